@@ -52,7 +52,7 @@ fn measured(label: &str, engine: &str, checked: &Checked, text: &str) -> Measure
 
 /// How many contexts were explored to their end.
 fn explored(checked: &Checked) -> u32 {
-    checked.work.rounds.last().map_or(0, |round| round.contexts)
+    checked.work.rounds().last().map_or(0, |round| round.contexts)
 }
 
 /// The smallest number of contexts in which two threads get in without fences.
@@ -84,7 +84,7 @@ fn fenced_bakeries(run: &mut Run) {
         let name = format!("generated bakery {threads}, fenced");
         run.record(measured(&name, "contexts", &checked, &text));
         let mut before: Option<f64> = None;
-        for round in &checked.work.rounds {
+        for round in checked.work.rounds() {
             let contexts = format!("{name}, {} contexts", round.contexts);
             run.record(
                 Measurement::new(

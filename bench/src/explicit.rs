@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
-use fencewright_engines::{Checks, Confirm, Progress, Statistics, Task, Verdict, check_each};
+use fencewright_engines::{Checks, Confirm, Progress, Task, Verdict, Work, check_each};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
 
@@ -32,8 +32,8 @@ fn verdict(checks: &Checks) -> &'static str {
     }
 }
 
-fn bytes_per_state(statistics: &Statistics) -> f64 {
-    statistics.state_bytes as f64 / statistics.states.max(1) as f64
+fn bytes_per_state(statistics: &Work) -> f64 {
+    statistics.state_bytes() as f64 / statistics.states.max(1) as f64
 }
 
 /// States per second and bytes per state, without and with reductions, on one core and on all.

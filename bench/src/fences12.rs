@@ -79,7 +79,7 @@ pub fn table_1(run: &mut Run) {
         let engine = Cegar { options: Options { domain: DomainName::Predicates, ..Options::default() } };
         let counted =
             check_each(&engine, &task, &limits(run), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
-        let count = counted.statistics.predicates;
+        let count = counted.statistics.predicates();
         let (zone_seconds, predicate_seconds) = (with_zones.wall, with_predicates.wall);
         proved[0] += usize::from(word(&zones) == "proved");
         proved[1] += usize::from(word(&found) == "proved");

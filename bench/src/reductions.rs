@@ -42,7 +42,7 @@ fn explored(run: &Run, program: &Program, model: MemoryModel, reduction: Reducti
 /// What a run explored: states or executions; nothing if that was not everything.
 fn size(run: &Run, checks: &Checks, ms: f64) -> Option<u64> {
     let unknown = |v: &Checked| matches!(v.verdict(), Verdict::Unknown(_));
-    let executions = checks.statistics.executions;
+    let executions = checks.statistics.executions();
     let cut = executions.is_some_and(|executions| executions.cut > 0);
     let late = ms >= run.at_most(LIMIT).as_secs_f64() * 1e3;
     let whole = !cut && !late && !checks.verdicts.iter().any(unknown);

@@ -41,7 +41,7 @@ fn row(run: &mut Run, name: String, program: &Program, model: MemoryModel) -> Ve
         format!("{check:.3}"),
         format!("{:.2}", check / search),
         if checked { "checked" } else { "not checked" }.to_string(),
-        format!("{:.1}", statistics.state_bytes as f64 / states),
+        format!("{:.1}", statistics.state_bytes() as f64 / states),
         format!("{:.2}", text.len() as f64 / states),
     ]
 }

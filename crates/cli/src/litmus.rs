@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use fencewright_engines::explicit::Options;
+use fencewright_engines::explicit::{Options, finals};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::{MemoryModel, Property, PropertyKind};
@@ -192,7 +192,7 @@ impl Tester<'_> {
         let test = Test::new(loaded, condition, model)?;
         let limits = self.args.limits.starting_now();
         let _search = stop::Search::begin();
-        let found = test.condition.decide(&limits);
+        let found = finals::decide(&test.condition, &limits);
         let name = loaded.title();
         let name = if several { format!("{name}:{}", condition.name) } else { name };
         Some(test.outcome(name, found, start.elapsed().as_secs_f64()))

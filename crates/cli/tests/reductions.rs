@@ -63,9 +63,9 @@ fn letters(checks: &Checks) -> String {
 /// A line of the table.
 fn line(name: &str, model: MemoryModel, reduction: &str, checks: &Checks) -> String {
     let statistics = &checks.statistics;
-    let (explored, steps) = match statistics.executions {
+    let (explored, steps) = match statistics.executions() {
         Some(executions) => (executions.complete + executions.blocked + executions.cut, executions.events),
-        None => (statistics.states, statistics.transitions.unwrap_or(0)),
+        None => (statistics.states, statistics.transitions().unwrap_or(0)),
     };
     let model = model.name();
     format!("{name:<60} {model:<4} {reduction:<11} {explored:>11} {steps:>12} {}", letters(checks))

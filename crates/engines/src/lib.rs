@@ -1,8 +1,12 @@
-//! The verification engines, and the one door through which checked verdicts leave them.
+//! Engines that use other engines, and all engines under one roof: [`registry`] lists them.
 //!
-//! An [`Engine`] answers a [`Task`]. Its answer is not visible outside this crate, because a [`Report`] is opaque: [`check`] replays every
-//! trace on the reference semantics, confirms what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness
-//! ([`robust::Robustness`]) leave in the same way.
+//! Engines of other crates are here under their names: those that look at single states ([`explicit`], [`buffers`], [`dynamic`]), symbolic
+//! ones ([`cegar`], [`contexts`]) and [`extrapolate`]. Here are [`auto`], which runs them side by side, and [`lazy`] and [`robust`], which ask
+//! them about other programs.
+//!
+//! An [`Engine`] answers a [`Task`]. Its answer proves nothing: [`check`](fn@check) replays every trace on the reference semantics, confirms
+//! what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) leave in the same
+//! way.
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;
@@ -30,45 +34,23 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
-pub mod buffers;
-pub mod cegar;
-pub mod chance;
-mod check;
-mod constants;
-pub mod contexts;
-pub mod domain;
-pub mod dynamic;
-mod encode;
-mod examine;
-mod execution;
-pub mod explicit;
-pub mod extrapolate;
-mod facts;
-mod families;
-mod finals;
+#[cfg(test)]
+mod door;
 pub mod lazy;
-mod limits;
-mod liveness;
-mod looks;
-pub mod loops;
-mod nonlinear;
 pub mod overflow;
-pub mod races;
 pub mod robust;
-pub mod search;
-pub mod task;
 mod transformed;
-mod turns;
 
-pub use check::{
-    Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,
-    check, check_each,
+pub use fencewright_analysis::{chance, loops, races};
+pub use fencewright_explicit::{self as explicit, buffers, dynamic};
+pub use fencewright_extrapolate as extrapolate;
+pub use fencewright_symbolic::{cegar, contexts, domain, search};
+pub use fencewright_verdict::{
+    About, Checked, Checks, Condition, Confirm, Counts, Doubt, Engine, EngineName, Evidence, Exploration,
+    FinalState, FinalStates, Limits, Observation, Progress, Reason, Report, Round, Task, Token, Tried,
+    Verdict, Work, check, check_each, discard, gaps, task, wait_until_freed,
 };
-pub use finals::Condition;
-pub use limits::{discard, gaps, wait_until_freed};
-pub use task::{
-    About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token, Tried, Work,
-};
+use fencewright_verdict::{limits, turns};
 
 /// The options of all engines; each engine uses those that apply to it.
 #[derive(Clone, Debug, Default)]

@@ -6,14 +6,12 @@
 use fencewright_certify::Proof;
 use fencewright_memory::{Bound, Buffers};
 use fencewright_program::reference::Buffered;
-use fencewright_program::{
-    Event, EventKind, Expr, MemoryModel, Program, Property, PropertyKind, Reference, State, ThreadId, Trace,
-};
+use fencewright_program::{Event, EventKind, MemoryModel, Program, Reference, State, ThreadId, Trace};
 
 use crate::cegar::{self, Cegar};
 use crate::check::{Checked, Confirm, check};
 use crate::domain::DomainName;
-use crate::explicit::overflow as states;
+use crate::explicit::overflow::{self as states, unnoticed};
 use crate::task::{Limits, Progress, Reason, Task};
 
 /// What is known about the buffers of a program.
@@ -61,11 +59,6 @@ pub fn overfull(state: &State, bound: Bound) -> Option<ThreadId> {
         (0..cells.len()).any(|n| !bound.has_room(cells[..n].iter().copied(), cells[n]))
     };
     state.buffers.iter().position(too_many).map(|t| ThreadId(t as u32))
-}
-
-/// A property that no state violates: who asks about buffers only has no other.
-pub(crate) fn unnoticed() -> Property {
-    Property { name: "overflow".into(), kind: PropertyKind::Never(Expr::Const(0)), ..Property::assertions() }
 }
 
 /// Whether engine `cegar` finds an invariant of the machine with bounded queues, and the checker accepts it.

@@ -158,7 +158,7 @@ fn the_bakery_fails_without_fences_and_holds_with_them() {
         let checked = run(&program, MemoryModel::Tso, mutex, Options::default());
         assert!(matches!(checked.verdict(), Verdict::Unsafe), "{n}: {:?}", checked.verdict());
         // One thread enters with its stores still buffered, and so does another.
-        assert_eq!(checked.work.rounds.len() + 1, 2, "{n} threads");
+        assert_eq!(checked.work.rounds().len() + 1, 2, "{n} threads");
         assert_eq!(checked.trace().expect("replayed").contexts(), 2);
     }
     let program = load(&bakery(2, true));

@@ -55,7 +55,7 @@ fn one_execution_of_each_trace_is_explored() {
         for model in MemoryModel::ALL {
             let Some(expected) = traces::count(&program, model, 3_000) else { continue };
             let checks = run(&program, model, &program.properties, &Limits::default());
-            let found = checks.statistics.executions.expect("executions were counted");
+            let found = checks.statistics.executions().expect("executions were counted");
             assert_eq!(found.redundant, 0, "seed {seed}, {model:?}: {found:?}, {expected:?}");
             assert_eq!(found.cut, 0, "seed {seed}, {model:?}");
             let counted = traces::Traces { complete: found.complete, blocked: found.blocked };
@@ -97,7 +97,7 @@ fn steps_may_touch_something_else_when_they_come_earlier() {
         let model = MemoryModel::ALL[(seed % 3) as usize];
         let Some(expected) = traces::count(&program, model, 2_000) else { continue };
         let checks = run(&program, model, &[], &Limits::default());
-        let found = checks.statistics.executions.expect("executions were counted");
+        let found = checks.statistics.executions().expect("executions were counted");
         let counted = traces::Traces { complete: found.complete, blocked: found.blocked };
         assert_eq!((counted, found.redundant), (expected, 0), "seed {seed}, {model:?}: {found:?}");
         compared += 1;
@@ -215,7 +215,7 @@ fn loops_that_only_wait_are_steps_that_wait() {
         let waiting = Waiting::new(&task, &limits).expect("more loops wait if nothing looks");
         let Some(expected) = traces::count(&waiting.program, model, 1_000) else { continue };
         let found =
-            run(&program, model, &[], &limits).statistics.executions.expect("executions were counted");
+            run(&program, model, &[], &limits).statistics.executions().expect("executions were counted");
         if found.cut > 0 {
             continue;
         }
@@ -243,7 +243,7 @@ fn the_indexer_has_one_trace_until_threads_collide() {
         for (threads, traces) in [(2, 1), (10, 1), (11, 1), (12, 8), (13, 64), (14, 512)] {
             let program = example("indexer.fw", &[("N", threads)]);
             let checks = run(&program, model, &program.properties, &Limits::default());
-            let found = checks.statistics.executions.expect("executions were counted");
+            let found = checks.statistics.executions().expect("executions were counted");
             assert_eq!((found.complete, found.blocked, found.redundant), (traces, 0, 0), "{threads} threads");
             assert!(checks.verdicts.iter().all(|c| matches!(c.verdict(), Verdict::Safe)));
         }
@@ -340,7 +340,7 @@ fn the_traces_of_the_thesis() {
         );
         let program = load("figure.fw", text.as_bytes(), None, &[]).expect("a program").program;
         for model in MemoryModel::ALL {
-            let found = run(&program, model, &[], &Limits::default()).statistics.executions;
+            let found = run(&program, model, &[], &Limits::default()).statistics.executions();
             let found = found.expect("executions were counted");
             let expected = traces::count(&program, model, 100_000).expect("few traces");
             assert_eq!((found.complete, found.blocked), (expected.complete, expected.blocked), "{text}");
@@ -399,7 +399,7 @@ fn acyclic_examples_have_the_verdicts_of_a_full_search() {
                 };
                 assert!(same, "{name}, {model:?}, {}: {one:?}, but {other:?}", reduced.property.name);
             }
-            let executions = reduced.statistics.executions.expect("executions were counted");
+            let executions = reduced.statistics.executions().expect("executions were counted");
             println!("{name}, {model:?}: {executions:?}; {} states", all.statistics.states);
             assert_eq!((executions.cut, executions.redundant), (0, 0), "{name}, {model:?}");
             compared += 1;
@@ -514,7 +514,7 @@ fn long_executions_take_no_stack() {
     let program = load("long.fw", text.as_bytes(), None, &[]).expect("a program").program;
     let explore = move || {
         let checks = run(&program, MemoryModel::Sc, &program.properties, &Limits::default());
-        (matches!(checks.verdicts[0].verdict(), Verdict::Safe), checks.statistics.executions)
+        (matches!(checks.verdicts[0].verdict(), Verdict::Safe), checks.statistics.executions())
     };
     let thread = std::thread::Builder::new().stack_size(192 << 10).spawn(explore).expect("a thread");
     let (safe, executions) = thread.join().expect("it has enough stack");

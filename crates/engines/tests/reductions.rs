@@ -110,7 +110,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             let name = &checked.property.name;
             assert!(same, "{}, {name}: {checked:?}, but the oracle says {holds}", context());
             if checked.trace().is_none() {
-                seen = Some((checked.work.states, checked.work.transitions.expect("steps are counted")));
+                seen = Some((checked.work.states, checked.work.transitions().expect("steps are counted")));
                 let proof = matches!(reduction, Reduction::None | Reduction::Local | Reduction::Persistent);
                 assert_eq!(checked.certificate().is_some(), proof, "{}, {name}", context());
                 assert!(!proof || checked.checked() == Some(true), "{}, {name}: {checked:?}", context());
@@ -135,7 +135,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         assert_eq!(found.missing(), None, "{}", context());
         let values: BTreeSet<Vec<i64>> = found.states().iter().map(|s| s.values.clone()).collect();
         assert_eq!(values, finals, "{}: final states", context());
-        seen_by[n] = (found.statistics.states, found.statistics.transitions.expect("steps are counted"));
+        seen_by[n] = (found.statistics.states, found.statistics.transitions().expect("steps are counted"));
     }
     for ((states, _), reduction) in seen_by.into_iter().zip(Reduction::ALL) {
         let most = match reduction {
@@ -242,7 +242,7 @@ fn outcome(
     let condition = Condition::new(program, model, &ended, None, observed.to_vec());
     let found = condition.expect("a `finally`").search(&engine, &limits, None);
     let finals = found.states().iter().map(|s| s.values.clone()).collect();
-    found.missing().is_none().then_some((safe, finals, found.statistics.transitions?))
+    found.missing().is_none().then_some((safe, finals, found.statistics.transitions()?))
 }
 
 #[test]

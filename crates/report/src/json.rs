@@ -41,10 +41,10 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),
         states: checked.work.states,
-        transitions: checked.work.transitions,
-        symmetry: &checked.work.symmetry,
+        transitions: checked.work.transitions(),
+        symmetry: checked.work.symmetry(),
         versions: up_to_versions(checked),
-        executions: checked.work.executions.map(|e| Executions {
+        executions: checked.work.executions().map(|e| Executions {
             complete: e.complete,
             blocked: e.blocked,
             endless: e.cut,
@@ -54,7 +54,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         memory_mib: (checked.work.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
         tried: checked.tried.iter().map(TriedObject::from).collect(),
-        rounds: checked.work.rounds.iter().map(RoundObject::from).collect(),
+        rounds: checked.work.rounds().iter().map(RoundObject::from).collect(),
         remarks: source.into(),
         mistake: checked
             .trace()

@@ -36,7 +36,7 @@ const MOST_SHOWN: usize = 40;
 /// Which threads were exchanged, if any were.
 fn symmetry(checked: &Checked) -> String {
     let classes: Vec<String> =
-        checked.work.symmetry.iter().map(|threads| escape(&threads.join(", "))).collect();
+        checked.work.symmetry().iter().map(|threads| escape(&threads.join(", "))).collect();
     if classes.is_empty() {
         String::new()
     } else {
@@ -50,7 +50,7 @@ pub(crate) fn count(n: u64, what: &str) -> String {
 
 /// What was explored: states, or executions.
 fn explored(checked: &Checked) -> String {
-    let Some(executions) = checked.work.executions else { return count(checked.work.states, "state") };
+    let Some(executions) = checked.work.executions() else { return count(checked.work.states, "state") };
     let all = executions.complete + executions.blocked + executions.cut;
     let of_these = match (executions.blocked, executions.cut) {
         (0, 0) => String::new(),
@@ -107,7 +107,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         symmetry(checked),
         if up_to_versions(checked) { " up to the order of versions" } else { "" },
         in_slices(source, checked),
-        checked.work.transitions.map_or_else(String::new, |n| format!(", {}", count(n, "transition"))),
+        checked.work.transitions().map_or_else(String::new, |n| format!(", {}", count(n, "transition"))),
         seconds(checked.seconds),
     );
     let how = match (checked.verdict(), checked.evidence()) {
@@ -199,7 +199,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         text.push_str("  No final state satisfies it; all of them were seen.\n");
     }
     let counted = !matches!(checked.verdict(), Verdict::Safe);
-    for round in checked.work.rounds.iter().filter(|_| counted) {
+    for round in checked.work.rounds().iter().filter(|_| counted) {
         let (states, time) = (grouped(round.states), seconds(round.seconds));
         let _ = writeln!(text, "  {}: {states} states, {time}", contexts(round.contexts as usize));
     }

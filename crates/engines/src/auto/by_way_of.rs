@@ -238,8 +238,8 @@ impl<'a> Statically<'a> {
             let numbers: Vec<usize> = again.iter().map(|&n| self.numbers[n]).collect();
             let unheard = Unheard { task: self.task, numbers: &numbers };
             let other = self.ask(released, &numbers, &unheard, &run);
-            report.states += other.states;
-            report.bytes = report.bytes.max(other.bytes);
+            report.work.states += other.work.states;
+            report.work.bytes = report.work.bytes.max(other.work.bytes);
             again.iter().zip(other.answers).for_each(|(&n, answer)| second[n] = Some(answer));
         }
         let answers = std::mem::take(&mut report.answers).into_iter().zip(second).enumerate();

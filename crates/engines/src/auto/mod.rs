@@ -22,7 +22,6 @@
 //! others, PSO is TSO for a larger program: then one member of the portfolio asks about that, or all do if SC decides it. Where many can, `contexts`, which
 //! knows no PSO, looks for violations with one store of each thread out of order at a time.
 
-mod answers;
 mod apart;
 mod by_way_of;
 mod fewer_values;
@@ -41,7 +40,7 @@ use crate::contexts::{self, ContextBound};
 use crate::domain::DomainName;
 use crate::explicit::{Explicit, Options, Reduction, Traces, buffers_may_grow, has_versions};
 use crate::lazy::{self, Lazy};
-use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
+use crate::task::{About, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
 use by_way_of::{Reordered, Statically, UnderSc, UnderTso};
 use fewer_values::Narrowed;
@@ -328,17 +327,5 @@ impl Auto {
             });
         }
         members
-    }
-}
-
-impl Answer {
-    /// Whether it decides the property.
-    fn is_definite(&self) -> bool {
-        self.holds().is_some()
-    }
-
-    /// Whether it comes with what shows it.
-    fn has_evidence(&self) -> bool {
-        self.is_definite() && !matches!(self, Answer::Holds(None) | Answer::Violated(None))
     }
 }

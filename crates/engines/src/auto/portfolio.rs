@@ -162,7 +162,7 @@ impl<'a> Known<'a> {
                 self.task.tell(n, Early { answer: answer.clone(), author: author.clone() });
             }
         }
-        let by_states = report.executions.is_none();
+        let by_states = report.work.executions().is_none();
         self.report.adopt(&member.numbers, report);
         let until = Instant::now() + PATIENCE.max(2 * self.start.elapsed());
         for &n in &member.numbers {

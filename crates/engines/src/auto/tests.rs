@@ -18,7 +18,7 @@ use super::by_way_of::{Reordered, Statically, UnderTso};
 use super::portfolio::{self, Member};
 use super::*;
 use crate::check::{Checked, Confirm, Exploration, Verdict, check, check_each};
-use crate::task::{Invariant, Listener, Reason};
+use crate::task::{Answer, Invariant, Listener, Reason};
 
 fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
@@ -530,7 +530,7 @@ fn a_search_that_cannot_end_leaves_the_memory_to_others() {
     let report = portfolio::run(&members, &task, 2, &limits, &Progress::default());
     let Answer::Unknown(reason) = &report.answers[0] else { panic!("{:?}", report.answers) };
     assert_eq!(*reason, Reason::Endless);
-    assert!(report.bytes < limit, "{} bytes", report.bytes);
+    assert!(report.work.bytes < limit, "{} bytes", report.work.bytes);
     assert!(!report.growth.is_empty(), "it says what grows");
     assert_eq!(report.tried[0].len(), 1, "{:?}", report.tried);
 }
@@ -546,8 +546,8 @@ fn executions_are_gone_through_where_there_are_too_many_states() {
     assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
     // The figures are those of the engine that answered: it went through executions, and counts neither states nor steps between them.
     let work = &found[0].work;
-    let executions = work.executions.expect("executions were explored one by one");
-    assert_eq!((work.states, work.transitions), (executions.events, None));
+    let executions = work.executions().expect("executions were explored one by one");
+    assert_eq!((work.states, work.transitions()), (executions.events, None));
     // A lock that is taken again and again has no last execution.
     let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid two: x == 2;");
     assert!(!Traces::are_promising(&endless));

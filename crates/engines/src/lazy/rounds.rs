@@ -176,8 +176,8 @@ impl<'a> Rounds<'a> {
             task = task.heard_by(listener);
         }
         let report = self.lazy.sc.run(&task, self.limits, self.progress);
-        self.states += report.states;
-        self.bytes = self.bytes.max(report.bytes);
+        self.states += report.work.states;
+        self.bytes = self.bytes.max(report.work.bytes);
         self.growth = report.growth;
         report.answers
     }
@@ -279,7 +279,7 @@ impl<'a> Rounds<'a> {
         let unanswered = self.answers.iter().any(Option::is_none);
         let answers = self.answers.into_iter().map(|a| a.unwrap_or(Answer::Unknown(stopped.clone())));
         let mut report = Report { answers: answers.collect(), ..Report::default() };
-        (report.states, report.bytes) = (self.states, self.bytes);
+        (report.work.states, report.work.bytes) = (self.states, self.bytes);
         if unanswered && self.paths.0 == 0 {
             report.growth = self.growth;
         } else if unanswered {

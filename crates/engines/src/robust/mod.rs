@@ -23,7 +23,7 @@ use crate::auto::Auto;
 use crate::cegar::{self, Cegar};
 use crate::check::{self, Checked, Confirm};
 use crate::explicit::{self, Explicit};
-use crate::task::{Engine, Limits, Progress, Reason, Statistics, Task};
+use crate::task::{Engine, Limits, Progress, Reason, Task, Work};
 use crate::transformed::Prover;
 use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
@@ -141,7 +141,7 @@ fn analyse_with(
         let confirm = options.confirm;
         let at_the_end = |states| confirm.unless_hopeless(states);
         let checks = check::check_run(engine, &task, limits, progress, confirm, &at_the_end, &mut admit);
-        let Statistics { states, bytes, .. } = checks.statistics;
+        let Work { states, bytes, .. } = checks.statistics;
         admission.searched(instrumented, states, bytes);
     }
     if attacks.len() > attack::MOST_ATTACKS {

@@ -154,7 +154,7 @@ pub fn agree(
     };
     for ((property, least), checked) in questions.into_iter().zip(results) {
         let about = format!("{about}, {model:?}, {options:?}, property {}", property.name);
-        let rounds = checked.work.rounds.len() as u32;
+        let rounds = checked.work.rounds().len() as u32;
         match (checked.verdict(), checked.trace(), least) {
             (Verdict::Safe | Verdict::Unsafe, Some(trace), Some(least)) => {
                 let takes = trace.contexts() as u32;

@@ -18,8 +18,8 @@ use fencewright_certify::{Certificate, Claim};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::{Init, Program, Property, ThreadId};
 use fencewright_transform::slice::{Accesses, Concern, Slice, concerns};
+use fencewright_verdict::answers::rank;
 
-use super::answers::rank;
 use super::by_way_of::{Certificates, claimed, proofs_of};
 use super::portfolio::{self, Member};
 use super::{Auto, EngineName};

@@ -1,0 +1,13 @@
+//! Analyses of programs that several engines build on. None of them is trusted: whatever an engine concludes from them is checked at the
+//! [door](mod@fencewright_verdict::check).
+
+#![forbid(unsafe_code)]
+
+pub mod chance;
+pub mod constants;
+pub mod facts;
+pub mod liveness;
+pub mod looks;
+pub mod loops;
+pub mod nonlinear;
+pub mod races;

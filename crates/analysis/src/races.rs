@@ -1,0 +1,202 @@
+//! Data races: accesses that a compiler may move, in a place where another thread can notice it.
+//!
+//! Two accesses of different threads race if at least one is a store, at least one is plain, and under SC a state can be reached in which both are
+//! next. Whoever writes C promises that there are none (C11 5.1.2.4). What is found is true: such a state was reached by steps of the reference
+//! semantics. What is not found may still be there.
+//!
+//! States are reached by executions at random. In each of them one thread waits, at one place before an access that others could race with,
+//! for one of them to come by (active testing, as in Sen's RaceFuzzer, PLDI 2008). That takes milliseconds where a search through all
+//! states takes seconds. The choices are the same in every run, and so is what is found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencewright_generate::Random;
+use fencewright_program::{
+    Action, Address, Event, EventKind, LocationId, MemoryModel, Op, Program, Reference, Span, State,
+    ThreadId, VariableId,
+};
+use fencewright_verdict::Limits;
+
+use crate::chance;
+
+/// So many races are looked for.
+const MOST_RACES: usize = 64;
+/// So long is an execution.
+const LONGEST: usize = 2_000;
+/// Each place is waited at so many times, and again as long as there is something new.
+const ROUNDS: usize = 3;
+/// So many steps there are in all,
+const MOST_STEPS: usize = 40_000;
+/// or as many as write so many values: a step makes a new state.
+const MOST_VALUES: usize = 8_000_000;
+/// Once in so many steps the thread that waits goes on, although others could.
+const PATIENCE: usize = 100;
+
+/// Two places in the text that race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Race {
+    /// A plain access.
+    pub plain: Span,
+    /// The access that it races with.
+    pub other: Span,
+    /// What both access.
+    pub variable: VariableId,
+}
+
+/// An access of memory that is a step of its own.
+#[derive(Clone, Copy)]
+struct Access<'p> {
+    address: &'p Address,
+    stores: bool,
+    plain: bool,
+    span: Span,
+}
+
+/// The races of a program that are found within these limits; `is_plain` tells which texts a compiler may move.
+pub fn races(program: &Program, is_plain: &dyn Fn(Span) -> bool, limits: &Limits) -> Vec<Race> {
+    let accesses = accesses(program, is_plain);
+    if accesses.values().flatten().all(|access| !access.plain) {
+        return Vec::new();
+    }
+    let reference = Reference::new(program, MemoryModel::Sc);
+    let mut random = Random::new(1);
+    let mut found = BTreeSet::new();
+    let values = program.variables.iter().map(|v| v.init.len()).sum::<usize>()
+        + program.threads.iter().map(|t| t.registers.len() + 8).sum::<usize>();
+    let mut steps = MOST_STEPS.min(MOST_VALUES / values);
+    let mut idle = 0;
+    while idle < ROUNDS {
+        let before = found.len();
+        for &place in accesses.keys() {
+            let state = chance::initial(&reference, &mut random);
+            let mut walk =
+                Walk { reference: &reference, accesses: &accesses, place, state, random: &mut random };
+            walk.look(place.0, &mut found);
+            for _ in 0..LONGEST {
+                let is_over = steps == 0 || steps.is_multiple_of(64) && limits.exceeded(0).is_some();
+                if is_over || found.len() >= MOST_RACES {
+                    return found.into_iter().collect();
+                }
+                steps -= 1;
+                let Some(thread) = walk.step() else { break };
+                walk.look(thread, &mut found);
+            }
+        }
+        idle = if found.len() > before { 0 } else { idle + 1 };
+    }
+    found.into_iter().collect()
+}
+
+/// The accesses that could race, by the place where they are next.
+type Accesses<'p> = BTreeMap<(ThreadId, LocationId), Vec<Access<'p>>>;
+
+fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Accesses<'p> {
+    let mut all = Vec::new();
+    for (thread, code) in program.threads() {
+        for edge in &code.edges {
+            let (address, stores) = match &edge.action {
+                Action::Op(Op::Load(_, address)) => (address, false),
+                Action::Op(Op::Store(address, _)) => (address, true),
+                _ => continue,
+            };
+            let span = edge.span.text();
+            all.push((thread, edge.from, Access { address, stores, plain: is_plain(span), span }));
+        }
+    }
+    // A variable of one thread, or one that nobody stores, has no races.
+    let mut shared: BTreeMap<VariableId, (ThreadId, bool, bool)> = BTreeMap::new();
+    for (thread, _, access) in &all {
+        let (first, several, stored) =
+            shared.entry(access.address.variable).or_insert((*thread, false, false));
+        *several |= first != thread;
+        *stored |= access.stores;
+    }
+    let mut accesses = Accesses::default();
+    for (thread, from, access) in all {
+        let (_, several, stored) = shared[&access.address.variable];
+        if several && stored {
+            accesses.entry((thread, from)).or_default().push(access);
+        }
+    }
+    accesses
+}
+
+/// An execution at random.
+struct Walk<'w, 'p> {
+    reference: &'w Reference<'p>,
+    accesses: &'w Accesses<'p>,
+    /// Who waits where.
+    place: (ThreadId, LocationId),
+    state: State,
+    random: &'w mut Random,
+}
+
+impl<'w, 'p> Walk<'w, 'p> {
+    /// Takes a step, and says whose it was; nothing if there is none.
+    fn step(&mut self) -> Option<ThreadId> {
+        let threads = self.state.locations.len();
+        let first = self.random.below(threads);
+        let (waiting, at) = self.place;
+        let waits = self.state.locations[waiting.index()] == at && !self.random.one_in(PATIENCE);
+        let others = (0..threads).map(|n| ThreadId(((first + n) % threads) as u32));
+        let others = others.filter(|&t| !(waits && t == waiting));
+        others.chain(waits.then_some(waiting)).find(|&t| self.take_step_of(t))
+    }
+
+    fn take_step_of(&mut self, thread: ThreadId) -> bool {
+        let program = self.reference.program;
+        let edges: Vec<_> = program.thread(thread).edges_from(self.state.locations[thread.index()]).collect();
+        let first = self.random.below(edges.len());
+        for n in 0..edges.len() {
+            let (edge, code) = edges[(first + n) % edges.len()];
+            let chosen = chance::values(&code.action, program.numbers, self.random);
+            let event = Event { thread, kind: EventKind::Step { edge, chosen } };
+            if let Ok((after, _)) = self.reference.step(&self.state, &event) {
+                self.state = after;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The accesses that are next in a thread.
+    fn next(&self, thread: ThreadId) -> Option<&'w [Access<'p>]> {
+        let place = (thread, self.state.locations[thread.index()]);
+        self.accesses.get(&place).map(Vec::as_slice)
+    }
+
+    /// Notes what races with the accesses that are now next in a thread.
+    fn look(&self, thread: ThreadId, found: &mut BTreeSet<Race>) {
+        let Some(own) = self.next(thread) else { return };
+        for other in self.reference.program.threads().map(|(id, _)| id).filter(|&id| id != thread) {
+            for a in own {
+                for b in self.next(other).unwrap_or_default() {
+                    let conflict = a.address.variable == b.address.variable
+                        && (a.stores || b.stores)
+                        && (a.plain || b.plain)
+                        && self.index(a, thread).is_some_and(|index| self.index(b, other) == Some(index));
+                    if conflict {
+                        found.insert(race(a, b));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which element of its variable an access is about; nothing if that cannot be computed.
+    fn index(&self, access: &Access<'_>, thread: ThreadId) -> Option<i64> {
+        let registers = &self.state.registers[thread.index()];
+        let Some(index) = &access.address.index else { return Some(0) };
+        index.eval(&mut |register| registers[register.index()]).ok()
+    }
+}
+
+/// A race between two accesses: of two plain ones the first in the text comes first.
+fn race(a: &Access<'_>, b: &Access<'_>) -> Race {
+    let (plain, other) = match (a.plain, b.plain) {
+        (true, true) => (a.span.min(b.span), a.span.max(b.span)),
+        (true, false) => (a.span, b.span),
+        (false, _) => (b.span, a.span),
+    };
+    Race { plain, other, variable: a.address.variable }
+}

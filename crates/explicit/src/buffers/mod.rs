@@ -1,0 +1,288 @@
+//! Engine `buffers`: buffers that forget, less and less (THESIS16 Algorithm 3.2).
+//!
+//! Store buffers that grow without end have finitely many abstractions, as long as the values are finitely many: sets of values first, then multisets, then
+//! sets with some stores in order ([`BufferDomain`]). All of them can do what exact buffers do and more, so a search that ends without a violation is a proof. A violation is
+//! one if its events are an execution; otherwise a finer abstraction is next.
+//!
+//! Multisets are unbounded, and yet it is decided what they reach (Theorem 15), by *expand, enlarge and check*. With a bound on how often a value is counted, they are *enlarged* if a value that
+//! occurs so often may be there any number of times: what that does not reach they do not reach. They are *expanded* if a store beyond the bound is left out: what that reaches they do
+//! reach. The bound grows until one of the two answers. If multisets reach a violation that is none, no bound helps, and the order of stores has to be kept.
+//!
+//! How many stores are kept in order is seen from the path that is no execution: as many as it takes for those that overtake others on it not to. Unlike the
+//! algorithm as printed, this one starts with sets: they are multisets with the bound 1.
+
+pub mod backward;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use fencewright_memory::Kept;
+use fencewright_program::{MemoryModel, PropertyKind};
+use fencewright_verdict::{
+    About, Answer, Author, Counts, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task,
+};
+
+use crate::abstracted::{self, Outcome};
+use crate::{self as explicit, Abstraction};
+use path::{Examined, Spurious, examine};
+
+/// How buffers forget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferDomain {
+    /// Which values of each cell are there, and which is the newest.
+    Set,
+    /// How often each value of each cell is there, and which is the newest.
+    Multiset,
+    /// So many stores in order (PSO: of each memory cell), and for the others as `Set`.
+    Partial(u32),
+}
+
+/// Values are counted up to this bound at most; then the order of stores is looked at.
+const MOST_COUNTED: u32 = 8;
+/// More stores than this are not kept in order: such a search does not end in practice.
+const MOST_KEPT: u32 = 16;
+
+/// Which abstractions to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The only abstraction to try, if not all of them.
+    pub domain: Option<BufferDomain>,
+    /// Which stores are kept in order.
+    pub kept: Kept,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { domain: None, kept: Kept::Newest }
+    }
+}
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Buffers {
+    /// How each search goes: order, reductions, cores.
+    pub explicit: explicit::Options,
+    /// Which abstractions to try.
+    pub options: Options,
+}
+
+impl Engine for Buffers {
+    fn name(&self) -> EngineName {
+        EngineName::Buffers
+    }
+
+    fn about(&self) -> About {
+        About {
+            summary: "buffers as sets, multisets, or partly in order: proofs where buffers grow and values do not",
+            models: &MemoryModel::ALL,
+            machines: &["set", "multiset", "partial"],
+            domains: &["concrete"],
+            options: &[
+                "--search",
+                "--jobs",
+                "--no-live",
+                "--reduction",
+                "--no-local-first",
+                "--kept",
+                "--buffer-domain",
+            ],
+        }
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let unanswered = |kind: &PropertyKind| match kind {
+            PropertyKind::NoDeadlock => {
+                let what = "engine buffers cannot decide deadlock: abstract buffers can move where exact ones cannot";
+                Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
+            }
+            PropertyKind::Never(_) | PropertyKind::Assertions | PropertyKind::Finally(..) => None,
+        };
+        let answers = task.properties.iter().map(|property| unanswered(&property.kind)).collect();
+        let spurious = vec![Spurious::default(); task.properties.len()];
+        let report = Report::default();
+        let mut run = Run {
+            explicit: &self.explicit,
+            options: self.options,
+            task,
+            limits,
+            progress,
+            answers,
+            spurious,
+            report,
+        };
+        run.rounds();
+        let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open));
+        run.report.answers = answers.collect();
+        run.report
+    }
+}
+
+/// A run of the engine.
+struct Run<'a, 'p> {
+    explicit: &'a explicit::Options,
+    options: Options,
+    task: &'a Task<'p>,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    answers: Vec<Option<Answer>>,
+    /// For each property without an answer what is known of paths that are no executions.
+    spurious: Vec<Spurious>,
+    report: Report,
+}
+
+impl Run<'_, '_> {
+    fn rounds(&mut self) {
+        match self.options.domain {
+            None => {
+                self.multisets(MOST_COUNTED);
+                self.partial();
+            }
+            Some(BufferDomain::Set) => {
+                self.round(Abstraction::SET, &self.open());
+                self.give_up("sets of values reach a violation, along a path that is no execution");
+            }
+            Some(BufferDomain::Multiset) => {
+                self.multisets(u32::MAX);
+                self.give_up("multisets reach a violation, along a path that is no execution");
+            }
+            Some(BufferDomain::Partial(k)) => {
+                self.round(Abstraction::partial(k, self.options.kept), &self.open());
+                let what = format!("partial:{k} reaches a violation, along a path that is no execution");
+                self.give_up(&what);
+            }
+        }
+    }
+
+    /// Sets, and multisets counted up to a bound that grows, until they reach everything that is left.
+    fn multisets(&mut self, most: u32) {
+        for many in 1..=most {
+            let open: Vec<usize> =
+                self.open().into_iter().filter(|&n| !self.spurious[n].is_of_multisets).collect();
+            if open.is_empty() {
+                break;
+            }
+            self.round(Abstraction::multiset(many), &open);
+            let still = |n: &usize| self.is_open(*n) && !self.spurious[*n].is_of_multisets;
+            let open: Vec<usize> = open.into_iter().filter(still).collect();
+            // With one copy of each value there is little to expand.
+            if many > 1 && !open.is_empty() {
+                self.round(Abstraction { cut: true, ..Abstraction::multiset(many) }, &open);
+            }
+        }
+    }
+
+    /// More and more stores in order, as many as paths that are no executions ask for.
+    fn partial(&mut self) {
+        let mut k = 0;
+        loop {
+            let open = self.open();
+            if open.is_empty() {
+                break;
+            }
+            k = open.iter().map(|&n| self.spurious[n].k).fold(k + 1, u32::max);
+            if k > MOST_KEPT {
+                let what = format!(
+                    "it takes more than {MOST_KEPT} stores in order to rule out a path that is no execution"
+                );
+                return self.give_up(&what);
+            }
+            self.round(Abstraction::partial(k, self.options.kept), &open);
+        }
+    }
+
+    /// One search for some properties, and what follows from it.
+    fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
+        if open.is_empty() {
+            return;
+        }
+        self.progress.say(describe(abstraction));
+        let part = Part::new(self.task, open, self.report.work.states);
+        let mut sub = part.task();
+        sub.observed.clear();
+        // What violates a property here need not violate it.
+        sub.first_violation = false;
+        let found = abstracted::run(&sub, self.explicit, abstraction, self.limits, self.progress);
+        let found = match found {
+            Ok(found) => found,
+            Err(reason) => return self.leave(open, &Answer::Unknown(reason)),
+        };
+        let work = &mut self.report.work;
+        work.states += found.states;
+        work.bytes = work.bytes.max(found.bytes);
+        let state_bytes = work.state_bytes().max(found.state_bytes);
+        work.counts = Counts::States { state_bytes, transitions: None, symmetry: Vec::new() };
+        if !found.growth.is_empty() {
+            self.report.growth = found.growth;
+            let hint =
+                "these buffers are finitely many only if values are; engine cegar abstracts values too";
+            self.report.growth.push((hint.into(), None));
+        }
+        for (&n, outcome) in open.iter().zip(found.outcomes) {
+            match outcome {
+                Outcome::Path(path) => {
+                    let property = &self.task.properties[n];
+                    match examine(self.task, &path, property, self.options.kept, self.limits) {
+                        Examined::Execution(trace) if property.kind.is_existence() => {
+                            self.tell(n, Answer::Holds(Some(trace)));
+                        }
+                        Examined::Execution(trace) => {
+                            self.tell(n, Answer::Violated(Some(trace)));
+                            if self.task.first_violation {
+                                let open = self.open();
+                                return self.leave(&open, &Answer::Open);
+                            }
+                        }
+                        Examined::Spurious(spurious) => {
+                            let known = &mut self.spurious[n];
+                            known.k = known.k.max(spurious.k);
+                            known.is_of_multisets |= spurious.is_of_multisets || abstraction.cut;
+                        }
+                    }
+                }
+                // Nothing is proved by a search that leaves stores out.
+                Outcome::Answer(Answer::Unknown(Reason::BufferBound(_))) if abstraction.cut => {}
+                Outcome::Answer(answer) if answer.holds().is_some() => self.tell(n, answer),
+                Outcome::Answer(answer) => self.answers[n] = Some(answer),
+            }
+        }
+    }
+
+    fn is_open(&self, n: usize) -> bool {
+        self.answers[n].is_none() && !self.task.is_settled(n)
+    }
+
+    /// The numbers of the properties that have no answer, here or elsewhere.
+    fn open(&self) -> Vec<usize> {
+        (0..self.answers.len()).filter(|&n| self.is_open(n)).collect()
+    }
+
+    /// Answers a property, and tells the answer at once.
+    fn tell(&mut self, n: usize, answer: Answer) {
+        let author = Author { engine: EngineName::Buffers, work: self.report.work.clone() };
+        self.task.tell(n, Early { answer: answer.clone(), author });
+        self.answers[n] = Some(answer);
+    }
+
+    /// Gives these properties an answer, which decides nothing.
+    fn leave(&mut self, open: &[usize], answer: &Answer) {
+        open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
+    }
+
+    /// There is no finer abstraction to try.
+    fn give_up(&mut self, why: &str) {
+        let open = self.open();
+        self.leave(&open, &Answer::Unknown(Reason::Unsupported(why.into(), None)));
+    }
+}
+
+/// What a round is doing, in words.
+fn describe(abstraction: Abstraction) -> String {
+    match abstraction {
+        Abstraction { k: 0, many: 1, .. } => "sets of values".into(),
+        Abstraction { k: 0, many, cut: false, .. } => {
+            format!("multisets, {many} copies stand for any number")
+        }
+        Abstraction { k: 0, many, cut: true, .. } => format!("multisets with at most {many} copies"),
+        Abstraction { k, .. } => format!("{k} stores in order, sets of values for the others"),
+    }
+}

@@ -1,0 +1,194 @@
+//! Examines a path of an abstract machine to a violation. It is an execution of the program, or at least one of the machine with multisets,
+//! or else spurious; then it shows how many stores must be kept in order to exclude it.
+//!
+//! A path is an execution if its events are one, or become one with other flushes. For that, executions that take the same steps of the program in the same
+//! order, whatever they read, are enumerated, up to a bound on their number.
+
+use std::collections::HashSet;
+
+use fencewright_memory::Kept;
+use fencewright_program::reference::{Buffered, State, decided_by, holds};
+use fencewright_program::{Event, EventKind, MemoryModel, Property, PropertyKind, Reference, Trace};
+use fencewright_verdict::{Limits, Task};
+
+use crate::abstracted::Path;
+
+/// So many states are looked at for other flushes.
+const MOST_STATES: usize = 2_000;
+
+/// What a path is.
+pub enum Examined {
+    /// An execution that decides the property.
+    Execution(Trace),
+    /// None.
+    Spurious(Spurious),
+}
+
+/// Why a path is no execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spurious {
+    /// Whether every store that leaves a buffer is in it, as often as it leaves: then multisets can do the same.
+    pub is_of_multisets: bool,
+    /// How many stores must be kept in order for the first ones that overtake others not to.
+    pub k: u32,
+}
+
+/// Examines a path.
+pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, limits: &Limits) -> Examined {
+    let finishing = limits.finishing();
+    let stop = || finishing.exceeded(0).is_some();
+    match path.trace.replay_for_until(task.program, task.model, property, &stop) {
+        Ok(_) => Examined::Execution(path.trace.clone()),
+        Err(_) => match with_other_flushes(task, path, property, limits) {
+            Some(trace) => Examined::Execution(trace),
+            None => Examined::Spurious(spurious(task, path, kept, limits)),
+        },
+    }
+}
+
+/// An execution that takes the same steps of the program in the same order and decides the property.
+fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
+    let reference = Reference::new(task.program, task.model);
+    let Trace { registers, memory, events } = path.trace.clone();
+    let start = reference.initial(registers.clone(), memory.clone())?;
+    // The states after the same number of steps, each with the position of the one before it and the event that led to it.
+    let mut reached: Vec<(State, usize, Option<Event>)> = vec![(start, 0, None)];
+    let mut level = 0..1;
+    let mut steps = events.into_iter().filter(|event| matches!(event.kind, EventKind::Step { .. }));
+    loop {
+        let mut seen: HashSet<State> =
+            reached[level.clone()].iter().map(|(state, ..)| state.clone()).collect();
+        let mut n = level.start;
+        while n < reached.len() {
+            if reached.len() > MOST_STATES || limits.exceeded(0).is_some() {
+                return None;
+            }
+            let flushes = reference.candidates(&reached[n].0, &[]).into_iter();
+            for event in flushes.filter(|event| matches!(event.kind, EventKind::Flush { .. })) {
+                if let Ok((next, _)) = reference.step(&reached[n].0, &event)
+                    && seen.insert(next.clone())
+                {
+                    reached.push((next, n, Some(event)));
+                }
+            }
+            n += 1;
+        }
+        level.end = reached.len();
+        let Some(step) = steps.next() else { break };
+        let mut seen = HashSet::new();
+        for n in level.clone() {
+            if let Ok((next, _)) = reference.step(&reached[n].0, &step)
+                && seen.insert(next.clone())
+            {
+                reached.push((next, n, Some(step.clone())));
+            }
+        }
+        level = level.end..reached.len();
+    }
+    let mut n = level.into_iter().find(|&n| decides(&reference, &reached[n].0, property))?;
+    let mut events = Vec::new();
+    while let (_, before, Some(event)) = &reached[n] {
+        events.push(event.clone());
+        n = *before;
+    }
+    events.reverse();
+    Some(Trace { registers, memory, events })
+}
+
+/// Whether a state decides a property.
+fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> bool {
+    match &property.kind {
+        PropertyKind::Never(formula) => holds(state, formula) == Some(true),
+        PropertyKind::Assertions => reference.has_fault(state),
+        PropertyKind::NoDeadlock => false,
+        PropertyKind::Finally(quantifier, formula) => {
+            let decision = holds(state, formula).and_then(|holds| decided_by(*quantifier, holds));
+            reference.is_final(state) && decision.is_some()
+        }
+    }
+}
+
+/// Follows a path on exact buffers from which stores may leave in any order. Where one leaves that is not there, the path may still go on, but
+/// from then on it is guesswork.
+fn spurious(task: &Task<'_>, path: &Path, kept: Kept, limits: &Limits) -> Spurious {
+    let reference = Reference::new(task.program, task.model);
+    let mut found = Spurious::default();
+    let start = reference.initial(path.trace.registers.clone(), path.trace.memory.clone());
+    let Some(mut state) = start else { return found };
+    let mut flushed = path.flushed.iter();
+    found.is_of_multisets = true;
+    for (n, event) in path.trace.events.iter().enumerate() {
+        if n % 64 == 0 && limits.exceeded(0).is_some() {
+            return found;
+        }
+        match event.kind {
+            EventKind::Flush { cell } => {
+                let Some(&value) = flushed.next() else { return found };
+                let buffer = &mut state.buffers[event.thread.index()];
+                match buffer.iter().position(|e| *e == Buffered::Store { cell, value }) {
+                    Some(position) => {
+                        let order = Order { model: task.model, kept, buffer, position, cell };
+                        found.k = found.k.max(order.needed());
+                        found.is_of_multisets &= !order.is_last_of_several();
+                        remove(&mut state, event.thread.index(), position);
+                    }
+                    None => found.is_of_multisets = false,
+                }
+                state.memory[cell as usize] = value;
+            }
+            EventKind::Step { .. } => match reference.step(&state, event) {
+                Ok((next, _)) => state = next,
+                Err(_) => {
+                    found.is_of_multisets = false;
+                    return found;
+                }
+            },
+        }
+    }
+    found
+}
+
+/// A store to a cell that leaves a buffer.
+struct Order<'a> {
+    model: MemoryModel,
+    kept: Kept,
+    buffer: &'a [Buffered],
+    position: usize,
+    cell: u32,
+}
+
+impl Order<'_> {
+    fn is_to_cell(&self, entry: &Buffered) -> bool {
+        matches!(entry, Buffered::Store { cell, .. } if *cell == self.cell)
+    }
+
+    /// How many stores must be in order for it not to leave yet; 0 if it may leave.
+    fn needed(&self) -> u32 {
+        let (before, rest) = self.buffer.split_at(self.position);
+        let pso = self.model == MemoryModel::Pso;
+        let overtakes = |entry: &Buffered| !pso || *entry == Buffered::Barrier || self.is_to_cell(entry);
+        if !before.iter().any(overtakes) {
+            return 0;
+        }
+        let counts = |entry: &&Buffered| **entry != Buffered::Barrier && (!pso || self.is_to_cell(entry));
+        match self.kept {
+            Kept::Oldest => before.iter().filter(counts).count() as u32 + 1,
+            Kept::Newest => rest.iter().filter(counts).count() as u32,
+        }
+    }
+
+    /// Whether it is the newest one of its cell, there are others, and none of them has its value.
+    fn is_last_of_several(&self) -> bool {
+        let others = |range: &[Buffered]| range.iter().filter(|e| self.is_to_cell(e)).count();
+        others(&self.buffer[self.position + 1..]) == 0 && others(&self.buffer[..self.position]) > 0
+    }
+}
+
+/// Takes a store out of a buffer; a barrier that then has nothing before it has done its work.
+fn remove(state: &mut State, thread: usize, position: usize) {
+    let buffer = &mut state.buffers[thread];
+    buffer.remove(position);
+    if buffer.first() == Some(&Buffered::Barrier) {
+        buffer.remove(0);
+    }
+}

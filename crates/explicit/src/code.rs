@@ -1,0 +1,534 @@
+//! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short instruction
+//! lists, and each edge knows whether a property can see what it changes.
+
+use std::collections::BTreeSet;
+
+use fencewright_analysis::liveness::LiveRegisters;
+use fencewright_analysis::looks::Looks;
+use fencewright_certify::automorphism::Reductions;
+use fencewright_kit::accesses::{cells_of, written_register};
+use fencewright_program::{
+    Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Observable, Op, Program, PropertyKind,
+    Range, RegisterId, Span, ThreadId,
+};
+use fencewright_verdict::{Limits, Reason, Task};
+
+use super::Options;
+use super::abstract_buffer::Abstraction;
+use super::instructions::{ExprCode, Instruction, compile};
+use super::layout::{Bounds, Sizes};
+use super::liveness::Liveness;
+use super::orbits::Orbits;
+use super::reduction::{Reduction, Summaries};
+use super::versions::Versions;
+use crate::families::families;
+
+/// Beyond so many live registers, summed over all locations, nobody needs their list: there is no symmetry and no proof as a set of states.
+/// Programs are hardly ever so large, and the list takes long.
+const MOST_LIVE: usize = 1 << 22;
+
+/// A part of the state other than a buffer.
+pub type Slot = u32;
+
+/// The compiled program.
+pub struct Code {
+    /// The memory model.
+    pub model: MemoryModel,
+    /// The threads.
+    pub threads: Vec<ThreadCode>,
+    /// The slot of the first memory cell.
+    pub memory: Slot,
+    /// Whether local events come first (THESIS16 Algorithms 4.2 and 4.3).
+    pub local_first: bool,
+    /// What threads may still do, if a reduction wants to know.
+    pub summaries: Option<Summaries>,
+    /// How many slots there are.
+    pub slots: usize,
+    /// The slots of each shared variable, in order.
+    arrays: Vec<std::ops::Range<usize>>,
+    /// For each property, its formula.
+    pub formulas: Vec<Option<ExprCode>>,
+    /// The threads that may be exchanged.
+    pub orbits: Orbits,
+    /// Where versions are, if only their order is stored.
+    pub versions: Option<Versions>,
+    /// What buffers remember, if not everything.
+    pub abstraction: Option<Abstraction>,
+    /// Whether a store that does not fit into a bounded buffer decides the only property.
+    pub overflow_decides: bool,
+}
+
+/// A compiled thread.
+pub struct ThreadCode {
+    /// The edges that leave each location.
+    pub edges: Vec<Box<[EdgeCode]>>,
+    /// Where each edge leads.
+    pub targets: Vec<u32>,
+    /// Where a fault leads.
+    pub fault: u64,
+    /// Whether the thread has ended at a location.
+    pub ended: Vec<bool>,
+    /// The slots that are not needed any more after an edge, sorted by edge.
+    pub freed: Vec<(EdgeId, Slot)>,
+    /// The slots of registers that are dead after a fault.
+    pub dead_after_fault: Vec<Slot>,
+    /// The slot of each register.
+    pub registers: Vec<Slot>,
+    /// The slots of all registers.
+    pub slots: std::ops::Range<Slot>,
+    /// Which registers are live where.
+    pub live: LiveRegisters,
+    /// The cells the thread stores to through its buffer, in order.
+    pub buffered_cells: Vec<u32>,
+    /// Position in `buffered_cells` of each memory cell, or `u32::MAX`.
+    pub cell_kind: Vec<u32>,
+    /// Whether a flush of each of the `buffered_cells` can change what a property sees.
+    pub flush_visible: Vec<bool>,
+}
+
+/// A compiled edge.
+pub struct EdgeCode {
+    /// Its number in the thread.
+    pub id: EdgeId,
+    /// Where it leads.
+    pub to: u64,
+    /// What it does.
+    pub action: ActionCode,
+    /// Local events commute with everything other threads do, and no property sees them.
+    pub local: bool,
+    /// Whether it can change the value of a property's formula.
+    pub visible: bool,
+    /// The statement it comes from.
+    pub span: Span,
+}
+
+/// A compiled action.
+pub enum ActionCode {
+    /// One operation.
+    Op(OpCode),
+    /// See [`Action::Fence`].
+    Fence,
+    /// See [`Action::StoreFence`].
+    StoreFence,
+    /// See [`Action::Lock`].
+    Lock,
+    /// See [`Action::Unlock`].
+    Unlock,
+    /// See [`Action::Atomic`].
+    Atomic {
+        /// The operations.
+        ops: Box<[OpCode]>,
+        /// Whether the own buffer must be empty.
+        drains: bool,
+    },
+}
+
+/// Where a value goes: the slot, or none if the register is dead afterwards; and the range in which the value must lie.
+pub struct Target {
+    /// The slot.
+    pub slot: Option<Slot>,
+    /// The values that may be written.
+    pub range: Range,
+}
+
+/// A compiled operation.
+pub enum OpCode {
+    /// Nothing.
+    Skip,
+    /// See [`Op::Assign`].
+    Assign(Target, ExprCode),
+    /// See [`Op::Havoc`]; `sampled` if not all values are tried.
+    Havoc {
+        /// Where the value goes.
+        target: Target,
+        /// The values.
+        range: Range,
+        /// Whether only samples are tried.
+        sampled: bool,
+    },
+    /// See [`Op::Assume`].
+    Assume(ExprCode),
+    /// See [`Op::Assert`].
+    Assert(ExprCode),
+    /// See [`Op::Load`].
+    Load(Target, AddressCode),
+    /// See [`Op::Store`].
+    Store(AddressCode, Range, ExprCode),
+}
+
+/// A compiled address.
+pub enum AddressCode {
+    /// This cell.
+    Cell(u32),
+    /// A cell of an array whose index is computed.
+    Computed {
+        /// The index.
+        index: ExprCode,
+        /// The legal indices.
+        indices: Range,
+        /// The first cell.
+        base: u32,
+        /// Whether an index outside is a limit instead of a fault.
+        open: bool,
+    },
+}
+
+impl Code {
+    /// Compiles a task, with the reductions that the options ask for.
+    pub fn new(
+        task: &Task<'_>,
+        options: &Options,
+        abstraction: Option<Abstraction>,
+        limits: &Limits,
+    ) -> Result<Self, Reason> {
+        let program = task.program;
+        let threads = program.threads.len();
+        let memory = threads as Slot + 2;
+        let mut next = memory + program.cells() as Slot;
+        let visible = Visible::new(task);
+        let mut compiled = Vec::with_capacity(threads);
+        for (id, _) in program.threads() {
+            let liveness = Liveness::new(task, id, options.live_variables, limits)?;
+            let first = next;
+            next += liveness.fields as Slot;
+            limits.exceeded(0).map_or(Ok(()), Err)?;
+            compiled.push(thread_code(task, id, liveness, first, &visible));
+            limits.exceeded(0).map_or(Ok(()), Err)?;
+        }
+        let mut code = Code {
+            model: task.model,
+            threads: compiled,
+            memory,
+            local_first: options.reduction == Reduction::Local,
+            summaries: None,
+            slots: next as usize,
+            arrays: program
+                .variables
+                .iter()
+                .map(|v| v.cells().start + memory as usize..v.cells().end + memory as usize)
+                .collect(),
+            formulas: Vec::new(),
+            orbits: Orbits::default(),
+            versions: None,
+            abstraction: abstraction.filter(|_| task.model != MemoryModel::Sc),
+            overflow_decides: false,
+        };
+        if options.reduction.needs_summaries() && abstraction.is_none() {
+            code.summaries = Some(Summaries::new(program, task.model, &code.threads, limits)?);
+        }
+        code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
+        // What is observed in final states may tell threads apart.
+        if options.symmetry
+            && abstraction.is_none()
+            && task.observed.is_empty()
+            && let Some(live) = code.live()
+        {
+            let reductions = Reductions { live: &live, local: &code.local() };
+            let families = families(task, reductions, limits);
+            code.orbits = Orbits::new(program, &code, families);
+        }
+        if options.versions
+            && abstraction.is_none()
+            && task.observed.is_empty()
+            && let Some(live) = code.live()
+        {
+            code.versions = Versions::new(program, &task.properties, &code, &live);
+        }
+        Ok(code)
+    }
+
+    /// For each edge of each thread whether it is local, if that makes a difference.
+    fn local(&self) -> Vec<Vec<bool>> {
+        let of = |thread: &ThreadCode| {
+            let mut local = vec![false; thread.targets.len()];
+            let edges = thread.edges.iter().flatten();
+            edges.for_each(|edge| local[edge.id.index()] = edge.local && self.local_first);
+            local
+        };
+        self.threads.iter().map(of).collect()
+    }
+
+    /// For each thread and location the registers that are live there; nothing if they are more than [`MOST_LIVE`].
+    pub fn live(&self) -> Option<Vec<Vec<Vec<u32>>>> {
+        let mut sum = 0;
+        let mut at = |thread: &ThreadCode, location: usize| {
+            let live: Vec<u32> = thread.live.at(LocationId(location as u32)).map(|r| r.0).collect();
+            sum += live.len();
+            (sum <= MOST_LIVE).then_some(live)
+        };
+        let mut of = |thread: &ThreadCode| (0..thread.edges.len()).map(|l| at(thread, l)).collect();
+        self.threads.iter().map(&mut of).collect()
+    }
+
+    /// The slot of a program counter.
+    pub fn pc(&self, thread: usize) -> usize {
+        thread
+    }
+
+    /// The slot that says who holds the lock: 0 for nobody, else the thread plus 1.
+    pub fn lock(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// The slot of the favourite thread: 0 for none, else the thread plus 1.
+    pub fn favourite(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// The slots that grow together with this one: all cells of an array, because programs treat them alike, and the same register of
+    /// threads that may be exchanged.
+    pub fn together(&self, slot: Slot) -> Vec<usize> {
+        let after = self.arrays.partition_point(|range| range.start <= slot as usize);
+        match after.checked_sub(1).map(|n| &self.arrays[n]) {
+            Some(range) if range.contains(&(slot as usize)) => range.clone().collect(),
+            _ => self.orbits.alike(self, slot).into_iter().map(|slot| slot as usize).collect(),
+        }
+    }
+
+    /// The slot of the first register.
+    pub fn first_register(&self) -> usize {
+        self.arrays.last().map_or(self.memory as usize, |cells| cells.end)
+    }
+
+    /// How many slots never grow.
+    pub fn fixed_slots(&self) -> usize {
+        self.threads.len() + 2
+    }
+
+    /// The sizes to start with: program counters in full, everything else for the value 0 alone.
+    pub fn sizes(&self, program: &Program) -> Sizes {
+        let zero = Bounds { low: 0, high: 0 };
+        let mut values = vec![zero; self.slots];
+        for (bounds, thread) in values.iter_mut().zip(&program.threads) {
+            bounds.high = thread.locations.len() as i64 - 1;
+        }
+        let uses_lock =
+            program.threads.iter().any(|t| t.edges.iter().any(|e| matches!(e.action, Action::Lock)));
+        if uses_lock {
+            values[self.lock()].high = self.threads.len() as i64;
+        }
+        if self.local_first {
+            values[self.favourite()].high = self.threads.len() as i64;
+        }
+        let buffers = if self.model == MemoryModel::Sc { 0 } else { self.threads.len() };
+        Sizes { values, entries: vec![0; buffers], buffered: vec![zero; buffers] }
+    }
+
+    fn formula(&self, formula: &Formula) -> ExprCode {
+        compile(formula, &|leaf| match leaf {
+            Observable::At(thread, at) => {
+                let mut locations: Vec<u64> = at.iter().map(|l| u64::from(l.0)).collect();
+                locations.sort_unstable();
+                Instruction::At(self.pc(thread.index()) as Slot, locations.into())
+            }
+            Observable::Register(thread, register) => {
+                Instruction::Slot(self.threads[thread.index()].registers[register.index()])
+            }
+            Observable::Memory(cell) => Instruction::Slot(self.memory + cell),
+        })
+    }
+}
+
+impl ThreadCode {
+    /// How many kinds of buffer entries there are: one for each cell, and the barrier, which is the last.
+    pub fn buffer_kinds(&self) -> usize {
+        self.buffered_cells.len() + 1
+    }
+
+    /// The kind of a barrier.
+    pub fn barrier(&self) -> u64 {
+        self.buffered_cells.len() as u64
+    }
+
+    /// The kind of the border in an abstract buffer, if it has one.
+    pub fn border(&self) -> u64 {
+        self.barrier() + 1
+    }
+}
+
+/// What `forbid`, `invariant` and the like look at in every state.
+struct Visible {
+    /// For each thread, its locations in classes that formulas cannot tell apart.
+    labels: Vec<Looks>,
+    /// Whether each register of each thread is looked at.
+    registers: Vec<Vec<bool>>,
+    /// Whether each memory cell is looked at.
+    memory: Vec<bool>,
+}
+
+impl Visible {
+    fn new(task: &Task<'_>) -> Self {
+        let program = task.program;
+        let mut visible = Visible {
+            labels: program.threads.iter().map(|t| Looks::alike(t.locations.len())).collect(),
+            registers: program.threads.iter().map(|t| vec![false; t.registers.len()]).collect(),
+            memory: vec![false; program.cells()],
+        };
+        for property in &task.properties {
+            let PropertyKind::Never(formula) = &property.kind else { continue };
+            formula.for_each_leaf(&mut |leaf| match leaf {
+                Observable::At(thread, at) => visible.labels[thread.index()].tell_apart(at),
+                Observable::Register(thread, register) => {
+                    visible.registers[thread.index()][register.index()] = true;
+                }
+                Observable::Memory(cell) => visible.memory[*cell as usize] = true,
+            });
+        }
+        visible
+    }
+}
+
+fn thread_code(
+    task: &Task<'_>,
+    id: ThreadId,
+    liveness: Liveness,
+    first: Slot,
+    visible: &Visible,
+) -> ThreadCode {
+    let program = task.program;
+    let thread = program.thread(id);
+    let registers: Vec<Slot> = liveness.colours.iter().map(|&c| first + c as Slot).collect();
+    let labels = &visible.labels[id.index()];
+    let observed = &visible.registers[id.index()];
+    let buffered_cells = buffered_cells(program, id, task.model);
+    let mut cell_kind = vec![u32::MAX; program.cells()];
+    for (kind, &cell) in buffered_cells.iter().enumerate() {
+        cell_kind[cell as usize] = kind as u32;
+    }
+    let edges = (0..thread.locations.len())
+        .map(|location| {
+            let leaving = thread.edges_from(LocationId(location as u32));
+            leaving
+                .map(|(edge_id, edge)| {
+                    let ops = edge.action.ops();
+                    let writes = liveness.live_writes(thread, edge_id);
+                    let sampled = program.is_sampled(&edge.action);
+                    let compile_op =
+                        |(op, live): (&Op, bool)| op_code(program, id, &registers, op, live, sampled);
+                    let mut compiled = ops.iter().zip(writes).map(compile_op);
+                    let action = match &edge.action {
+                        Action::Op(_) => ActionCode::Op(compiled.next().expect("one operation")),
+                        Action::Atomic { drains, .. } => {
+                            ActionCode::Atomic { ops: compiled.collect(), drains: *drains }
+                        }
+                        Action::Fence => ActionCode::Fence,
+                        Action::StoreFence => ActionCode::StoreFence,
+                        Action::Lock => ActionCode::Lock,
+                        Action::Unlock => ActionCode::Unlock,
+                    };
+                    let moves = !labels.is_alike(edge.from, edge.to)
+                        || (program.edge_may_fault(thread, edge)
+                            && !labels.is_alike(edge.from, thread.fault));
+                    let writes_register =
+                        ops.iter().any(|op| written_register(op).is_some_and(|r| observed[r.index()]));
+                    let direct =
+                        task.model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
+                    let writes_memory = direct
+                        && ops.iter().any(|op| match op {
+                            Op::Store(a, _) => cells_of(program, a).any(|c| visible.memory[c as usize]),
+                            _ => false,
+                        });
+                    let seen = moves || writes_register || writes_memory;
+                    EdgeCode {
+                        id: edge_id,
+                        to: u64::from(edge.to.0),
+                        local: !seen && is_local(&edge.action, task.model),
+                        visible: seen,
+                        action,
+                        span: edge.span,
+                    }
+                })
+                .collect()
+        })
+        .collect();
+    let slot = |field: usize| first + field as Slot;
+    let mut dead_after_fault: Vec<Slot> = (0..liveness.fields).map(slot).collect();
+    let live_after_fault: BTreeSet<Slot> =
+        liveness.live.at(thread.fault).map(|r| registers[r.index()]).collect();
+    dead_after_fault.retain(|slot| !live_after_fault.contains(slot));
+    ThreadCode {
+        edges,
+        targets: thread.edges.iter().map(|edge| edge.to.0).collect(),
+        fault: u64::from(thread.fault.0),
+        ended: (0..thread.locations.len()).map(|l| thread.is_end(LocationId(l as u32))).collect(),
+        freed: liveness.freed.iter().map(|&(edge, field)| (edge, slot(field))).collect(),
+        dead_after_fault,
+        registers,
+        slots: first..first + liveness.fields as Slot,
+        live: liveness.live,
+        flush_visible: buffered_cells.iter().map(|&c| visible.memory[c as usize]).collect(),
+        buffered_cells,
+        cell_kind,
+    }
+}
+
+/// Local events (THESIS16 s.4.3): anything but loads, flushes, atomic steps and locks. Under SC a store is a flush too, so it is not local.
+fn is_local(action: &Action, model: MemoryModel) -> bool {
+    match action {
+        Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,
+        Action::Op(Op::Store(..)) => model != MemoryModel::Sc,
+        Action::Op(_) | Action::Fence | Action::StoreFence => true,
+    }
+}
+
+/// The cells a thread stores to through its buffer.
+fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u32> {
+    if model == MemoryModel::Sc {
+        return Vec::new();
+    }
+    let edges = &program.thread(id).edges;
+    let stores = edges.iter().filter_map(|e| match &e.action {
+        Action::Op(Op::Store(address, _)) => Some(address),
+        _ => None,
+    });
+    let mut cells: Vec<u32> = stores.flat_map(|a| cells_of(program, a)).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    cells
+}
+
+fn op_code(
+    program: &Program,
+    id: ThreadId,
+    registers: &[Slot],
+    op: &Op,
+    live: bool,
+    sampled: bool,
+) -> OpCode {
+    let value = |e: &Expr<RegisterId>| compile(e, &|r| Instruction::Slot(registers[r.index()]));
+    let target = |r: RegisterId| Target {
+        slot: live.then(|| registers[r.index()]),
+        range: program.writable(program.thread(id).registers[r.index()].range).range(),
+    };
+    let address = |a: &Address| {
+        let variable = &program.variables[a.variable.index()];
+        match (&a.index, variable.indices) {
+            (Some(index), Some(range)) => match index.constant() {
+                Some(i) if range.contains(i) => AddressCode::Cell(variable.base + (i - range.low) as u32),
+                _ => AddressCode::Computed {
+                    index: value(index),
+                    indices: range,
+                    base: variable.base,
+                    open: variable.open,
+                },
+            },
+            _ => AddressCode::Cell(variable.base),
+        }
+    };
+    match op {
+        Op::Skip => OpCode::Skip,
+        Op::Assign(r, e) => OpCode::Assign(target(*r), value(e)),
+        Op::Havoc(r, range) => OpCode::Havoc {
+            target: target(*r),
+            range: program.chosen(*range).range(),
+            sampled: sampled || range.is_none(),
+        },
+        Op::Assume(e) => OpCode::Assume(value(e)),
+        Op::Assert(e, _) => OpCode::Assert(value(e)),
+        Op::Load(r, a) => OpCode::Load(target(*r), address(a)),
+        Op::Store(a, e) => {
+            let writable = program.writable(program.variables[a.variable.index()].range);
+            OpCode::Store(address(a), writable.range(), value(e))
+        }
+    }
+}

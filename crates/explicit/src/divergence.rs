@@ -1,0 +1,126 @@
+//! Why a search did not end: which buffer or counter grows, and which loop makes it grow.
+
+use std::collections::HashMap;
+
+use fencewright_analysis::loops::components;
+use fencewright_program::{Action, Op, Program, Span, Thread};
+
+use super::code::Code;
+use super::layout::Sizes;
+
+/// Shorter buffers are not reported.
+const LONG_BUFFER: u32 = 6;
+/// Values that stay in a smaller range are not reported.
+const WIDE_RANGE: u64 = 24;
+
+/// Whether something has grown in a loop that nothing seems to bound, so that the search will hardly end.
+pub fn is_endless(program: &Program, code: &Code, sizes: &Sizes) -> bool {
+    explain(program, code, sizes).iter().any(|(_, place)| place.is_some())
+}
+
+/// Whether a thread stores in a loop that nothing drains, so that its buffer may grow without end.
+pub fn buffers_may_grow(program: &Program) -> bool {
+    program.threads.iter().any(|thread| in_loop(thread, &|a| !a.drains(), &stores).is_some())
+}
+
+/// Whether an action puts a store into a buffer.
+fn stores(action: &Action) -> bool {
+    matches!(action, Action::Op(Op::Store(..)))
+}
+
+/// One sentence for each thing that grew, with the place that makes it grow.
+pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
+    let mut sentences = Vec::new();
+    for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {
+        if entries >= LONG_BUFFER
+            && let Some(span) = in_loop(thread, &|a| !a.drains(), &stores)
+        {
+            let name = &thread.name;
+            let sentence = format!(
+                "the store buffer of {name} grew to {entries} entries: this store is in a loop that nothing drains"
+            );
+            sentences.push((sentence, Some(span)));
+        }
+    }
+    let wide = |slot: usize| {
+        let bounds = sizes.values[slot];
+        (bounds.high.wrapping_sub(bounds.low) as u64 >= WIDE_RANGE).then_some(bounds)
+    };
+    let repeated: Vec<Repeated> = program.threads.iter().map(Repeated::new).collect();
+    for (n, variable) in program.variables.iter().enumerate() {
+        let place = repeated.iter().find_map(|r| r.stores.get(&n)).copied();
+        for cell in variable.cells() {
+            let Some(bounds) = wide(code.memory as usize + cell) else { continue };
+            let sentence = format!(
+                "the values of {} spread over {} to {}{}",
+                program.cell_name(cell as u32),
+                bounds.low,
+                bounds.high,
+                if place.is_some() { ": this store is in a loop" } else { "" }
+            );
+            sentences.push((sentence, place));
+        }
+    }
+    for ((thread, compiled), repeated) in program.threads.iter().zip(&code.threads).zip(&repeated) {
+        for (r, register) in thread.registers.iter().enumerate().filter(|(_, r)| !r.name.starts_with('%')) {
+            let Some(bounds) = wide(compiled.registers[r] as usize) else { continue };
+            if let Some(&place) = repeated.steps.get(&r).or_else(|| repeated.assignments.get(&r)) {
+                let sentence = format!(
+                    "the values of {}.{} spread over {} to {}: this assignment is in a loop",
+                    thread.name, register.name, bounds.low, bounds.high
+                );
+                sentences.push((sentence, Some(place)));
+            }
+        }
+    }
+    sentences
+}
+
+/// What a thread writes in its loops, other than constants: of each variable and each register the first place. Found in one pass, because
+/// there may be thousands of cells in thousands of lines.
+#[derive(Default)]
+struct Repeated {
+    /// Stores, by variable.
+    stores: HashMap<usize, Span>,
+    /// Assignments, by register.
+    assignments: HashMap<usize, Span>,
+    /// Those of them that read the register itself, which are the more likely culprits.
+    steps: HashMap<usize, Span>,
+}
+
+impl Repeated {
+    fn new(thread: &Thread) -> Self {
+        let component = components(thread, &|_, _| true);
+        let mut found = Repeated::default();
+        for edge in thread.edges.iter().filter(|e| component[e.from.index()] == component[e.to.index()]) {
+            for op in edge.action.ops() {
+                match op {
+                    Op::Store(address, value) if value.constant().is_none() => {
+                        found.stores.entry(address.variable.index()).or_insert(edge.span);
+                    }
+                    Op::Assign(target, value) if value.constant().is_none() => {
+                        found.assignments.entry(target.index()).or_insert(edge.span);
+                        let mut itself = false;
+                        value.for_each_leaf(&mut |leaf| itself |= leaf == target);
+                        if itself {
+                            found.steps.entry(target.index()).or_insert(edge.span);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+}
+
+/// An edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
+fn in_loop(
+    thread: &Thread,
+    passable: &dyn Fn(&Action) -> bool,
+    wanted: &dyn Fn(&Action) -> bool,
+) -> Option<Span> {
+    let component = components(thread, &|_, edge| passable(&edge.action));
+    let mut candidates = thread.edges.iter().filter(|e| wanted(&e.action) && passable(&e.action));
+    candidates.find(|e| component[e.from.index()] == component[e.to.index()]).map(|e| e.span)
+}

@@ -1,0 +1,329 @@
+//! Loops that do nothing but wait, as steps that wait.
+//!
+//! `await x == 1` loads `x` again and again until it is 1 (unless the program was read for `deadlock`, where it blocks), so that executions have no end, and none is a proof. Here such a loop becomes one step
+//! that is enabled when it would succeed: `{ load; assume }`. What is explored is another program, with the same locations, registers and memory and with
+//! fewer edges; an edge of it stands for one or several edges of the program that was given, taken one right after the other.
+//!
+//! An edge is *idle* for a location `head` if all it does is to load, to compute, to decide and to wait for the own buffer, and if it writes only registers that are
+//! dead at `head`: no property sees them, and the thread overwrites them before it reads them again. The *region* of `head` are locations that
+//! * only idle edges enter, and these come from `head` or from the region;
+//! * the thread always leaves, along one idle edge that assumes nothing or along two that assume the opposite of each other;
+//! * no property tells apart from `head`.
+//!
+//! Some of the region is *doomed*: from there the thread comes back to `head` whatever it does, or stays. Two things are changed:
+//! 1. **Idle edges from `head` and its region that lead back to `head`, or to what is doomed, are removed.** Take an execution, and remove from it what
+//!    a thread does between leaving `head` and coming back in the region. That has changed nothing but registers that are dead at `head`, so the rest is
+//!    an execution too, and in each of its states the thread is at `head` where it was in the region: no property sees the difference. What is left
+//!    are executions of the new program. A thread that waits for a value loads the one that it waits for, or nothing.
+//! 2. **A load with the only way on behind it is one step**, if the other way was removed. What comes after the load is local and
+//!    looks like what comes before, so one may as well take it at once; and where it cannot be taken, not to load leaves out nothing but an execution
+//!    that is stuck. If the condition has several loads, earlier ones stay as they are: `await x == 1 && y == 1` waits for `x`, and then for `y`.
+//!
+//! A `cas` that fails in an empty loop waits for the empty buffer and changes nothing: it is idle, and `while !cas(l, 0, 1) { }` waits until it succeeds.
+//!
+//! | property | |
+//! |---|---|
+//! | a formula that must never hold | its values are those of the states of the shorter execution; a formula that tells two locations of a region apart, or sees a register written there, keeps the loop |
+//! | `assertions` | no edge that could fault is removed (nor one that could look outside of an open array: there is no answer then), and of what is made one step only the first part can |
+//! | `finally` | in a final state every thread has ended, and none is in a region |
+//! | `deadlock` | a thread that goes round in a loop moves: a state is a deadlock if nothing can move *in the program that was given* ([`Judge`](super::Judge) asks it). No thread is stuck in a region, except while another one holds the lock: then loops are kept |
+
+use fencewright_analysis::liveness::LiveRegisters;
+use fencewright_analysis::looks::Looks;
+use fencewright_analysis::loops::loop_depths;
+use fencewright_kit::ThreadBuilder;
+use fencewright_kit::accesses::written_register;
+use fencewright_program::{
+    Action, Edge, EdgeId, Expr, LocationId, Observable, Op, Program, PropertyKind, Thread, ThreadId,
+};
+use fencewright_verdict::{Limits, Task};
+
+use super::waits::are_opposite;
+
+/// Regions with more locations than this are no loops that wait.
+const LARGEST_REGION: usize = 64;
+
+/// For each thread and edge of a program, the edges of another one that it stands for.
+pub type Origins = Vec<Vec<Vec<EdgeId>>>;
+
+/// A program in which loops that only wait are steps that wait.
+pub struct Waiting {
+    /// The program.
+    pub program: Program,
+    /// For each of its edges, those of the program that was given, one right after the other.
+    pub origins: Origins,
+}
+
+impl Waiting {
+    /// The program of a task with steps that wait; nothing if it has no loops that do, or if there is no time to look for them.
+    pub fn new(task: &Task<'_>, limits: &Limits) -> Option<Self> {
+        let edges = || task.program.threads.iter().flat_map(|t| &t.edges);
+        let asks_for_deadlocks = task.properties.iter().any(|p| p.kind == PropertyKind::NoDeadlock);
+        if asks_for_deadlocks && edges().any(|edge| edge.action == Action::Lock) {
+            return None;
+        }
+        let (mut threads, mut origins, mut found) = (Vec::new(), Origins::new(), false);
+        for (id, thread) in task.program.threads() {
+            let depths = loop_depths(thread);
+            if depths.iter().all(|depth| *depth == 0) {
+                threads.push(thread.clone());
+                origins.push((0..thread.edges.len() as u32).map(|n| vec![EdgeId(n)]).collect());
+                continue;
+            }
+            let mut heads: Vec<(usize, LocationId)> = Vec::new();
+            let mut graph = Graph::new(task, id, limits)?;
+            for (n, _) in depths.iter().enumerate().filter(|(_, depth)| **depth > 0) {
+                let head = LocationId(n as u32);
+                heads.push((graph.region(head).len(), head));
+                if n % 64 == 0 && limits.exceeded(0).is_some() {
+                    return None;
+                }
+            }
+            // Of a loop in a loop the outer one first: what both wait for is one step.
+            heads.sort_by_key(|(size, head)| (std::cmp::Reverse(*size), *head));
+            for (n, (_, head)) in heads.into_iter().enumerate() {
+                found |= graph.wait_at(head);
+                if n % 64 == 0 && limits.exceeded(0).is_some() {
+                    return None;
+                }
+            }
+            let (thread, of) = graph.finish();
+            threads.push(thread);
+            origins.push(of);
+        }
+        found.then(|| Waiting { program: Program { threads, ..task.program.clone() }, origins })
+    }
+}
+
+/// An edge, and those that it stands for.
+#[derive(Clone)]
+struct Step {
+    edge: Edge,
+    origin: Vec<EdgeId>,
+}
+
+/// The control-flow graph of a thread while it is changed.
+struct Graph<'t> {
+    program: &'t Program,
+    thread: &'t Thread,
+    live: LiveRegisters,
+    looks: Looks,
+    steps: Vec<Step>,
+    /// For each location the steps that leave it, in order, and those that enter it.
+    leaving: Vec<Vec<usize>>,
+    entering: Vec<Vec<usize>>,
+    /// For each location whether a step that left it was removed.
+    lost: Vec<bool>,
+    /// For each step whether it was removed.
+    removed: Vec<bool>,
+}
+
+impl<'t> Graph<'t> {
+    fn new(task: &Task<'t>, id: ThreadId, limits: &Limits) -> Option<Self> {
+        let program = task.program;
+        let thread = program.thread(id);
+        let size = thread.locations.len();
+        let mut looks = Looks::alike(size);
+        for property in &task.properties {
+            let PropertyKind::Never(formula) = &property.kind else { continue };
+            formula.for_each_leaf(&mut |leaf| match leaf {
+                Observable::At(of, at) if *of == id => looks.tell_apart(at),
+                _ => {}
+            });
+        }
+        let mut graph = Graph {
+            program,
+            thread,
+            live: LiveRegisters::new(task, id, limits).ok()?,
+            looks,
+            steps: Vec::new(),
+            leaving: vec![Vec::new(); size],
+            entering: vec![Vec::new(); size],
+            lost: vec![false; size],
+            removed: vec![false; thread.edges.len()],
+        };
+        for (n, edge) in thread.edges.iter().enumerate() {
+            graph.leaving[edge.from.index()].push(n);
+            graph.entering[edge.to.index()].push(n);
+            graph.steps.push(Step { edge: edge.clone(), origin: vec![EdgeId(n as u32)] });
+        }
+        Some(graph)
+    }
+
+    fn edges_from(&self, location: LocationId) -> impl Iterator<Item = &Edge> {
+        self.leaving[location.index()].iter().map(|&n| &self.steps[n].edge)
+    }
+
+    /// Whether an edge may fault, or load from outside of the modelled part of an open array, which must not go unnoticed either.
+    fn may_fail(&self, edge: &Edge) -> bool {
+        let is_open =
+            |op: &Op| matches!(op, Op::Load(_, a) if self.program.variables[a.variable.index()].open);
+        self.program.edge_may_fault(self.thread, edge) || edge.action.ops().iter().any(is_open)
+    }
+
+    /// Whether an edge has no effect but on registers that are dead at a location.
+    fn is_idle(&self, edge: &Edge, head: LocationId) -> bool {
+        let is_dead = |op: &Op| written_register(op).is_none_or(|r| !self.live.is_live(r, head));
+        let is_idle = |op: &Op| match op {
+            Op::Skip | Op::Assume(_) | Op::Assign(..) | Op::Load(..) => is_dead(op),
+            Op::Store(..) | Op::Havoc(..) | Op::Assert(..) => false,
+        };
+        match &edge.action {
+            Action::Op(op) => is_idle(op),
+            Action::Atomic { ops, .. } => ops.iter().all(is_idle),
+            Action::Fence => true,
+            Action::StoreFence | Action::Lock | Action::Unlock => false,
+        }
+    }
+
+    /// Whether a thread always leaves a location, along edges that are idle for another one.
+    fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
+        // There may be very many, and with three one knows enough.
+        let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();
+        let goes_on = match &edges[..] {
+            [only] => !only.action.ops().iter().any(|op| matches!(op, Op::Assume(_))),
+            [one, other] => match (&one.action, &other.action) {
+                (Action::Op(Op::Assume(a)), Action::Op(Op::Assume(b))) => are_opposite(a, b),
+                _ => false,
+            },
+            _ => false,
+        };
+        goes_on && edges.iter().all(|edge| self.is_idle(edge, head))
+    }
+
+    /// The region of a location.
+    fn region(&self, head: LocationId) -> Vec<LocationId> {
+        let targets = |from: LocationId| {
+            self.edges_from(from).filter(|edge| self.is_idle(edge, head)).map(|edge| edge.to)
+        };
+        let mut region: Vec<LocationId> = Vec::new();
+        let mut work: Vec<LocationId> = targets(head).collect();
+        while let Some(location) = work.pop() {
+            let belongs = location != head
+                && location != self.thread.entry
+                && !region.contains(&location)
+                && self.looks.is_alike(location, head)
+                && self.is_passed(location, head);
+            if belongs {
+                region.push(location);
+                work.extend(targets(location));
+            }
+            if region.len() > LARGEST_REGION {
+                return Vec::new();
+            }
+        }
+        keep(&mut region, |region, location| {
+            let mut entering = self.entering[location.index()].iter().map(|&n| &self.steps[n].edge);
+            entering.all(|e| (e.from == head || region.contains(&e.from)) && self.is_idle(e, head))
+        });
+        region
+    }
+
+    /// Makes the loops at a location wait. Whether there are any.
+    fn wait_at(&mut self, head: LocationId) -> bool {
+        let region = self.region(head);
+        let mut doomed = region.clone();
+        keep(&mut doomed, |doomed, location| {
+            self.edges_from(location)
+                .all(|edge| (edge.to == head || doomed.contains(&edge.to)) && !self.may_fail(edge))
+        });
+        let places: Vec<LocationId> =
+            [head].into_iter().chain(region.iter().copied().filter(|l| !doomed.contains(l))).collect();
+        let back: Vec<usize> = places.iter().flat_map(|l| &self.leaving[l.index()]).copied().collect();
+        let leads_back = |n: &usize| {
+            let edge = &self.steps[*n].edge;
+            (edge.to == head || doomed.contains(&edge.to)) && self.is_idle(edge, head) && !self.may_fail(edge)
+        };
+        let back: Vec<usize> = back.into_iter().filter(leads_back).collect();
+        for &n in &back {
+            self.lost[self.steps[n].edge.from.index()] = true;
+            self.removed[n] = true;
+        }
+        places.iter().for_each(|l| self.leaving[l.index()].retain(|&n| !self.removed[n]));
+        self.tidy(back.iter().map(|&n| self.steps[n].edge.to).collect());
+        let mut left = Vec::new();
+        for place in places {
+            for n in self.leaving[place.index()].clone() {
+                if let Some(step) = self.load_and_go(n, &region) {
+                    left.push(self.steps[n].edge.to);
+                    self.entering[step.edge.to.index()].push(n);
+                    self.steps[n] = step;
+                }
+            }
+        }
+        self.tidy(left);
+        !back.is_empty()
+    }
+
+    /// The step that loads and takes the only way through a region that is left behind that.
+    fn load_and_go(&self, load: usize, region: &[LocationId]) -> Option<Step> {
+        let mut step = self.steps[load].clone();
+        let Action::Op(op @ Op::Load(..)) = &step.edge.action else { return None };
+        let mut ops = vec![op.clone()];
+        let mut passed = false;
+        while !passed {
+            let at = step.edge.to;
+            let [next] = self.leaving[at.index()][..] else { return None };
+            let Step { edge, origin } = &self.steps[next];
+            let Action::Op(op) = &edge.action else { return None };
+            passed = match op {
+                Op::Assume(_) => self.lost[at.index()],
+                Op::Skip | Op::Assign(..) if ops.len() <= region.len() => false,
+                _ => return None,
+            };
+            if !region.contains(&at) || self.may_fail(edge) || (matches!(op, Op::Assume(_)) && !passed) {
+                return None;
+            }
+            ops.push(op.clone());
+            step.origin.extend(origin);
+            step.edge.to = edge.to;
+        }
+        step.edge.action = Action::Atomic { ops, drains: false };
+        Some(step)
+    }
+
+    /// Looks again at what enters some locations, once for all steps that no longer do. What nothing enters any more is not left any more.
+    fn tidy(&mut self, mut locations: Vec<LocationId>) {
+        while !locations.is_empty() {
+            locations.sort_unstable();
+            locations.dedup();
+            let mut next = Vec::new();
+            for location in locations {
+                let enters = |&n: &usize| !self.removed[n] && self.steps[n].edge.to == location;
+                self.entering[location.index()].retain(enters);
+                if self.entering[location.index()].is_empty() && location != self.thread.entry {
+                    for n in std::mem::take(&mut self.leaving[location.index()]) {
+                        self.removed[n] = true;
+                        next.push(self.steps[n].edge.to);
+                    }
+                }
+            }
+            locations = next;
+        }
+    }
+
+    /// The thread, and what its edges stand for.
+    fn finish(self) -> (Thread, Vec<Vec<EdgeId>>) {
+        let mut builder: ThreadBuilder<Vec<EdgeId>> = ThreadBuilder::like(self.thread, |_| ());
+        for (n, leaving) in self.leaving.iter().enumerate() {
+            let location = LocationId(n as u32);
+            for &n in leaving {
+                let Step { edge, origin } = self.steps[n].clone();
+                builder.edge(edge.from, edge.to, edge.action, edge.span, origin);
+            }
+            // A thread that waits forever has not ended.
+            if let Some((_, edge)) = self.thread.edges_from(location).next().filter(|_| leaving.is_empty()) {
+                builder.op(location, location, Op::Assume(Expr::Const(0)), edge.span, Vec::new());
+            }
+        }
+        let built = builder.finish(self.thread.entry, self.thread.fault);
+        (built.thread, built.origins)
+    }
+}
+
+/// Removes locations from a set until each one that is left belongs to it.
+fn keep(set: &mut Vec<LocationId>, belongs: impl Fn(&[LocationId], LocationId) -> bool) {
+    while let Some(n) = set.iter().position(|&location| !belongs(set, location)) {
+        set.remove(n);
+    }
+}

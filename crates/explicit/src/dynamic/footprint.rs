@@ -1,0 +1,388 @@
+//! What a step depends on: its footprint, a list of things that it reads and writes. Two steps of different agents are independent if
+//! their footprints do not conflict; the head of [`dynamic`](super) says why that is enough.
+//!
+//! Most of a footprint is found by running the step. What does not depend on values is looked up here: which locations wait, and for
+//! what; which steps a property sees; which agents there are.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use fencewright_analysis::looks::Looks;
+use fencewright_kit::accesses::{cells_of, written_register};
+use fencewright_program::{
+    Action, Address, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, ThreadId,
+};
+use fencewright_verdict::Task;
+
+use super::waits::{Classes, Waits};
+
+/// Something that steps read and write: a memory cell, the global lock, or one of the others that [`Tables`] numbers.
+pub type Key = u64;
+
+/// Keys from here on are buffered stores, numbered in each thread.
+const STORES: Key = 1 << 63;
+
+/// One thing that a step reads, and perhaps writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is.
+    pub key: Key,
+    mode: u8,
+}
+
+const WAITS: u8 = 1;
+const WRITES: u8 = 2;
+const FLUSHES: u8 = 4;
+
+impl Item {
+    /// The step reads it.
+    pub fn read(key: Key) -> Self {
+        Item { key, mode: 0 }
+    }
+
+    /// The step reads it, and is enabled for some of its values only.
+    pub fn wait(key: Key) -> Self {
+        Item { key, mode: WAITS }
+    }
+
+    /// The step writes it.
+    pub fn write(key: Key) -> Self {
+        Item { key, mode: WRITES }
+    }
+
+    /// The step takes a store out of the buffer of a thread. Such steps commute, but not with a step that sees whether the buffer is empty.
+    pub fn flush(key: Key) -> Self {
+        Item { key, mode: FLUSHES }
+    }
+
+    /// Whether the step waits for certain values.
+    pub fn waits(self) -> bool {
+        self.mode & WAITS != 0
+    }
+
+    /// Whether the step writes it.
+    pub fn writes(self) -> bool {
+        self.mode & WRITES != 0
+    }
+
+    /// Whether the step takes a store out of a buffer.
+    pub fn flushes(self) -> bool {
+        self.mode & FLUSHES != 0
+    }
+
+    /// Whether it is one of the buffered stores, not one of the things that [`Tables`] numbers.
+    pub fn is_store(self) -> bool {
+        self.key >= STORES
+    }
+
+    fn conflicts(self, other: Item) -> bool {
+        self.key == other.key && ((self.mode | other.mode) & WRITES != 0 || self.flushes() != other.flushes())
+    }
+}
+
+/// All that a step reads and writes.
+pub type Footprint = Rc<[Item]>;
+
+/// Whether two footprints conflict.
+pub fn conflict(a: &[Item], b: &[Item]) -> bool {
+    a.iter().any(|x| b.iter().any(|y| x.conflicts(*y)))
+}
+
+/// Adds an item to a footprint, or to the item that is there for the same thing.
+pub fn add(items: &mut Vec<Item>, item: Item) {
+    match items.iter_mut().find(|i| i.key == item.key) {
+        Some(known) => known.mode |= item.mode,
+        None => items.push(item),
+    }
+}
+
+/// What steps from a location wait for in memory.
+#[derive(Clone, Debug)]
+pub enum Awaited {
+    /// Nothing.
+    Nothing,
+    /// This one cell, whose index is computed from registers.
+    Cell(Address),
+    /// Several cells, written one after the other in every execution: this stands for all of them.
+    Class(Key),
+}
+
+/// What can be said of a location without running anything.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Whether all steps that leave it are local and unseen by properties.
+    pub local: bool,
+    /// Whether some step that leaves it is enabled only while no other thread holds the lock.
+    pub locks: bool,
+    /// Whether some steps that leave it wait until the buffer is empty, and others do not.
+    pub sees_emptiness: bool,
+    /// What steps that leave it wait for in memory.
+    pub awaited: Awaited,
+}
+
+/// Everything about footprints that does not depend on values.
+pub struct Tables {
+    /// How many memory cells there are: the first keys.
+    pub cells: usize,
+    /// How many keys there are, other than buffered stores.
+    pub keys: usize,
+    /// The key of the lock, if some thread takes it.
+    pub lock: Option<Key>,
+    /// For each thread and location.
+    pub places: Vec<Vec<Place>>,
+    /// For each thread and edge the keys of the formulas that see it.
+    pub seen: Vec<Vec<Box<[Key]>>>,
+    /// For each cell the keys of the formulas that look at it.
+    pub seen_cells: Vec<Box<[Key]>>,
+    /// For each cell the class of cells that it is awaited with, if there is one.
+    pub classes: Vec<Option<Key>>,
+    /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
+    pub sees_emptiness: Vec<bool>,
+    /// The agents.
+    pub agents: Agents,
+}
+
+impl Tables {
+    /// The tables for a task.
+    pub fn new(task: &Task<'_>) -> Self {
+        let program = task.program;
+        let cells = program.cells();
+        let uses_lock =
+            program.threads.iter().flat_map(|t| &t.edges).any(|e| matches!(e.action, Action::Lock));
+        let first_class = cells as Key + 1;
+        let first_formula = first_class + cells as Key;
+        let first_buffer = first_formula + task.properties.len() as Key;
+        let mut classes = Classes::new(cells);
+        let awaited: Vec<Vec<Waits>> = program
+            .threads
+            .iter()
+            .map(|thread| {
+                let of = |l: usize| {
+                    let edges = thread.edges_from(LocationId(l as u32)).map(|(_, e)| e);
+                    Waits::new(program, edges)
+                };
+                (0..thread.locations.len()).map(of).collect()
+            })
+            .collect();
+        for waiting in awaited.iter().flatten() {
+            if let Waits::Several(cells) = waiting {
+                cells.windows(2).for_each(|pair| classes.unite(pair[0], pair[1]));
+            }
+        }
+        let mut of_cells = vec![None; cells];
+        for cell in
+            awaited.iter().flatten().flat_map(|w| if let Waits::Several(c) = w { &c[..] } else { &[] })
+        {
+            of_cells[*cell as usize] = Some(first_class + Key::from(classes.of(*cell)));
+        }
+        let seen = Seen { task, first: first_formula };
+        let seen_edges: Vec<Vec<Box<[Key]>>> = program.threads().map(|(id, _)| seen.edges(id)).collect();
+        let mut places = Vec::new();
+        for ((thread, awaited), seen) in program.threads.iter().zip(awaited).zip(&seen_edges) {
+            let place = |(l, awaited): (usize, Waits)| {
+                let edges = || thread.edges_from(LocationId(l as u32));
+                let drains = edges().filter(|(_, e)| e.action.drains()).count();
+                Place {
+                    local: edges()
+                        .all(|(id, e)| is_local(&e.action, task.model) && seen[id.index()].is_empty()),
+                    locks: uses_lock && edges().any(|(_, e)| needs_lock(&e.action, task.model)),
+                    sees_emptiness: task.model != MemoryModel::Sc && drains > 0 && drains < edges().count(),
+                    awaited: match awaited {
+                        Waits::Nothing => Awaited::Nothing,
+                        Waits::One(address) => Awaited::Cell(address),
+                        Waits::Several(cells) => {
+                            Awaited::Class(first_class + Key::from(classes.of(cells[0])))
+                        }
+                    },
+                }
+            };
+            places.push(awaited.into_iter().enumerate().map(place).collect::<Vec<Place>>());
+        }
+        Tables {
+            cells,
+            keys: first_buffer as usize + program.threads.len(),
+            lock: uses_lock.then_some(cells as Key),
+            sees_emptiness: places.iter().map(|p| p.iter().any(|place| place.sees_emptiness)).collect(),
+            places,
+            seen: seen_edges,
+            seen_cells: seen.cells(),
+            classes: of_cells,
+            agents: Agents::new(program, task.model),
+        }
+    }
+
+    /// The key of a formula: every step that may change its value writes it.
+    pub fn formula(&self, property: usize) -> Key {
+        2 * self.cells as Key + 1 + property as Key
+    }
+
+    /// The key of a thread's buffer: steps that see whether it is empty read it.
+    pub fn buffer(&self, thread: usize) -> Key {
+        (self.keys - self.agents.threads + thread) as Key
+    }
+
+    /// The thread whose buffer a key is, if it is one.
+    pub fn buffer_owner(&self, key: Key) -> Option<usize> {
+        (key as usize).checked_sub(self.keys - self.agents.threads)
+    }
+
+    /// The key of a buffered store of a thread.
+    pub fn store(thread: u32, number: u32) -> Key {
+        STORES | Key::from(thread) << 32 | Key::from(number)
+    }
+
+    /// The thread and the number of the buffered store that a key stands for, if it is one.
+    pub fn numbered_store(key: Key) -> Option<(u32, u32)> {
+        (key >= STORES).then_some(((key & !STORES) >> 32) as u32).map(|thread| (thread, key as u32))
+    }
+
+    /// Adds what a write to a memory cell writes.
+    pub fn add_write(&self, items: &mut Vec<Item>, cell: u32) {
+        add(items, Item::write(Key::from(cell)));
+        if let Some(class) = self.classes[cell as usize] {
+            add(items, Item::write(class));
+        }
+    }
+}
+
+/// The agents: the program of each thread, and its buffer; under PSO its buffer for each cell that it stores to.
+pub struct Agents {
+    /// How many threads there are: agents with smaller numbers are their programs.
+    pub threads: usize,
+    /// For each thread the agents that flush its stores.
+    flushers: Vec<Range<usize>>,
+    /// For each agent that flushes, the thread, and under PSO the cell.
+    buffers: Vec<(u32, Option<u32>)>,
+}
+
+impl Agents {
+    fn new(program: &Program, model: MemoryModel) -> Self {
+        let threads = program.threads.len();
+        let (mut flushers, mut buffers) = (Vec::new(), Vec::new());
+        for (t, thread) in program.threads.iter().enumerate() {
+            let mut cells: Vec<u32> = thread
+                .edges
+                .iter()
+                .filter_map(|e| if let Action::Op(Op::Store(a, _)) = &e.action { Some(a) } else { None })
+                .flat_map(|address| cells_of(program, address))
+                .collect();
+            cells.sort_unstable();
+            cells.dedup();
+            let first = threads + buffers.len();
+            match model {
+                MemoryModel::Sc => {}
+                MemoryModel::Tso if cells.is_empty() => {}
+                MemoryModel::Tso => buffers.push((t as u32, None)),
+                MemoryModel::Pso => buffers.extend(cells.into_iter().map(|cell| (t as u32, Some(cell)))),
+            }
+            flushers.push(first..threads + buffers.len());
+        }
+        Agents { threads, flushers, buffers }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.threads + self.buffers.len()
+    }
+
+    /// The thread whose buffer this agent flushes, and under PSO the cell; nothing if it is a program.
+    pub fn buffer(&self, agent: usize) -> Option<(u32, Option<u32>)> {
+        agent.checked_sub(self.threads).map(|n| self.buffers[n])
+    }
+
+    /// The agents that flush the stores of a thread.
+    pub fn flushers(&self, thread: usize) -> Range<usize> {
+        self.flushers[thread].clone()
+    }
+
+    /// The thread of an agent.
+    pub fn thread(&self, agent: usize) -> usize {
+        self.buffer(agent).map_or(agent, |(thread, _)| thread as usize)
+    }
+}
+
+/// Whether a step neither looks at memory nor waits for anybody.
+pub fn is_local(action: &Action, model: MemoryModel) -> bool {
+    match action {
+        Action::Op(Op::Load(..)) => false,
+        Action::Op(Op::Store(..)) => model != MemoryModel::Sc,
+        Action::Op(_) | Action::StoreFence => true,
+        Action::Fence | Action::Lock | Action::Unlock | Action::Atomic { .. } => false,
+    }
+}
+
+/// Whether a step is enabled only while no other thread holds the lock.
+fn needs_lock(action: &Action, model: MemoryModel) -> bool {
+    !is_local(action, model) && !matches!(action, Action::Fence)
+}
+
+/// What formulas that are looked at in every state see.
+struct Seen<'t> {
+    task: &'t Task<'t>,
+    /// The key of the first property's formula.
+    first: Key,
+}
+
+impl Seen<'_> {
+    /// The leaves of the formulas, with the keys of these.
+    fn leaves(&self) -> impl Iterator<Item = (Key, Vec<Observable>)> {
+        self.task.properties.iter().zip(self.first..).filter_map(|(property, key)| {
+            let PropertyKind::Never(formula) = &property.kind else { return None };
+            let mut leaves = Vec::new();
+            formula.for_each_leaf(&mut |leaf| leaves.push(leaf.clone()));
+            Some((key, leaves))
+        })
+    }
+
+    /// For each memory cell the keys of the formulas that look at it.
+    fn cells(&self) -> Vec<Box<[Key]>> {
+        let mut seen: Vec<Vec<Key>> = vec![Vec::new(); self.task.program.cells()];
+        for (key, leaves) in self.leaves() {
+            for leaf in leaves {
+                if let Observable::Memory(cell) = leaf
+                    && seen[cell as usize].last() != Some(&key)
+                {
+                    seen[cell as usize].push(key);
+                }
+            }
+        }
+        seen.into_iter().map(Vec::into_boxed_slice).collect()
+    }
+
+    /// For each edge of a thread the keys of the formulas whose value it may change.
+    fn edges(&self, id: ThreadId) -> Vec<Box<[Key]>> {
+        let (program, model) = (self.task.program, self.task.model);
+        let thread = program.thread(id);
+        let mut seen: Vec<Vec<Key>> = vec![Vec::new(); thread.edges.len()];
+        for (key, leaves) in self.leaves() {
+            let mut looks = Looks::alike(thread.locations.len());
+            for leaf in &leaves {
+                if let Observable::At(of, at) = leaf
+                    && *of == id
+                {
+                    looks.tell_apart(at);
+                }
+            }
+            for (edge, seen) in thread.edges.iter().zip(&mut seen) {
+                let direct = model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
+                let writes = |op: &Op| match op {
+                    Op::Store(address, _) => {
+                        let cells = cells_of(program, address);
+                        let mut looked_at = leaves.iter().filter_map(|leaf| match leaf {
+                            Observable::Memory(cell) => Some(cell),
+                            _ => None,
+                        });
+                        direct && looked_at.any(|cell| cells.contains(cell))
+                    }
+                    _ => written_register(op).is_some_and(|r| leaves.contains(&Observable::Register(id, r))),
+                };
+                let moves = !looks.is_alike(edge.from, edge.to)
+                    || (program.edge_may_fault(thread, edge) && !looks.is_alike(edge.from, thread.fault));
+                if moves || edge.action.ops().iter().any(writes) {
+                    seen.push(key);
+                }
+            }
+        }
+        seen.into_iter().map(Vec::into_boxed_slice).collect()
+    }
+}

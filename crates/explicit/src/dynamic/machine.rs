@@ -1,0 +1,445 @@
+//! The interpreter of a search that keeps no states: the steps of one agent from one state, with what they read and write.
+//!
+//! Rules are those of `fencewright_program::reference`. A step of a program runs on through local work that nobody sees and that has one
+//! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that
+//! many *alternatives*, numbered in a fixed order; its footprint is that of all of them together.
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{
+    Action, Edge, EdgeId, Event, EventKind, LocationId, MemoryModel, Op, Program, RegisterId, Span, ThreadId,
+};
+use fencewright_verdict::Task;
+
+use super::awaits::Origins;
+use super::footprint::{Awaited, Footprint, Item, Key, Tables, add};
+use super::state::{Buffered, NONE, State};
+
+/// A flush, for the order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flushed {
+    /// The event that issued the store.
+    pub issuer: u32,
+    /// The last event that loaded it from the buffer.
+    pub reader: u32,
+    /// How many store fences of the thread came before the store.
+    pub fences: u32,
+}
+
+/// What a step did.
+pub struct Stepped {
+    /// How many alternatives the step has.
+    pub total: u32,
+    /// What the alternatives read and write.
+    pub footprint: Footprint,
+    /// The state after the alternative that was asked for.
+    pub next: State,
+    /// Whether this one waits until the own buffer is empty.
+    pub drains: bool,
+    /// Whether this one frees the lock.
+    pub unlocks: bool,
+    /// The store that was flushed, if the agent is a buffer.
+    pub flushed: Option<Flushed>,
+}
+
+/// How operations went.
+pub(super) enum Flow {
+    Done,
+    Disabled,
+    Fault,
+    Limit(Limit),
+}
+
+/// What the alternatives of one step are gathered in.
+struct Gathered<'l> {
+    wanted: u32,
+    total: u32,
+    items: Vec<Item>,
+    found: Option<(State, bool, bool)>,
+    log: Option<&'l mut Vec<Event>>,
+}
+
+/// The interpreter.
+pub struct Machine<'p> {
+    pub(super) program: &'p Program,
+    pub(super) model: MemoryModel,
+    /// What footprints are made of.
+    pub tables: Tables,
+    samples: &'p [i64],
+    /// What the edges stand for, if the program was made from another one.
+    origins: Option<&'p Origins>,
+    /// Where the registers of each thread are in a state, and memory.
+    pub(super) registers: Vec<usize>,
+    pub(super) memory: usize,
+    /// States that are no longer needed. Copies of states take their memory: there is one for each step, and they are all of one size.
+    pub(super) spare: Vec<State>,
+    /// The number of the event that steps are taken for.
+    pub now: u32,
+    /// Whether a `*` was tried with samples only.
+    pub sampled: bool,
+    /// An action whose result cannot be represented.
+    pub limit: Option<(Limit, Span)>,
+}
+
+impl<'p> Machine<'p> {
+    /// The interpreter for a task; an unbounded `*` is tried with samples. Events are logged as those of the program that this one was made
+    /// from, if `origins` are given.
+    pub fn new(task: &Task<'p>, samples: &'p [i64], origins: Option<&'p Origins>) -> Self {
+        let program = task.program;
+        let mut next = 1 + program.threads.len();
+        let mut registers = Vec::new();
+        for thread in &program.threads {
+            registers.push(next);
+            next += thread.registers.len();
+        }
+        Machine {
+            program,
+            model: task.model,
+            tables: Tables::new(task),
+            samples,
+            origins,
+            registers,
+            memory: next,
+            spare: Vec::new(),
+            now: NONE,
+            sampled: false,
+            limit: None,
+        }
+    }
+
+    /// The state with these registers and memory, after the local work that every thread begins with.
+    pub fn initial(
+        &mut self,
+        registers: &[Vec<i64>],
+        memory: &[i64],
+        mut log: Option<&mut Vec<Event>>,
+    ) -> State {
+        let threads = self.program.threads.len();
+        let mut values = vec![0];
+        values.extend(self.program.threads.iter().map(|t| i64::from(t.entry.0)));
+        values.extend(registers.iter().flatten().chain(memory));
+        let issued = if self.model == MemoryModel::Sc { Vec::new() } else { vec![[0; 2]; threads] };
+        let mut state = State { values, buffers: Vec::new(), issued };
+        self.now = NONE;
+        for thread in 0..threads {
+            self.settle(&mut state, thread, log.as_deref_mut());
+        }
+        state
+    }
+
+    /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if there are not so many); nothing if
+    /// none is enabled. What happens is added to the log.
+    pub fn step(
+        &mut self,
+        state: &State,
+        agent: usize,
+        alternative: u32,
+        log: Option<&mut Vec<Event>>,
+    ) -> Option<Stepped> {
+        match self.tables.agents.buffer(agent) {
+            Some((thread, cell)) => self.flush(state, thread, cell, log),
+            None => self.advance(state, agent, alternative, log),
+        }
+    }
+
+    /// What the step of an agent waits for, whether it is enabled or not.
+    pub fn awaited(&self, state: &State, agent: usize) -> Vec<Key> {
+        let mut keys = Vec::new();
+        match self.tables.agents.buffer(agent) {
+            Some((thread, cell)) => {
+                let mine = |b: &Buffered| b.thread == thread && cell.is_none_or(|c| c == b.cell);
+                if state.buffers.iter().any(mine) {
+                    keys.extend(self.tables.lock);
+                }
+            }
+            None => {
+                let items = &mut Vec::new();
+                self.waits(state, agent, items);
+                keys.extend(items.iter().filter(|i| i.waits()).map(|i| i.key));
+            }
+        }
+        keys
+    }
+
+    /// Where a thread is.
+    pub fn location(&self, state: &State, thread: usize) -> LocationId {
+        LocationId(state.values[1 + thread] as u32)
+    }
+
+    /// The value of a register.
+    pub fn register(&self, state: &State, thread: usize, register: RegisterId) -> i64 {
+        state.values[self.registers[thread] + register.index()]
+    }
+
+    /// The value of a memory cell.
+    pub fn cell(&self, state: &State, cell: u32) -> i64 {
+        state.values[self.memory + cell as usize]
+    }
+
+    /// Whether all buffers are empty.
+    pub fn is_drained(&self, state: &State) -> bool {
+        state.buffers.is_empty()
+    }
+
+    fn holder(&self, state: &State) -> usize {
+        state.values[0] as usize
+    }
+
+    pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
+        let holder = self.holder(state);
+        holder == 0 || holder == thread + 1
+    }
+
+    fn is_empty(&self, state: &State, thread: usize) -> bool {
+        !state.buffers.iter().any(|b| b.thread == thread as u32)
+    }
+
+    /// What steps from the location of a thread see whether they are taken or not.
+    fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
+        let location = self.location(state, thread);
+        let Some(place) = self.tables.places[thread].get(location.index()) else { return };
+        if place.locks {
+            items.extend(self.tables.lock.map(Item::wait));
+        }
+        if place.sees_emptiness {
+            items.push(Item::read(self.tables.buffer(thread)));
+        }
+        match &place.awaited {
+            Awaited::Nothing => {}
+            Awaited::Class(class) => items.push(Item::wait(*class)),
+            // Where there is no such cell, the step faults whatever memory contains.
+            Awaited::Cell(address) => {
+                if let Ok(cell) = self.address(state, thread, address) {
+                    add(items, Item::wait(Key::from(cell)));
+                }
+            }
+        }
+    }
+
+    /// (WM): TSO flushes the oldest store, PSO the oldest of a cell if no store fence keeps it.
+    fn flush(
+        &mut self,
+        state: &State,
+        thread: u32,
+        cell: Option<u32>,
+        log: Option<&mut Vec<Event>>,
+    ) -> Option<Stepped> {
+        if !self.may_access(state, thread as usize) {
+            return None;
+        }
+        let mine = |b: &&Buffered| b.thread == thread;
+        let oldest = state.buffers.iter().find(mine)?;
+        let position =
+            state.buffers.iter().position(|b| b.thread == thread && cell.is_none_or(|c| c == b.cell))?;
+        let store = state.buffers[position];
+        if store.issued[1] > oldest.issued[1] {
+            return None;
+        }
+        let mut next = self.copy(state);
+        next.buffers.remove(position);
+        next.values[self.memory + store.cell as usize] = store.value;
+        let mut items = Vec::new();
+        self.tables.add_write(&mut items, store.cell);
+        items.extend(self.tables.lock.map(Item::wait));
+        items.push(Item::write(Tables::store(thread, store.issued[0])));
+        if self.tables.sees_emptiness[thread as usize] {
+            items.push(Item::flush(self.tables.buffer(thread as usize)));
+        }
+        items.extend(self.tables.seen_cells[store.cell as usize].iter().map(|key| Item::write(*key)));
+        if let Some(log) = log {
+            log.push(Event { thread: ThreadId(thread), kind: EventKind::Flush { cell: store.cell } });
+        }
+        let flushed = Flushed { issuer: store.event, reader: store.reader, fences: store.issued[1] };
+        Some(Stepped {
+            total: 1,
+            footprint: items.into(),
+            next,
+            drains: false,
+            unlocks: false,
+            flushed: Some(flushed),
+        })
+    }
+
+    /// One edge of a thread, and local work after it.
+    fn advance(
+        &mut self,
+        state: &State,
+        thread: usize,
+        alternative: u32,
+        log: Option<&mut Vec<Event>>,
+    ) -> Option<Stepped> {
+        let program = self.program;
+        let location = self.location(state, thread);
+        let code = &program.threads[thread];
+        if location.index() >= code.locations.len() {
+            return None;
+        }
+        let mut gathered = Gathered { wanted: alternative, total: 0, items: Vec::new(), found: None, log };
+        for (id, edge) in code.edges_from(location) {
+            self.edge(state, thread, id, edge, &mut gathered);
+        }
+        let Gathered { total, mut items, found, log, .. } = gathered;
+        let (mut next, drains, unlocks) = found?;
+        let mut seen = Vec::new();
+        self.waits(state, thread, &mut seen);
+        seen.into_iter().for_each(|item| add(&mut items, item));
+        self.settle(&mut next, thread, log);
+        Some(Stepped { total, footprint: items.into(), next, drains, unlocks, flushed: None })
+    }
+
+    fn edge(&mut self, state: &State, thread: usize, id: EdgeId, edge: &Edge, gathered: &mut Gathered<'_>) {
+        if edge.action.drains() && !self.is_empty(state, thread) {
+            return;
+        }
+        let mut path = Vec::new();
+        match &edge.action {
+            Action::Op(op) => {
+                let ops = std::slice::from_ref(op);
+                let next = self.copy(state);
+                self.ops(next, thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
+            }
+            Action::Atomic { ops, .. } => {
+                if self.may_access(state, thread) {
+                    let next = self.copy(state);
+                    self.ops(next, thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
+                }
+            }
+            Action::Fence => {
+                let next = self.copy(state);
+                self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+            }
+            Action::StoreFence => {
+                let mut next = self.copy(state);
+                if let Some(issued) = next.issued.get_mut(thread) {
+                    issued[1] += 1;
+                }
+                self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+            }
+            Action::Lock | Action::Unlock => {
+                let locks = edge.action == Action::Lock;
+                if self.holder(state) == if locks { 0 } else { thread + 1 } {
+                    let mut next = self.copy(state);
+                    next.values[0] = if locks { thread as i64 + 1 } else { 0 };
+                    path.extend(self.tables.lock.map(Item::write));
+                    self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+                }
+            }
+        }
+    }
+
+    /// Operations of one step, with all values for the `*`s among them.
+    #[allow(clippy::too_many_arguments)]
+    fn ops(
+        &mut self,
+        mut state: State,
+        thread: usize,
+        (id, edge): (EdgeId, &Edge),
+        ops: &[Op],
+        chosen: &mut Vec<i64>,
+        path: &mut Vec<Item>,
+        gathered: &mut Gathered<'_>,
+    ) {
+        let program = self.program;
+        let direct = matches!(edge.action, Action::Atomic { drains: true, .. });
+        for (n, op) in ops.iter().enumerate() {
+            let Op::Havoc(register, range) = op else {
+                let flow = self.perform(&mut state, thread, op, direct, path);
+                match flow {
+                    Flow::Done => continue,
+                    Flow::Disabled => return self.recycle(state),
+                    Flow::Fault | Flow::Limit(_) => {
+                        return self.alternative(state, thread, (id, edge), chosen, path, flow, gathered);
+                    }
+                }
+            };
+            let sampled = program.is_sampled(&edge.action);
+            self.sampled |= sampled;
+            let bounds = program.chosen(*range).range();
+            let values: Box<dyn Iterator<Item = i64>> = if sampled {
+                Box::new(self.samples.iter().copied().filter(move |&v| bounds.contains(v)))
+            } else {
+                Box::new(bounds.low..=bounds.high)
+            };
+            let writable = program.writable(program.threads[thread].registers[register.index()].range);
+            let (known, mut skipped) = (path.len(), false);
+            for value in values {
+                path.truncate(known);
+                chosen.push(value);
+                if !writable.contains(value) {
+                    self.alternative(state.clone(), thread, (id, edge), chosen, path, Flow::Fault, gathered);
+                } else if n + 1 < ops.len() || gathered.total == gathered.wanted {
+                    let mut next = state.clone();
+                    next.values[self.registers[thread] + register.index()] = value;
+                    self.ops(next, thread, (id, edge), &ops[n + 1..], chosen, path, gathered);
+                } else {
+                    // Nobody asks for this outcome, and its footprint is that of every other one.
+                    gathered.total += 1;
+                    skipped = true;
+                }
+                chosen.pop();
+            }
+            if skipped {
+                path.truncate(known);
+                self.gather(thread, id, path, gathered);
+            }
+            return;
+        }
+        self.alternative(state, thread, (id, edge), chosen, path, Flow::Done, gathered);
+    }
+
+    /// One enabled alternative: how it ends, and what it reads and writes.
+    #[allow(clippy::too_many_arguments)]
+    fn alternative(
+        &mut self,
+        mut next: State,
+        thread: usize,
+        (id, edge): (EdgeId, &Edge),
+        chosen: &[i64],
+        path: &[Item],
+        flow: Flow,
+        gathered: &mut Gathered<'_>,
+    ) {
+        self.gather(thread, id, path, gathered);
+        if gathered.total == gathered.wanted {
+            self.arrive(&mut next, thread, edge, &flow);
+            let unlocks = edge.action == Action::Unlock;
+            gathered.found = Some((next, edge.action.drains(), unlocks));
+            if let Some(log) = &mut gathered.log {
+                self.log(log, thread, id, chosen, matches!(flow, Flow::Fault));
+            }
+        }
+        gathered.total += 1;
+    }
+
+    /// Adds what an enabled alternative reads and writes.
+    fn gather(&self, thread: usize, id: EdgeId, path: &[Item], gathered: &mut Gathered<'_>) {
+        let seen = self.tables.seen[thread][id.index()].iter().map(|key| Item::write(*key));
+        path.iter().copied().chain(seen).for_each(|item| add(&mut gathered.items, item));
+    }
+
+    /// Moves a thread along an edge. At a limit it goes to a location that does not exist, and never moves again.
+    pub(super) fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
+        state.values[1 + thread] = match flow {
+            Flow::Fault => i64::from(self.program.threads[thread].fault.0),
+            Flow::Limit(limit) => {
+                self.limit.get_or_insert((*limit, edge.span));
+                i64::from(NONE)
+            }
+            Flow::Done | Flow::Disabled => i64::from(edge.to.0),
+        };
+    }
+
+    /// Adds the step along an edge to a log. Of several edges that are one here only the first can fault.
+    pub(super) fn log(
+        &self,
+        log: &mut Vec<Event>,
+        thread: usize,
+        edge: EdgeId,
+        chosen: &[i64],
+        faulted: bool,
+    ) {
+        let edges = self.origins.map_or(std::slice::from_ref(&edge), |of| &of[thread][edge.index()]);
+        let edges = if faulted { &edges[..1] } else { edges };
+        let step = |edge: &EdgeId| EventKind::Step { edge: *edge, chosen: chosen.to_vec() };
+        log.extend(edges.iter().map(|edge| Event { thread: ThreadId(thread as u32), kind: step(edge) }));
+    }
+}

@@ -1,0 +1,436 @@
+//! Engine `explicit`: all reachable states, one by one (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
+//!
+//! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)), found by breadth-first or depth-first search
+//! on all cores, and reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If the search ends by itself, the state space is finite and the
+//! answer is a proof. If buffers or integers grow without end, or a `*` has infinitely many values, the search goes on until it finds a
+//! violation or reaches a limit; then the answer is `unknown`, never `safe`.
+//!
+//! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also speak of labels and
+//! registers, so four corrections are needed; without them states are missed. An event that changes a label or register that some property
+//! looks at is not local. Operations on locks and atomic steps are not local either, and release the favourite thread. A favourite that has
+//! ended or is blocked is released too. And the favourite is part of the stored state.
+//!
+//! This crate has whatever looks at single states: also engine [`buffers`], whose search is this one with buffers that forget; [`dynamic`], which
+//! explores executions and stores no states; and [`finals`], which decides litmus tests.
+
+#![forbid(unsafe_code)]
+
+mod abstract_buffer;
+mod abstracted;
+pub mod buffers;
+mod code;
+mod divergence;
+pub mod dynamic;
+mod expand;
+mod families;
+pub mod finals;
+mod gate;
+mod initial;
+mod instructions;
+mod layout;
+mod liveness;
+mod mail;
+mod orbits;
+pub mod overflow;
+mod proof;
+mod reduction;
+mod search;
+mod shorten;
+mod store;
+mod trace;
+mod versions;
+mod worker;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fencewright_analysis::constants::constants;
+use fencewright_certify::automorphism::Family;
+use fencewright_certify::{Certificate, Claim, Proof, property};
+use fencewright_fingerprint::fingerprint;
+use fencewright_memory::Bound;
+use fencewright_program::{MemoryModel, Program, Property, Thread};
+use fencewright_verdict::{
+    About, Answer, Author, Counts, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task,
+    Work,
+};
+
+pub(crate) use abstract_buffer::Abstraction;
+use code::Code;
+pub use divergence::buffers_may_grow;
+use dynamic::Endless;
+pub use fencewright_verdict::Order;
+pub use reduction::Reduction;
+use search::{Decided, Found};
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The order.
+    pub order: Order,
+    /// Forget the values of registers that no longer matter.
+    pub live_variables: bool,
+    /// Which interleavings are left out.
+    pub reduction: Reduction,
+    /// Up to symmetry: of states that differ only in which thread of a family does what, one is stored.
+    pub symmetry: bool,
+    /// How many threads to search with.
+    pub workers: usize,
+    /// Worker threads are started when this many states wait to be expanded; until then one thread does all the work.
+    pub threads_from: usize,
+    /// How many stores a buffer holds at most; a run that needs more is `unknown`.
+    pub buffer_bound: Option<Bound>,
+    /// Whether a proof must be a set of states that can be checked: then a reduction that leaves such states out is followed by a search
+    /// without it.
+    pub certificates: bool,
+    /// Tags, version counters and identities without bound up to their order: finds proofs only, of programs that have some.
+    pub versions: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            order: Order::BreadthFirst,
+            live_variables: true,
+            reduction: Reduction::default(),
+            symmetry: true,
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            threads_from: 1_000,
+            buffer_bound: None,
+            certificates: false,
+            versions: false,
+        }
+    }
+}
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Explicit {
+    /// How to search.
+    pub options: Options,
+}
+
+impl Engine for Explicit {
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
+    }
+
+    fn about(&self) -> About {
+        About {
+            summary: "all reachable states one by one: exact, a proof if there are finitely many",
+            models: &MemoryModel::ALL,
+            machines: &["exact"],
+            domains: &["concrete"],
+            options: &[
+                "--search",
+                "--jobs",
+                "--buffer",
+                "--no-live",
+                "--reduction",
+                "--no-local-first",
+                "--no-symmetry",
+            ],
+        }
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let mut options = self.options.clone();
+        let bounded = options.buffer_bound.is_some();
+        options.reduction = options.reduction.suited(task.program.threads.len(), bounded);
+        if options.versions {
+            // A search up to the order of versions is for its proof.
+            options.reduction = options.reduction.without_summaries();
+        }
+        let options = &options;
+        if options.reduction == Reduction::Dynamic {
+            return self.run_dynamic(task, limits, progress);
+        }
+        let mut report = Report::default();
+        let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
+        let give_up = |report: Report, reason: Reason| Report {
+            answers: vec![Answer::Unknown(reason); task.properties.len()],
+            ..report
+        };
+        let code = match Code::new(task, options, None, limits) {
+            Ok(code) => code,
+            Err(reason) => return give_up(report, reason),
+        };
+        if options.versions && code.versions.is_none() {
+            return give_up(
+                report,
+                Reason::Unsupported("there are no numbers of which only the order matters".into(), None),
+            );
+        }
+        let symmetry = exchanged(task.program, code.orbits.families());
+        let counts = |state_bytes, transitions| {
+            let symmetry = symmetry.clone();
+            Counts::States { state_bytes, transitions, symmetry }
+        };
+        report.work.counts = counts(0, None);
+        // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
+        // only.
+        let mut radius = FEW_SAMPLES;
+        loop {
+            let samples = samples(task.program, radius);
+            let known: Vec<bool> = answers.iter().map(Option::is_some).collect();
+            let mut on_decided = |decided: &Decided<'_>| {
+                if options.versions {
+                    let what = "a violation may take an order of versions that there is not";
+                    let reason = Reason::Unsupported(what.into(), None);
+                    answers[decided.property] = Some(Answer::Unknown(reason));
+                    return;
+                }
+                let answer = shown(task, &code, decided, &samples, options, limits);
+                answers[decided.property] = Some(answer.clone());
+                let states = decided.stores.iter().map(|s| s.len() as u64).sum();
+                let stored = decided.stores.iter().map(|s| s.bytes() as u64).sum();
+                let counts = counts(stored, Some(decided.transitions));
+                let work = Work { states, bytes: decided.bytes, counts };
+                let author = Author { engine: self.name(), work };
+                task.tell(decided.property, Early { answer, author });
+            };
+            let found =
+                search::search(task, &code, options, &samples, &known, limits, progress, &mut on_decided);
+            let found = match found {
+                Ok(found) => found,
+                Err(reason) => return give_up(report, reason),
+            };
+            let undecided = answers.iter().any(Option::is_none);
+            // Once every property is decided, the search goes on only if the task asks for all final states.
+            let wanted = undecided || (!task.observed.is_empty() && !task.first_violation);
+            let more = found.sampled && wanted && found.stopped.is_none() && radius < MOST_SAMPLES;
+            let stored = found.stores.iter().map(|s| s.bytes() as u64).sum();
+            report.work = Work {
+                states: found.stores.iter().map(|s| s.len() as u64).sum(),
+                bytes: report.work.bytes.max(found.bytes),
+                counts: counts(stored, Some(found.transitions)),
+            };
+            if more {
+                radius *= 4;
+                continue;
+            }
+            let incomplete = why_incomplete(&found, options, radius);
+            report.seen = match &incomplete {
+                _ if !wanted && !task.properties.is_empty() => Seen::UntilDecided,
+                Some(reason) => Seen::Until(reason.clone()),
+                None => Seen::All,
+            };
+            if found.stopped.is_some() {
+                report.growth = divergence::explain(task.program, &code, &found.sizes);
+            }
+            report.finals = found.finals.iter().cloned().collect();
+            let proofs = match &incomplete {
+                // What other reduced searches have seen is closed under the steps they have taken, not under all.
+                None if options.reduction.has_proof() => Proofs::new(task, &code, &answers, found, limits),
+                _ => Proofs::default(),
+            };
+            let answers = answers.into_iter().enumerate();
+            report.answers = answers
+                .map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete, &proofs)))
+                .collect();
+            if options.certificates && !options.reduction.has_proof() {
+                self.certify(task, limits, progress, &mut report);
+            }
+            return report;
+        }
+    }
+}
+
+impl Explicit {
+    /// Explores executions in place of states.
+    fn run_dynamic(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        if self.options.buffer_bound.is_some() {
+            let what = "a dynamic reduction has no bound on buffers: all executions must end";
+            let answer = Answer::Unknown(Reason::Unsupported(what.into(), None));
+            return Report { answers: vec![answer; task.properties.len()], ..Report::default() };
+        }
+        let samples = samples(task.program, FEW_SAMPLES);
+        let mut report = dynamic::run(task, &samples, FEW_SAMPLES, Endless::Cut, limits, progress);
+        if self.options.certificates {
+            self.certify(task, limits, progress, &mut report);
+        }
+        report
+    }
+
+    /// Searches once more, with states that are a proof, for the certificates of what a reduced search has shown.
+    fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
+        let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
+        if !report.answers.iter().any(shown) {
+            return;
+        }
+        let options = Options { reduction: Reduction::Persistent, ..self.options.clone() };
+        let again = Explicit { options }.run(task, limits, progress);
+        report.work.bytes = report.work.bytes.max(again.work.bytes);
+        for (answer, again) in report.answers.iter_mut().zip(again.answers) {
+            match again {
+                again @ Answer::Certified(_) if shown(answer) => *answer = again,
+                Answer::Holds(Some(_)) | Answer::Violated(Some(_)) if shown(answer) => {
+                    let what = "a reduced search has missed a state that decides the property";
+                    *answer = Answer::Unknown(Reason::Contradiction(what.into()));
+                }
+                // There was no time for it: the first search counts.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The search by executions as a member of a portfolio: it gives up with the first execution that does not end, because then it finds no proof.
+#[derive(Clone, Debug, Default)]
+pub struct Traces;
+
+impl Traces {
+    /// Whether every thread can come to its end, so that executions may be finite.
+    pub fn are_promising(program: &Program) -> bool {
+        let ends = |thread: &Thread| {
+            let mut reached = vec![false; thread.locations.len()];
+            let mut work = vec![thread.entry];
+            while let Some(location) = work.pop() {
+                if thread.is_end(location) {
+                    return true;
+                }
+                if !std::mem::replace(&mut reached[location.index()], true) {
+                    work.extend(thread.edges_from(location).map(|(_, edge)| edge.to));
+                }
+            }
+            false
+        };
+        program.threads.iter().all(ends)
+    }
+}
+
+impl Engine for Traces {
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
+    }
+
+    fn about(&self) -> About {
+        Explicit::default().about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let samples = samples(task.program, FEW_SAMPLES);
+        dynamic::run(task, &samples, FEW_SAMPLES, Endless::GiveUp, limits, progress)
+    }
+}
+
+/// Whether there are versions, so that a search for proofs up to their order makes sense.
+pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool {
+    let options = Options { versions: true, ..options.clone() };
+    versions::are_likely(task.program)
+        && Code::new(task, &options, None, limits).is_ok_and(|code| code.versions.is_some())
+}
+
+/// The names of threads that may be exchanged.
+fn exchanged(program: &Program, families: &[Family]) -> Vec<Vec<String>> {
+    let name = |&thread: &u32| program.threads[thread as usize].name.clone();
+    families.iter().map(|family| family.threads.iter().map(name).collect()).collect()
+}
+
+/// The radius of the first samples of an unbounded `*`.
+const FEW_SAMPLES: i64 = 2;
+
+/// The largest radius: samples of an unbounded `*` that are further from 0 are not worth trying.
+const MOST_SAMPLES: i64 = 1 << 13;
+
+/// The values tried for an unbounded `*`: all within the radius, and those near constants of the program.
+fn samples(program: &Program, radius: i64) -> Vec<i64> {
+    let mut values: BTreeSet<i64> = (-radius..=radius).collect();
+    let near = |c: i64| [c.saturating_sub(1), c, c.saturating_add(1)];
+    values.extend(constants(program).into_iter().flat_map(near));
+    let mut values: Vec<i64> = values.into_iter().collect();
+    values.sort_by_key(|v| (v.unsigned_abs(), *v));
+    values
+}
+
+/// Why some reachable states may not have been seen.
+fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reason> {
+    if let Some(reason) = &found.stopped {
+        return Some(reason.clone());
+    }
+    if let (true, Some(bound)) = (found.bounded, options.buffer_bound) {
+        return Some(Reason::BufferBound(bound));
+    }
+    if let Some((limit, span)) = found.limit {
+        return Some(Reason::Limit(limit, span));
+    }
+    found.sampled.then_some(Reason::UnboundedChoice(radius))
+}
+
+/// The answer to a property that a state decides, with the execution that leads to this state.
+fn shown(
+    task: &Task<'_>,
+    code: &Code,
+    decided: &Decided<'_>,
+    samples: &[i64],
+    options: &Options,
+    limits: &Limits,
+) -> Answer {
+    let property = &task.properties[decided.property];
+    let limits = &limits.finishing();
+    match trace::path(task, code, decided, samples, options.buffer_bound, limits) {
+        Ok(Some(path)) if property.kind.is_existence() => Answer::Holds(Some(path.trace)),
+        Ok(Some(path)) if options.reduction.needs_summaries() => {
+            Answer::Violated(Some(shorten::shortened(task, property, path.trace, limits)))
+        }
+        Ok(Some(path)) => Answer::Violated(Some(path.trace)),
+        Ok(None) => Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into())),
+        Err(reason) => Answer::Unknown(reason),
+    }
+}
+
+/// The answer to a property that no state decides. It is definite only if all reachable states were seen.
+fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>, proofs: &Proofs) -> Answer {
+    let exists = task.properties[property].kind.is_existence();
+    match incomplete {
+        // The property had its verdict, so states found after that were not checked.
+        _ if task.is_settled(property) => Answer::Open,
+        Some(reason) => Answer::Unknown(reason.clone()),
+        None => match proofs.of(&task.properties[property]) {
+            Some(certificate) => Answer::Certified(certificate),
+            None if exists => Answer::Violated(None),
+            None => Answer::Holds(None),
+        },
+    }
+}
+
+/// Certificates for what a search has shown that has seen all states.
+#[derive(Default)]
+struct Proofs {
+    certificates: Vec<Arc<Certificate>>,
+}
+
+impl Proofs {
+    /// One certificate for the properties that hold, and one for those `finally exists` that do not; both have the set of all states.
+    fn new(task: &Task<'_>, code: &Code, answers: &[Option<Answer>], found: Found, limits: &Limits) -> Self {
+        let open = |n: &usize| answers[*n].is_none() && !task.is_settled(*n);
+        let properties = (0..answers.len()).filter(open).map(|n| &task.properties[n]);
+        // Certificates call properties by the names that the program has for them.
+        let named = |p: &&Property| property(task.program, &p.name).is_some_and(|own| own.kind == p.kind);
+        let (exist, hold): (Vec<&Property>, Vec<&Property>) =
+            properties.filter(named).partition(|p| p.kind.is_existence());
+        let stored = found.stores.iter().map(|s| s.bytes() as u64).sum();
+        // A search that has ended at the last moment is worth the time that a proof takes.
+        if (exist.is_empty() && hold.is_empty())
+            || limits.finishing().exceeded_with(stored, proof::bytes_to_check(&found)).is_some()
+        {
+            return Proofs::default();
+        }
+        let Some(set) = proof::states(task.program, code, found) else { return Proofs::default() };
+        let set = Arc::new(set);
+        let names = |properties: Vec<&Property>| properties.iter().map(|p| p.name.clone()).collect();
+        let certificate = |claim: Claim| {
+            let proofs = vec![Proof::States(Arc::clone(&set))];
+            Arc::new(Certificate::new(fingerprint(task.program), claim, proofs))
+        };
+        let holds = (!hold.is_empty()).then(|| certificate(Claim::Safe { properties: names(hold) }));
+        let violated =
+            (!exist.is_empty()).then(|| certificate(Claim::Unsatisfied { properties: names(exist) }));
+        Proofs { certificates: holds.into_iter().chain(violated).collect() }
+    }
+
+    /// The certificate about a property, if there is one.
+    fn of(&self, property: &Property) -> Option<Arc<Certificate>> {
+        self.certificates.iter().find(|c| c.properties().contains(&property.name)).cloned()
+    }
+}

@@ -1,0 +1,348 @@
+//! The search: breadth first or depth first, on one core or several, without recursion.
+//!
+//! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers ever touch the
+//! same table. In a round, every worker expands some of its states and posts successors that belong to others; all wait for each other;
+//! every worker stores what was posted to it; all wait again and agree on what comes next: the next level, a wider layout, or the end.
+//! Breadth first goes level by level, so the first violation has a shortest trace. While there is little to do, one thread does the work of
+//! all workers in turn: most searches end before it pays to start others. When a property is decided and a listener wants to know at once,
+//! the worker threads end for a moment, because the execution leads through states of all workers.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{PropertyKind, Span};
+use fencewright_verdict::{Limits, Progress, Reason, Task};
+
+use super::Options;
+use super::code::Code;
+use super::gate::Gate;
+use super::layout::{Growth, Layout, Sizes};
+use super::mail::{Batch, Origin, VISIBLE, owner};
+use super::orbits::Representatives;
+use super::store::{NONE, Store, hash};
+use super::versions::Renaming;
+use super::worker::Worker;
+
+/// What the search found.
+pub struct Found {
+    /// The states each worker stored.
+    pub stores: Vec<Store>,
+    /// How large everything became.
+    pub sizes: Sizes,
+    /// Why the search ended early, if it did.
+    pub stopped: Option<Reason>,
+    /// Whether a `*` was tried with samples only.
+    pub sampled: bool,
+    /// Whether the bound on buffers was reached.
+    pub bounded: bool,
+    /// An action whose result the explicit engine cannot represent.
+    pub limit: Option<(Limit, Span)>,
+    /// The values of the observed parts in all final states.
+    pub finals: BTreeSet<Vec<i64>>,
+    /// The most bytes in use at any time.
+    pub bytes: u64,
+    /// How many steps were taken from state to state.
+    pub transitions: u64,
+}
+
+/// A state that decides a property, among the states found so far.
+pub struct Decided<'a> {
+    /// The property.
+    pub property: usize,
+    /// The state.
+    pub state: u32,
+    /// The states each worker stored.
+    pub stores: Vec<&'a Store>,
+    /// Their layout.
+    pub layout: &'a Layout,
+    /// What it was made for.
+    pub sizes: &'a Sizes,
+    /// The most bytes in use so far.
+    pub bytes: u64,
+    /// How many steps were taken so far.
+    pub transitions: u64,
+}
+
+/// What all workers share.
+pub(super) struct Shared<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) code: &'a Code,
+    pub(super) options: &'a Options,
+    pub(super) limits: &'a Limits,
+    pub(super) progress: &'a Progress,
+    pub(super) workers: usize,
+    pub(super) gate: Gate,
+    /// Successors posted to each worker.
+    pub(super) mail: Vec<Mutex<Batch>>,
+    pub(super) growth: Mutex<Vec<Growth>>,
+    pub(super) decided: Mutex<Vec<Option<u32>>>,
+    pub(super) undecided: AtomicUsize,
+    /// Whether a property was decided that the listener, if there is one, has not heard of yet.
+    pub(super) news: AtomicBool,
+    pub(super) stopped: Mutex<Option<Reason>>,
+    pub(super) stop: AtomicBool,
+    /// Whether the search is over.
+    pub(super) over: AtomicBool,
+    /// How many workers have states of the current level left to expand, and how many have any states left.
+    pub(super) busy: AtomicUsize,
+    pub(super) pending: AtomicUsize,
+    pub(super) bytes: Vec<AtomicU64>,
+    /// How many bytes each worker is about to need.
+    pub(super) more: Vec<AtomicU64>,
+    pub(super) states: Vec<AtomicU64>,
+}
+
+/// Searches from the initial states; an unbounded `*` takes the values in `samples`, and properties in `known` are not looked at.
+/// `on_decided` hears of each property that a state decides.
+#[allow(clippy::too_many_arguments)]
+pub fn search(
+    task: &Task<'_>,
+    code: &Code,
+    options: &Options,
+    samples: &[i64],
+    known: &[bool],
+    limits: &Limits,
+    progress: &Progress,
+    on_decided: &mut dyn FnMut(&Decided<'_>),
+) -> Result<Found, Reason> {
+    let workers = options.workers.max(1);
+    let shared = Shared {
+        task,
+        code,
+        options,
+        limits,
+        progress,
+        workers,
+        gate: Gate::new(workers),
+        mail: (0..workers).map(|_| Mutex::default()).collect(),
+        growth: Mutex::default(),
+        decided: Mutex::new(known.iter().map(|&known| known.then_some(NONE)).collect()),
+        undecided: AtomicUsize::new(known.iter().filter(|&&known| !known).count()),
+        news: AtomicBool::new(false),
+        stopped: Mutex::new(None),
+        stop: AtomicBool::new(false),
+        over: AtomicBool::new(false),
+        busy: AtomicUsize::new(0),
+        pending: AtomicUsize::new(0),
+        bytes: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+        more: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+        states: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+    };
+    let (sizes, layout, initial, sampled) = super::initial::states(task, code, samples, limits);
+    let mut crew: Vec<Worker<'_, '_>> =
+        (0..workers).map(|me| Worker::new(me, &shared, (&sizes, &layout), samples, known, sampled)).collect();
+    match initial {
+        Ok(states) => {
+            let mut representatives = Representatives::new(code);
+            let mut store = |state: &[u64]| {
+                let state = representatives.of(&layout, state);
+                let owner = owner(&layout, state, workers);
+                crew[owner].store_new(state, Origin { hash: hash(state), parent: NONE, flags: VISIBLE });
+            };
+            for state in states.chunks_exact(layout.words) {
+                match &code.versions {
+                    None => store(state),
+                    Some(versions) => {
+                        let images =
+                            Renaming::default().images(versions, (code, &layout), state, true, &mut store);
+                        images.expect("there is room for all versions at the start");
+                    }
+                }
+            }
+        }
+        Err(reason) => shared.stop_because(reason),
+    }
+    crew.iter_mut().for_each(|worker| worker.level_end = worker.store.len());
+    let mut told = known.to_vec();
+    let finished = loop {
+        match catch_unwind(AssertUnwindSafe(|| shared.one_for_all(&mut crew))) {
+            Ok(Pause::Over) => break Some(crew),
+            Ok(Pause::News) => {}
+            Ok(Pause::Crowd) => {
+                let mut started = 0;
+                let gathered: Option<Vec<_>> = std::thread::scope(|scope| {
+                    let mut handles = Vec::new();
+                    for worker in crew {
+                        let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
+                        // Each worker owns a part of the states: without one of them the others would wait at the gate for ever.
+                        let Ok(thread) = thread else {
+                            shared.gate.destroy();
+                            break;
+                        };
+                        started += 1;
+                        handles.push(thread);
+                    }
+                    handles.into_iter().map(|h| h.join().ok().flatten()).collect()
+                });
+                if started < workers {
+                    return Err(too_few_threads(started, workers));
+                }
+                match gathered {
+                    Some(gathered) => crew = gathered,
+                    None => break None,
+                }
+                if shared.over.load(Ordering::Relaxed) {
+                    break Some(crew);
+                }
+            }
+            Err(_) => break None,
+        }
+        shared.tell(&crew, &mut told, on_decided);
+    };
+    let Some(crew) = finished else {
+        // A worker panicked: a defect of this engine, which must not become a verdict or a hang.
+        return Err(Reason::Contradiction("the explicit search failed".into()));
+    };
+    shared.tell(&crew, &mut told, on_decided);
+    let mut found = Found {
+        stores: Vec::new(),
+        sizes: crew[0].sizes.clone(),
+        stopped: None,
+        sampled: false,
+        bounded: false,
+        limit: None,
+        finals: BTreeSet::new(),
+        bytes: 0,
+        transitions: 0,
+    };
+    for worker in crew {
+        worker.deliver(&mut found);
+    }
+    found.stopped = shared.stopped.into_inner().expect("no worker panicked");
+    Ok(found)
+}
+
+/// The system has started fewer threads than the search wants.
+fn too_few_threads(started: usize, workers: usize) -> Reason {
+    let what = format!("the system starts only {started} of {workers} threads; use fewer with --jobs");
+    Reason::Unsupported(what, None)
+}
+
+/// Why one thread stops doing the work of all.
+enum Pause {
+    /// The search is over.
+    Over,
+    /// There is enough work to start more threads.
+    Crowd,
+    /// A property was decided, and a listener wants to know at once.
+    News,
+}
+
+impl Shared<'_> {
+    /// Reports the properties that have been decided since the last call.
+    fn tell(&self, crew: &[Worker<'_, '_>], told: &mut [bool], on_decided: &mut dyn FnMut(&Decided<'_>)) {
+        self.news.store(false, Ordering::Relaxed);
+        let decided = self.decided.lock().expect("no worker panicked").clone();
+        for (property, state) in decided.into_iter().enumerate() {
+            let Some(state) = state.filter(|_| !told[property]) else { continue };
+            told[property] = true;
+            on_decided(&Decided {
+                property,
+                state,
+                stores: crew.iter().map(|worker| &worker.store).collect(),
+                layout: &crew[0].layout,
+                sizes: &crew[0].sizes,
+                bytes: crew.iter().map(|worker| worker.peak).sum(),
+                transitions: crew.iter().map(|worker| worker.transitions).sum(),
+            });
+        }
+    }
+
+    /// Whether every open property has got its verdict elsewhere, so that the search is no longer needed.
+    pub(super) fn is_settled(&self) -> bool {
+        let decided = self.decided.lock().expect("no worker panicked");
+        let settled = |(n, state): (usize, &Option<u32>)| state.is_some() || self.task.is_settled(n);
+        !decided.is_empty() && self.task.observed.is_empty() && decided.iter().enumerate().all(settled)
+    }
+
+    /// Whether there is time and memory for more of what takes long; if not, the search stops.
+    pub(super) fn goes_on(&self) -> bool {
+        let used = self.bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
+        if let Some(reason) = self.limits.exceeded(used) {
+            self.stop_because(reason);
+        }
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stop_because(&self, reason: Reason) {
+        self.stopped.lock().expect("no worker panicked").get_or_insert(reason);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// One thread does the work of all workers in turn.
+    fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> Pause {
+        let enough = if self.workers == 1 { usize::MAX } else { self.options.threads_from };
+        loop {
+            let waiting: usize = crew.iter().map(Worker::frontier).sum();
+            if waiting >= enough {
+                return Pause::Crowd;
+            }
+            for worker in crew.iter_mut() {
+                worker.expand_some();
+                worker.post();
+            }
+            for worker in crew.iter_mut() {
+                worker.receive();
+                worker.report_and_poll();
+            }
+            let level_done = self.busy.swap(0, Ordering::Relaxed) == 0;
+            let all_done = self.pending.swap(0, Ordering::Relaxed) == 0;
+            let growth = self.growth();
+            if growth.is_empty() && (self.stop.load(Ordering::Relaxed) || all_done) {
+                return Pause::Over;
+            }
+            if !growth.is_empty() {
+                let wider: Vec<_> = crew.iter_mut().map(|worker| worker.widened(&growth)).collect();
+                crew.iter_mut().zip(wider).for_each(|(worker, wider)| worker.adopt(wider));
+            }
+            if level_done {
+                crew.iter_mut().for_each(|worker| worker.level_end = worker.store.len());
+            }
+            self.growth.lock().expect("no worker panicked").clear();
+            if self.news.load(Ordering::Relaxed) {
+                return Pause::News;
+            }
+        }
+    }
+
+    /// What did not fit, in an order that all workers agree on; empty if the search is to stop anyway.
+    pub(super) fn growth(&self) -> Vec<Growth> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut requests = self.growth.lock().expect("no worker panicked").clone();
+        // Buffers that grow together are asked for once.
+        let first = |thread: u32| self.code.orbits.alike_threads(thread as usize)[0] as u32;
+        requests.iter_mut().for_each(|growth| match growth {
+            Growth::Buffer(thread) | Growth::BufferValue(thread, _) => *thread = first(*thread),
+            Growth::Value(..) => {}
+        });
+        requests.sort_by_key(|growth| match *growth {
+            Growth::Value(slot, value) => (0, slot, value),
+            Growth::Buffer(thread) => (1, thread, 0),
+            Growth::BufferValue(thread, value) => (2, thread, value),
+        });
+        requests.dedup();
+        requests
+    }
+
+    /// Notes that a state decides a property; the search ends when all are decided.
+    pub(super) fn decide(&self, property: usize, number: u32) {
+        let mut decided = self.decided.lock().expect("no worker panicked");
+        if decided[property].is_none() {
+            decided[property] = Some(number);
+            self.news.store(self.task.is_heard(), Ordering::Relaxed);
+            let undecided = self.undecided.fetch_sub(1, Ordering::Relaxed) - 1;
+            if undecided == 0 && (self.task.observed.is_empty() || self.task.first_violation) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            let exists = PropertyKind::is_existence(&self.task.properties[property].kind);
+            if self.task.first_violation && undecided > 0 && !exists {
+                self.stop_because(Reason::Cancelled);
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What follows from conjunctions of predicates: the questions that the construction of a boolean program asks.
+//!
+//! Almost all predicates are differences of two cells and a constant. What is known is then a closed matrix of bounds, which grows literal by
+//! literal along the search for cubes, and a question is answered by looking up a bound. A predicate whose meaning is a disjunction (`x != 0`)
+//! gives several such matrices, one for each *world*. Where a constraint is no difference, the solver is asked, and its answer is kept.
+
+use std::collections::HashMap;
+
+use fencewright_memory::{CellId, Linear};
+use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
+use fencewright_symbolic::domain::bounds::{MOST, NONE, bound};
+
+/// A constraint `linear <= 0`, prepared for matrices.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    linear: Linear,
+    shape: Shape,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// Index i minus index j is at most so much.
+    Difference(usize, usize, i32),
+    /// It holds, or does not, whatever the values are.
+    Constant(bool),
+    /// Anything else.
+    General,
+}
+
+/// A conjunction of constraints.
+pub type Conjunction = Vec<Fact>;
+
+/// A disjunction of conjunctions.
+pub type Disjunction = Vec<Conjunction>;
+
+/// The cells that matrices speak about: index 0 is the constant 0.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    indices: HashMap<CellId, usize>,
+}
+
+impl Frame {
+    /// How many rows a matrix has.
+    pub fn size(&self) -> usize {
+        self.indices.len() + 1
+    }
+
+    fn index(&mut self, cell: Option<CellId>) -> usize {
+        let next = self.size();
+        cell.map_or(0, |cell| *self.indices.entry(cell).or_insert(next))
+    }
+
+    /// A constraint, prepared; new cells get an index.
+    pub fn fact(&mut self, linear: &Linear) -> Fact {
+        let bounded = linear.constant.checked_neg().filter(|c| c.abs() <= MOST).map(|c| c as i32);
+        let shape = match (linear.difference(), bounded) {
+            (Some((None, None)), _) => Shape::Constant(linear.constant <= 0),
+            (Some((x, y)), Some(c)) => Shape::Difference(self.index(x), self.index(y), c),
+            _ => Shape::General,
+        };
+        Fact { linear: linear.clone(), shape }
+    }
+
+    /// A disjunction of conjunctions of constraints, prepared.
+    pub fn disjunction<'l>(&mut self, cubes: impl IntoIterator<Item = &'l Vec<Linear>>) -> Disjunction {
+        cubes.into_iter().map(|cube| cube.iter().map(|linear| self.fact(linear)).collect()).collect()
+    }
+
+    /// The world about which nothing is known.
+    pub fn world<'f>(&self) -> World<'f> {
+        let size = self.size();
+        let mut matrix = vec![NONE; size * size];
+        (0..size).for_each(|i| matrix[i * size + i] = 0);
+        World { size, matrix, facts: Vec::new(), general: false }
+    }
+}
+
+/// What is known: a conjunction of constraints.
+#[derive(Clone)]
+pub struct World<'f> {
+    size: usize,
+    matrix: Vec<i32>,
+    facts: Vec<&'f Fact>,
+    /// Whether some of the facts are no differences.
+    general: bool,
+}
+
+/// Answers questions, and counts them.
+pub struct Judge {
+    budget: Budget,
+    /// What the solver said: whether these constraints contradict each other.
+    answers: HashMap<Vec<Linear>, bool>,
+    /// How many questions were asked.
+    pub questions: u64,
+}
+
+/// At most so many answers of the solver are kept.
+const MOST_REMEMBERED: usize = 200_000;
+
+/// More worlds than this are not told apart: nothing more is concluded.
+pub const MOST_WORLDS: usize = 64;
+
+impl Judge {
+    /// A judge whose solver may use this much for a question.
+    pub fn new(budget: Budget) -> Self {
+        Judge { budget, answers: HashMap::new(), questions: 0 }
+    }
+
+    /// The worlds that remain if one of the conjunctions holds as well; none if that is impossible.
+    pub fn assume<'f>(&mut self, worlds: &[World<'f>], cases: &'f [Conjunction]) -> Vec<World<'f>> {
+        self.questions += 1;
+        let mut remaining = Vec::with_capacity(worlds.len());
+        for world in worlds {
+            for case in cases {
+                let mut world = world.clone();
+                if self.add(&mut world, case) {
+                    remaining.push(world);
+                }
+            }
+        }
+        remaining
+    }
+
+    /// Whether one of the worlds is left if one of the conjunctions holds as well. If not, the negation of the disjunction follows.
+    pub fn excludes(&mut self, worlds: &[World<'_>], cases: &[Conjunction]) -> bool {
+        self.questions += 1;
+        worlds.iter().all(|world| cases.iter().all(|case| self.contradicts(world, case)))
+    }
+
+    /// Adds a conjunction to a world; false if that is impossible.
+    fn add<'f>(&mut self, world: &mut World<'f>, case: &'f [Fact]) -> bool {
+        let possible = case.iter().all(|fact| match fact.shape {
+            Shape::Difference(i, j, c) => bound(&mut world.matrix, world.size, i, j, c),
+            Shape::Constant(holds) => holds,
+            Shape::General => true,
+        });
+        if !possible {
+            return false;
+        }
+        world.facts.extend(case);
+        let new = case.iter().any(|fact| matches!(fact.shape, Shape::General));
+        world.general |= new;
+        !world.general || !(new || touches_general(world, case)) || !self.unsatisfiable(&world.facts, &[])
+    }
+
+    fn contradicts(&mut self, world: &World<'_>, case: &[Fact]) -> bool {
+        let at_once = match case {
+            [] => false,
+            [fact] => match fact.shape {
+                Shape::Difference(i, j, c) => {
+                    let back = world.matrix[j * world.size + i];
+                    back != NONE && i64::from(back) + i64::from(c) < 0
+                }
+                Shape::Constant(holds) => !holds,
+                Shape::General => false,
+            },
+            several => {
+                let mut matrix = world.matrix.clone();
+                !several.iter().all(|fact| match fact.shape {
+                    Shape::Difference(i, j, c) => bound(&mut matrix, world.size, i, j, c),
+                    Shape::Constant(holds) => holds,
+                    Shape::General => true,
+                })
+            }
+        };
+        let general = case.iter().any(|fact| matches!(fact.shape, Shape::General));
+        at_once
+            || (general || world.general && touches_general(world, case))
+                && self.unsatisfiable(&world.facts, case)
+    }
+
+    /// Asks the solver.
+    fn unsatisfiable(&mut self, known: &[&Fact], more: &[Fact]) -> bool {
+        let mut key: Vec<Linear> =
+            known.iter().copied().chain(more).map(|fact| fact.linear.clone()).collect();
+        key.sort_unstable();
+        key.dedup();
+        if let Some(&answer) = self.answers.get(&key) {
+            return answer;
+        }
+        let formula = |linear: &Linear| {
+            let terms: Vec<(i64, Var)> = linear.terms.iter().map(|&(cell, c)| (c, Var(cell))).collect();
+            let form = fencewright_smt::Linear::sum(terms, linear.constant);
+            Formula::le(form, fencewright_smt::Linear::constant(0))
+        };
+        let assertions: Vec<Formula> = key.iter().map(formula).collect();
+        let answer = matches!(Native::new().check(&assertions, &self.budget), Answer::Unsat(_));
+        if self.answers.len() >= MOST_REMEMBERED {
+            self.answers.clear();
+        }
+        self.answers.insert(key, answer);
+        answer
+    }
+}
+
+/// Whether a conjunction shares a cell with a constraint of the world that is no difference. If not, the matrix knows all that follows
+/// about its cells but for what goes by way of third cells, which is not looked for.
+fn touches_general(world: &World<'_>, case: &[Fact]) -> bool {
+    let mentions = |fact: &Fact, cell: CellId| fact.linear.terms.iter().any(|&(c, _)| c == cell);
+    let general = |fact: &&&Fact| matches!(fact.shape, Shape::General);
+    let cells = || case.iter().flat_map(|fact| fact.linear.terms.iter().map(|&(cell, _)| cell));
+    world.facts.iter().filter(general).any(|fact| cells().any(|cell| mentions(fact, cell)))
+}

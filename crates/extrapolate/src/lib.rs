@@ -1,0 +1,282 @@
+//! Engine `extrapolate`: from a proof under SC to one under TSO or PSO (EXTRA13).
+//!
+//! A program under SC becomes a boolean program over the predicates of a vocabulary (s. 4.1), which a three-valued model checker explores
+//! (s. 6.1). Where a counterexample cannot be taken, interpolants give new predicates. Under TSO and PSO the same is done with the reduced
+//! program, whose registers are the store buffers; its predicates are extrapolated from those of the proof under SC (s. 5).
+
+#![forbid(unsafe_code)]
+
+mod abstraction;
+mod checker;
+mod entailment;
+mod evidence;
+mod lift;
+mod print;
+mod program;
+mod proof;
+mod relaxed;
+#[cfg(test)]
+mod tests;
+mod transformer;
+mod vector;
+mod vocabulary;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fencewright_memory::linear::Cube;
+use fencewright_memory::{BufferMachine, Buffers, Control};
+use fencewright_program::{MemoryModel, Property, Span, Trace};
+use fencewright_symbolic::cegar::path;
+use fencewright_verdict::{
+    About, Answer, Author, Counts, Early, Engine, EngineName, Invariant, Limits, Progress, Reason, Report,
+    Task,
+};
+
+use abstraction::{Abstraction, Ended, Precision};
+use entailment::Judge;
+use program::BooleanProgram;
+use vector::Vector;
+
+pub use abstraction::Effort;
+pub use program::Size;
+pub use relaxed::Attempt;
+
+/// How the predicates of the relaxed program are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// The predicates of the SC proof are extrapolated, and cubes of them are searched.
+    #[default]
+    Predicates,
+    /// The cubes of the SC proof are extrapolated too, and no others are searched.
+    Cubes,
+}
+
+/// How the engine works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How predicates are found.
+    pub method: Method,
+    /// How many stores a buffer may hold at first; more if it overflows.
+    pub k: u32,
+    /// Receives what a run makes beside its answers.
+    pub record: Option<Arc<Mutex<Record>>>,
+}
+
+/// What a run makes beside its answers.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The boolean program of the proof as text; empty if there is none.
+    pub boolean: String,
+    /// What each abstraction took, in order.
+    pub accounts: Vec<Account>,
+}
+
+/// What one abstraction took.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// How many stores a buffer holds; nothing for the proof under SC.
+    pub k: Option<u32>,
+    /// How its predicates were found; nothing for the proof under SC.
+    pub attempt: Option<Attempt>,
+    /// What it took.
+    pub effort: Effort,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { method: Method::default(), k: 1, record: None }
+    }
+}
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Extrapolate {
+    /// How it works.
+    pub options: Options,
+}
+
+/// How long one of several properties is worked on before the next one has its turn. One that cannot be decided keeps no other from being
+/// answered; each further turn is four times as long.
+const FIRST_SLICE: Duration = Duration::from_secs(2);
+
+/// Cubes of more literals than this are not searched.
+const LARGEST_CUBE: usize = 4;
+
+impl Engine for Extrapolate {
+    fn name(&self) -> EngineName {
+        EngineName::Extrapolate
+    }
+
+    fn about(&self) -> About {
+        About {
+            summary: "a proof under SC by predicate abstraction, extrapolated to bounded store buffers",
+            models: &MemoryModel::ALL,
+            machines: &["sc", "queue"],
+            domains: &["predicates"],
+            options: &["--method", "--k", "--emit-boolean"],
+        }
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
+        let exact = BufferMachine::new(task.program, Buffers::Sc);
+        for (answer, property) in answers.iter_mut().zip(&task.properties) {
+            let reals = task.program.has_real_choices();
+            if reals || exact.violation(&exact.initial(), property).is_none() {
+                let what = if reals { "programs that choose real numbers" } else { &property.name };
+                let reason = format!("engine extrapolate cannot decide {what}");
+                let place = (!reals && property.span != Span::default()).then_some(property.span);
+                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, place)));
+            }
+        }
+        let mut report = Report::default();
+        let mut slice = FIRST_SLICE;
+        loop {
+            let is_open = |&n: &usize| answers[n].is_none() && !task.is_settled(n);
+            let open: Vec<usize> = (0..answers.len()).filter(is_open).collect();
+            let violated = answers.iter().flatten().any(|answer| matches!(answer, Answer::Violated(_)));
+            if open.is_empty() || violated && task.first_violation {
+                break;
+            }
+            for &asked in &open {
+                let part = if open.len() == 1 { limits.clone() } else { limits.within(slice) };
+                let mut run =
+                    Run { options: &self.options, task, limits: &part, progress, asked, answers, report };
+                let ended = if task.model == MemoryModel::Sc { run.sc() } else { run.relaxed() };
+                (answers, report) = (run.answers, run.report);
+                // What took too long is asked again, unless there is no time left at all.
+                let again = part.exceeded(0).is_some() && limits.exceeded(0).is_none();
+                if let Err(reason) = ended
+                    && !again
+                {
+                    answers[asked].get_or_insert(Answer::Unknown(reason));
+                }
+            }
+            slice *= 4;
+        }
+        report.answers = answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open)).collect();
+        report
+    }
+}
+
+/// A run of the engine for one property.
+struct Run<'a> {
+    options: &'a Options,
+    task: &'a Task<'a>,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    /// The number of the property in question.
+    asked: usize,
+    answers: Vec<Option<Answer>>,
+    report: Report,
+}
+
+impl Run<'_> {
+    /// The number of the property in question, unless it has an answer, here or elsewhere.
+    fn open(&self) -> Vec<usize> {
+        let is_open = self.answers[self.asked].is_none() && !self.task.is_settled(self.asked);
+        is_open.then_some(self.asked).into_iter().collect()
+    }
+
+    /// Answers a property, and tells the answer at once.
+    fn tell(&mut self, n: usize, answer: Answer) {
+        let author = Author { engine: EngineName::Extrapolate, work: self.report.work.clone() };
+        self.task.tell(n, Early { answer: answer.clone(), author });
+        self.answers[n] = Some(answer);
+    }
+
+    /// Predicate abstraction of the program itself.
+    fn sc(&mut self) -> Result<(), Reason> {
+        let machine = BufferMachine::new(self.task.program, Buffers::Sc);
+        let predicates = abstraction::suggested(self.task.program, &self.task.properties, self.limits)?;
+        let precision = Precision::under_sc(self.task.program);
+        let mut abstraction =
+            Abstraction::new(&machine, self.task, predicates, precision, self.limits, self.progress)?;
+        loop {
+            let open = self.open();
+            if open.is_empty() {
+                return Ok(());
+            }
+            let properties: Vec<Property> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
+            let ended = abstraction.run(&properties)?;
+            self.account(None, &abstraction.effort);
+            match ended {
+                Ended::Proved(program, states) => {
+                    self.emit(&machine, &program);
+                    let states = self.cubes(&program, &states)?;
+                    let properties = properties.iter().map(|p| p.name.clone()).collect();
+                    let invariant =
+                        Invariant { buffers: Buffers::Sc, properties, symmetry: Vec::new(), states };
+                    self.prove(&open, invariant);
+                }
+                Ended::Violated(n, path) => {
+                    let trace = path::execution(self.task, &path, &properties[n], self.limits);
+                    self.violate(open[n], trace);
+                    if self.task.first_violation {
+                        return Ok(());
+                    }
+                }
+                Ended::Stuck(Some(n), reason) => self.answers[open[n]] = Some(Answer::Unknown(reason)),
+                Ended::Stuck(None, reason) => return Err(reason),
+            }
+        }
+    }
+
+    /// These properties hold, and this shows it.
+    fn prove(&mut self, open: &[usize], invariant: Invariant) {
+        let invariant = Arc::new(invariant);
+        open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
+    }
+
+    /// A property does not hold, if this execution was found.
+    fn violate(&mut self, n: usize, trace: Option<Trace>) {
+        let doubt = || Reason::Unsupported("the solver finds no values for a counterexample".into(), None);
+        let answer = match trace {
+            Some(trace) => Answer::Violated(Some(trace)),
+            None => Answer::Unknown(self.limits.exceeded(0).unwrap_or_else(doubt)),
+        };
+        self.tell(n, answer);
+    }
+
+    /// States of a boolean program as disjunctions of conjunctions of constraints.
+    fn cubes(
+        &self,
+        program: &BooleanProgram,
+        states: &[(Control, Vec<Vector>)],
+    ) -> Result<Vec<(Control, Vec<Cube>)>, Reason> {
+        let mut judge = Judge::new(self.limits.budget());
+        let mut all = Vec::with_capacity(states.len());
+        for (control, vectors) in states {
+            let mut cubes = Vec::new();
+            for vector in vectors {
+                self.limits.exceeded(0).map_or(Ok(()), Err)?;
+                let many = || Reason::Unsupported("a state of the proof has too many cases".into(), None);
+                cubes.extend(proof::cubes(&program.vocabulary, vector, &mut judge).ok_or_else(many)?);
+            }
+            all.push((control.clone(), cubes));
+        }
+        Ok(all)
+    }
+
+    /// Leaves a boolean program where it is wanted.
+    fn emit(&self, machine: &BufferMachine<'_>, program: &BooleanProgram) {
+        if let Some(record) = &self.options.record {
+            let text = print::text(machine, program);
+            record.lock().unwrap_or_else(PoisonError::into_inner).boolean = text;
+        }
+    }
+
+    /// Counts what an abstraction took; with buffers, of how many stores, and how its predicates were found.
+    fn account(&mut self, buffers: Option<(u32, Attempt)>, effort: &Effort) {
+        let work = &mut self.report.work;
+        work.states += effort.states;
+        work.bytes = work.bytes.max(effort.bytes);
+        work.counts = Counts::Predicates(effort.size.predicates);
+        if let Some(record) = &self.options.record {
+            let (k, attempt) = buffers.unzip();
+            let account = Account { k, attempt, effort: *effort };
+            record.lock().unwrap_or_else(PoisonError::into_inner).accounts.push(account);
+        }
+    }
+}

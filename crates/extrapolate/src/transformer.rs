@@ -1,0 +1,400 @@
+//! Abstract transformers of statements (EXTRA13 s. 4.1, Figs. 6 and 7).
+//!
+//! For one way through the commands of a statement, which assumes A and gives cells new values, and for a predicate p:
+//!
+//! ```text
+//! psi+(p) = the disjunction of the cubes c with  c and A  =>  wp(p)
+//! psi-(p) = the disjunction of the cubes c with  c and A  =>  wp(not p)
+//! p := choose(psi+, psi-)        1 where psi+ holds, 0 where psi- holds, * elsewhere
+//! ```
+//!
+//! Cubes are conjunctions of literals up to a size, in increasing size, without those that contain a smaller one
+//! (BUILDBOUNDEDCUBES). With size 1 this is Fig. 6b, whose cubes are predicates themselves. The weakest abstraction of `assume A` in both
+//! polarities is: not the disjunction of the cubes that contradict A.
+//!
+//! Only predicates that mention something that the statement assigns or assumes can change (cone of influence). A cube without
+//! superfluous literals is connected with p by shared cells, directly or by way of A or of its other literals: only such cubes are tried.
+
+use std::collections::HashMap;
+
+use fencewright_memory::arithmetic::AUXILIARY;
+use fencewright_memory::linear::Simple;
+use fencewright_memory::{CellId, Linear};
+use fencewright_symbolic::domain::predicates::execute;
+use fencewright_verdict::{Limits, Reason};
+
+use super::entailment::{Disjunction, Frame, Judge, MOST_WORLDS, World};
+use super::vector::{Literal, Vector};
+use super::vocabulary::Vocabulary;
+
+/// A disjunction of cubes.
+#[derive(Clone, Debug)]
+pub struct Psi {
+    /// Whether the empty cube is one of them.
+    pub always: bool,
+    /// The cubes of one literal.
+    pub single: Vector,
+    /// The larger ones.
+    pub larger: Vec<Box<[Literal]>>,
+}
+
+impl Psi {
+    /// The empty disjunction.
+    fn never(predicates: usize) -> Self {
+        Psi { always: false, single: Vector::unknown(predicates), larger: Vec::new() }
+    }
+
+    /// Whether one of the cubes holds in all valuations of a state.
+    pub fn holds(&self, vector: &Vector) -> bool {
+        let holds = |cube: &[Literal]| cube.iter().all(|literal| vector.contains(*literal));
+        self.always || self.single.meets(vector) || self.larger.iter().any(|cube| holds(cube))
+    }
+
+    /// Whether one of the cubes is a part of this one.
+    fn subsumes(&self, cube: &[Literal]) -> bool {
+        let part = |smaller: &[Literal]| smaller.iter().all(|literal| cube.contains(literal));
+        self.always
+            || cube.iter().any(|literal| self.single.contains(*literal))
+            || self.larger.iter().any(|smaller| part(smaller))
+    }
+
+    fn add(&mut self, cube: &[Literal]) {
+        match cube {
+            [] => self.always = true,
+            [literal] => self.single.insert(*literal),
+            cube => self.larger.push(cube.into()),
+        }
+    }
+
+    /// The cubes.
+    pub fn cubes(&self) -> Vec<Vec<Literal>> {
+        let empty = self.always.then(Vec::new);
+        let single = self.single.literals().map(|literal| vec![literal]);
+        empty.into_iter().chain(single).chain(self.larger.iter().map(|cube| cube.to_vec())).collect()
+    }
+}
+
+/// The new value of a predicate: `choose(psi+, psi-)`.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// The number of the predicate.
+    pub predicate: usize,
+    /// Whether a value that is not chosen is `*`; otherwise the predicate keeps the value that it had.
+    pub assigned: bool,
+    /// Where it holds afterwards.
+    pub plus: Psi,
+    /// Where it does not.
+    pub minus: Psi,
+}
+
+/// What one way through a statement does to predicates. All updates happen at once.
+#[derive(Clone, Debug)]
+pub struct Transformer {
+    /// Where the way cannot be taken.
+    pub blocked: Psi,
+    /// The predicates that may change.
+    pub updates: Vec<Update>,
+    /// The literals of the predicates that are assigned.
+    forgotten: Vector,
+}
+
+impl Transformer {
+    /// The state after the statement; nothing if it cannot be executed.
+    pub fn apply(&self, vocabulary: &Vocabulary, vector: &Vector) -> Option<Vector> {
+        if self.blocked.holds(vector) {
+            return None;
+        }
+        let mut after = vector.clone();
+        after.remove(&self.forgotten);
+        for update in &self.updates {
+            for (psi, holds) in [(&update.plus, true), (&update.minus, false)] {
+                if psi.holds(vector) {
+                    after.insert(Literal::new(update.predicate, holds));
+                }
+            }
+        }
+        vocabulary.close(&mut after).then_some(after)
+    }
+
+    /// All cubes in it.
+    pub fn psis(&self) -> impl Iterator<Item = &Psi> {
+        let updates = self.updates.iter().flat_map(|update| [&update.plus, &update.minus]);
+        std::iter::once(&self.blocked).chain(updates)
+    }
+}
+
+/// The cells that something mentions: bits of a number, where there are few of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct CellSet(Vec<u64>);
+
+impl CellSet {
+    fn insert(&mut self, cell: usize) {
+        if self.0.len() <= cell / 64 {
+            self.0.resize(cell / 64 + 1, 0);
+        }
+        self.0[cell / 64] |= 1 << (cell % 64);
+    }
+
+    fn meets(&self, other: &CellSet) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    fn extend(&mut self, other: &CellSet) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+}
+
+/// A predicate after the way, in terms of the values before.
+struct Target {
+    predicate: usize,
+    assigned: bool,
+    /// Where it holds and where it fails.
+    cases: [Disjunction; 2],
+    cells: CellSet,
+    psis: [Psi; 2],
+}
+
+/// The construction of one transformer.
+struct Construction<'a> {
+    judge: &'a mut Judge,
+    limits: &'a Limits,
+    vocabulary: &'a Vocabulary,
+    /// The literals, as what they say about the values before, and their cells.
+    literals: &'a [Disjunction],
+    cells: &'a [CellSet],
+    /// What the way assumes, as sets of cells that it connects with each other.
+    assumed: Vec<CellSet>,
+    blocked: Psi,
+    targets: Vec<Target>,
+    /// How many literals it takes to connect each predicate with a target.
+    distances: Vec<usize>,
+    /// How many questions there were when the limits were last looked at.
+    looked: u64,
+}
+
+/// Computes the transformer of one way through a statement, with cubes up to a size.
+pub fn transformer(
+    way: &[Simple],
+    vocabulary: &Vocabulary,
+    size: usize,
+    judge: &mut Judge,
+    limits: &Limits,
+) -> Result<Option<Transformer>, Reason> {
+    let executed = execute(way);
+    let mut numbers: HashMap<CellId, usize> = HashMap::new();
+    let mut set = |cells: &mut dyn Iterator<Item = CellId>| {
+        let mut set = CellSet::default();
+        cells.for_each(|cell| {
+            let next = numbers.len();
+            set.insert(*numbers.entry(cell).or_insert(next));
+        });
+        set
+    };
+    let mut frame = Frame::default();
+    let predicates = vocabulary.predicates();
+    let both = [true, false];
+    let literals: Vec<Disjunction> = predicates
+        .iter()
+        .flat_map(|predicate| both.map(|holds| frame.disjunction(predicate.cases(holds))))
+        .collect();
+    let cells: Vec<CellSet> = predicates.iter().map(|p| set(&mut p.cells().iter().copied())).collect();
+    let assumption = frame.disjunction([&executed.assumed]);
+    let connected: Vec<CellSet> =
+        executed.assumed.iter().map(|form| set(&mut form.terms.iter().map(|t| t.0))).collect();
+    let assumed = components(connected);
+    let changes = |cell: &CellId| *cell < AUXILIARY && executed.values.is_changed(*cell);
+    let mut targets = Vec::new();
+    let mut forgotten = Vector::unknown(vocabulary.len());
+    for (n, predicate) in predicates.iter().enumerate() {
+        let assigned = predicate.cells().iter().any(changes);
+        if assigned {
+            both.iter().for_each(|&holds| forgotten.insert(Literal::new(n, holds)));
+        } else if !assumed.iter().any(|component| component.meets(&cells[n])) {
+            continue;
+        }
+        let after = |cases: &[Vec<Linear>]| -> Option<Vec<Vec<Linear>>> {
+            let form = |form: &Linear| Some(executed.values.of(form)?.swap_remove(0));
+            cases.iter().map(|cube| cube.iter().map(form).collect()).collect()
+        };
+        // A value that does not fit is one that nothing is known about.
+        let [Some(holds), Some(fails)] = both.map(|holds| after(predicate.cases(holds))) else { continue };
+        let mentioned = holds.iter().chain(&fails).flatten().flat_map(|form| &form.terms).map(|t| t.0);
+        let mentioned = set(&mut mentioned.collect::<Vec<_>>().into_iter());
+        let cases = [frame.disjunction(&holds), frame.disjunction(&fails)];
+        let psis = both.map(|_| Psi::never(vocabulary.len()));
+        targets.push(Target { predicate: n, assigned, cases, cells: mentioned, psis });
+    }
+    let start = judge.assume(&[frame.world()], &assumption);
+    if start.is_empty() {
+        return Ok(None);
+    }
+    let blocked = Psi::never(vocabulary.len());
+    let mut near = CellSet::default();
+    assumed.iter().chain(targets.iter().map(|target| &target.cells)).for_each(|cells| near.extend(cells));
+    let distances = distances(&cells, &near);
+    let looked = judge.questions;
+    let (literals, cells) = (&literals[..], &cells[..]);
+    let mut construction = Construction {
+        judge,
+        limits,
+        vocabulary,
+        literals,
+        cells,
+        assumed,
+        blocked,
+        targets,
+        distances,
+        looked,
+    };
+    for size in 0..=size {
+        construction.enumerate(size, 0, &start, &mut Vec::new())?;
+    }
+    let update = |target: Target| {
+        let Target { predicate, assigned, psis: [plus, minus], .. } = target;
+        let nothing = |psi: &Psi| !psi.always && psi.single.is_empty() && psi.larger.is_empty();
+        (assigned || !nothing(&plus) || !nothing(&minus)).then_some(Update {
+            predicate,
+            assigned,
+            plus,
+            minus,
+        })
+    };
+    let blocked = construction.blocked;
+    let updates = construction.targets.into_iter().filter_map(update).collect();
+    Ok(Some(Transformer { blocked, updates, forgotten }))
+}
+
+impl<'a> Construction<'a> {
+    /// Tries all cubes of a size that extend this one by literals of predicates from here on.
+    fn enumerate(
+        &mut self,
+        size: usize,
+        from: usize,
+        worlds: &[World<'a>],
+        cube: &mut Vec<Literal>,
+    ) -> Result<(), Reason> {
+        if cube.len() == size {
+            self.conclude(worlds, cube);
+            return self.poll();
+        }
+        let vocabulary = self.vocabulary;
+        for predicate in from..vocabulary.len() {
+            if self.distances[predicate] > size {
+                continue;
+            }
+            for literal in [true, false].map(|holds| Literal::new(predicate, holds)) {
+                // Of a literal and what follows from it one is enough; with what contradicts it, it makes no cube.
+                let decides = |a: Literal, b: Literal| {
+                    let implied = vocabulary.implied(a);
+                    implied.contains(b) || implied.contains(b.negated())
+                };
+                let impossible = vocabulary.implied(literal).contains(literal.negated());
+                if impossible || cube.iter().any(|&other| decides(other, literal) || decides(literal, other))
+                {
+                    continue;
+                }
+                cube.push(literal);
+                if !self.blocked.subsumes(cube) {
+                    let literals = self.literals;
+                    let worlds = self.judge.assume(worlds, &literals[literal.0 as usize]);
+                    match worlds.len() {
+                        0 => self.blocked.add(cube),
+                        1..=MOST_WORLDS => self.enumerate(size, predicate + 1, &worlds, cube)?,
+                        _ => {}
+                    }
+                }
+                cube.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes for which predicates a cube, whose worlds are given, decides the value afterwards.
+    fn conclude(&mut self, worlds: &[World<'a>], cube: &[Literal]) {
+        for target in &mut self.targets {
+            let itself = |literal: &Literal| literal.predicate() == target.predicate;
+            if target.psis.iter().any(|psi| psi.subsumes(cube))
+                || !target.assigned && cube.iter().any(itself)
+                || !is_connected(cube, &target.cells, self.cells, &self.assumed)
+            {
+                continue;
+            }
+            let [holds, fails] = &target.cases;
+            if self.judge.excludes(worlds, fails) {
+                target.psis[0].add(cube);
+            } else if self.judge.excludes(worlds, holds) {
+                target.psis[1].add(cube);
+            }
+        }
+    }
+
+    /// Looks at the limits now and then.
+    fn poll(&mut self) -> Result<(), Reason> {
+        const EVERY: u64 = 200;
+        if self.judge.questions - self.looked < EVERY {
+            return Ok(());
+        }
+        self.looked = self.judge.questions;
+        self.limits.exceeded(0).map_or(Ok(()), Err)
+    }
+}
+
+/// Whether every literal of a cube is connected with these cells by shared cells, perhaps by way of other literals or of what is assumed.
+fn is_connected(cube: &[Literal], start: &CellSet, cells: &[CellSet], assumed: &[CellSet]) -> bool {
+    let mut reached = start.clone();
+    let mut left: Vec<Literal> = cube.to_vec();
+    assumed.iter().filter(|component| component.meets(start)).for_each(|c| reached.extend(c));
+    while !left.is_empty() {
+        let before = left.len();
+        left.retain(|literal| {
+            let own = &cells[literal.predicate()];
+            let connected = own.meets(&reached);
+            if connected {
+                reached.extend(own);
+                assumed.iter().filter(|component| component.meets(own)).for_each(|c| reached.extend(c));
+            }
+            !connected
+        });
+        if left.len() == before {
+            return false;
+        }
+    }
+    true
+}
+
+/// For each predicate how many literals it takes at least to connect it with one of the targets or what is assumed, itself included.
+fn distances(cells: &[CellSet], start: &CellSet) -> Vec<usize> {
+    let mut distances = vec![usize::MAX; cells.len()];
+    let mut reached = start.clone();
+    for distance in 1.. {
+        let near = |(n, own): &(usize, &CellSet)| distances[*n] == usize::MAX && own.meets(&reached);
+        let near: Vec<usize> = cells.iter().enumerate().filter(near).map(|(n, _)| n).collect();
+        if near.is_empty() {
+            break;
+        }
+        for n in near {
+            distances[n] = distance;
+            reached.extend(&cells[n]);
+        }
+    }
+    distances
+}
+
+/// Sets that meet are united.
+fn components(sets: Vec<CellSet>) -> Vec<CellSet> {
+    let mut components: Vec<CellSet> = Vec::new();
+    for mut set in sets {
+        components.retain(|component| {
+            let meets = component.meets(&set);
+            if meets {
+                set.extend(component);
+            }
+            !meets
+        });
+        components.push(set);
+    }
+    components
+}

@@ -1,0 +1,445 @@
+//! Engine `cegar`: buffers are abstracted to the stores that they keep in order, integers to zones or predicates, and both abstractions are
+//! refined by counterexamples (FENCES12).
+//!
+//! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
+//! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
+//! order. (4) Otherwise the integers were known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants
+//! give new predicates. Sometimes neither helps, or only keeping very many stores in order. Then the values of the other stores are kept in
+//! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof, and its
+//! states are an inductive invariant.
+
+pub mod path;
+
+use std::sync::Arc;
+
+use fencewright_analysis::nonlinear::is_nonlinear;
+use fencewright_memory::{Bound, BufferMachine, Buffers, Command, Kept, Limitation, Linear, Summarised};
+use fencewright_program::{MemoryModel, Program, Property, Span};
+use fencewright_verdict::{
+    About, Answer, Author, Counts, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress,
+    Reason, Report, Task,
+};
+
+use crate::domain::zones::Zones;
+use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
+use crate::examine::Examined;
+use crate::search::explore::{ReachedControl, Unmodelled};
+use crate::search::live::LiveCells;
+use crate::search::reach::{Reach, Reached};
+use crate::search::reduced::{Path, Reduced};
+use crate::search::symmetry::Symmetry;
+
+/// How precise the abstraction is at the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many stores to keep in order.
+    pub k: u32,
+    /// Which stores to keep in order.
+    pub kept: Kept,
+    /// Whether the values of all other stores are kept in summary cells from the start.
+    pub summaries: bool,
+    /// How integers are represented.
+    pub domain: DomainName,
+    /// The clip constant of zones.
+    pub clip: i32,
+    /// What is not refined.
+    pub fixed: Fixed,
+    /// Exact buffers with this bound instead of abstract ones; a run that needs more is `unknown`.
+    pub buffer_bound: Option<Bound>,
+    /// In which order states are expanded.
+    pub order: Order,
+}
+
+/// What is never refined. If only such a refinement would rule out a counterexample, the answer is `unknown`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fixed {
+    /// How many stores are kept in order.
+    pub k: bool,
+    /// The clip constant.
+    pub clip: bool,
+    /// The predicates: only those that the source suggests are used.
+    pub predicates: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            k: 1,
+            kept: Kept::Newest,
+            summaries: false,
+            domain: DomainName::Zones,
+            clip: 1,
+            fixed: Fixed::default(),
+            buffer_bound: None,
+            order: Order::BreadthFirst,
+        }
+    }
+}
+
+/// Keeping more stores than this in order has never helped.
+const MOST_KEPT: u32 = 8;
+/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for
+/// each k, one store longer than the last one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried
+/// first; now it takes 36,886.
+const FEW_KEPT: u32 = 4;
+/// The checker accepts no certificates about exact buffers with more stores than this.
+const LARGEST_BOUND: u32 = 64;
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Cegar {
+    /// Where to start.
+    pub options: Options,
+}
+
+impl Engine for Cegar {
+    fn name(&self) -> EngineName {
+        EngineName::Cegar
+    }
+
+    fn about(&self) -> About {
+        About {
+            summary: "abstract buffers and integers, refined by counterexamples: proofs for unbounded programs",
+            models: &MemoryModel::ALL,
+            machines: &["sc", "partial", "queue"],
+            domains: &["zones", "predicates", "order", "concrete"],
+            options: &["--search", "--buffer", "--k", "--kept", "--summaries", "--domain", "--clip", "--fix"],
+        }
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
+        if let Some(bound) = self.options.buffer_bound.map(Bound::most).filter(|&bound| bound > LARGEST_BOUND)
+        {
+            let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
+            let answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
+            return Report { answers, ..Report::default() };
+        }
+        let exact = BufferMachine::new(task.program, Buffers::Sc);
+        for (answer, property) in answers.iter_mut().zip(&task.properties) {
+            // An over-approximation cannot show that a state exists or that no thread can move.
+            let reals = task.program.has_real_choices();
+            if reals || exact.violation(&exact.initial(), property).is_none() {
+                let what = if reals { "programs that choose real numbers" } else { &property.name };
+                let reason = format!("engine cegar cannot decide {what}");
+                let place = (!reals && property.span != Span::default()).then_some(property.span);
+                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, place)));
+            }
+        }
+        let (options, report) = (&self.options, Report::default());
+        let all = Summarised::all(task.program.cells());
+        let summaries = if options.summaries { all } else { Summarised::default() };
+        let (k, rounds) = (options.k, 0);
+        let mut run = Run { options, task, limits, progress, k, summaries, rounds, answers, report };
+        let open = run.open();
+        if !open.is_empty() {
+            let choice = Choice {
+                name: Some(self.options.domain),
+                clip: self.options.clip,
+                clip_is_fixed: self.options.fixed.clip,
+                predicates_are_fixed: self.options.fixed.predicates,
+                certificates: true,
+            };
+            if let Err(reason) = with_domain(choice, &Part::new(task, &open, 0).task(), limits, &mut run) {
+                run.leave_open(&open, &Answer::Unknown(reason));
+            }
+        }
+        // A property without an answer was answered by another engine meanwhile.
+        let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open));
+        run.report.answers = answers.collect();
+        run.report
+    }
+}
+
+/// A run of the engine.
+struct Run<'a, 'p> {
+    options: &'a Options,
+    task: &'a Task<'p>,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    /// How many stores are kept in order at the moment.
+    k: u32,
+    /// The memory cells for which the values of the other stores are kept.
+    summaries: Summarised,
+    rounds: u32,
+    answers: Vec<Option<Answer>>,
+    report: Report,
+}
+
+impl WithDomain for &mut Run<'_, '_> {
+    type Output = ();
+
+    fn run<D: Domain>(self, domain: D) {
+        self.iterate(domain);
+    }
+}
+
+impl Run<'_, '_> {
+    /// Searches with more and more precise representations, until everything is answered.
+    fn iterate<D: Domain>(&mut self, mut domain: D) {
+        loop {
+            let open = self.open();
+            if open.is_empty() {
+                break;
+            }
+            let part = Part::new(self.task, &open, 0);
+            let mut sub = part.task();
+            sub.observed.clear();
+            if let Err(reason) = self.round(&sub, &open, &mut domain) {
+                self.leave_open(&open, &Answer::Unknown(reason));
+                break;
+            }
+        }
+        self.report.work.counts = Counts::Predicates(domain.predicates());
+    }
+
+    /// One search for the properties that are open, and what follows from it. An error ends the run.
+    fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
+        let live = LiveCells::new(sub, self.limits)?;
+        let machine =
+            BufferMachine::new(sub.program, self.options.buffers(sub.model, self.k, self.summaries));
+        self.rounds += 1;
+        let precision = domain.describe().map_or(String::new(), |precision| format!(", {precision}"));
+        let summaries = if self.summaries.is_empty() { "" } else { " with summaries" };
+        self.progress.say(format!("round {}: k = {}{summaries}{precision}", self.rounds, self.k));
+        match self.search(sub, &machine, &live, domain)? {
+            Searched::Invariant(invariant) if domain.is_checkable() => {
+                open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
+            }
+            Searched::Invariant(_) => open.iter().for_each(|&n| self.answers[n] = Some(Answer::Holds(None))),
+            // Another engine was faster.
+            Searched::Path(n, _) if sub.is_settled(n) => {}
+            Searched::Path(n, path) => {
+                let property = &sub.properties[n];
+                if let Some(trace) = path::execution(sub, &path, property, self.limits) {
+                    self.tell(open[n], Answer::Violated(Some(trace)));
+                    if self.task.first_violation {
+                        self.leave_open(open, &Answer::Open);
+                    }
+                } else if let Some(reason) = self.limits.exceeded(0) {
+                    return Err(reason);
+                } else {
+                    let mut spurious = Spurious {
+                        machine: &machine,
+                        live: &live,
+                        path: &path,
+                        property,
+                        interpolants: Vec::new(),
+                        limits: self.limits,
+                    };
+                    if let Err(reason) = self.refine(sub, &mut spurious, domain) {
+                        self.answers[open[n]] = Some(Answer::Unknown(reason));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of the properties that have no answer, here or elsewhere.
+    fn open(&self) -> Vec<usize> {
+        let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
+    }
+
+    /// Answers a property, and tells the answer at once.
+    fn tell(&mut self, n: usize, answer: Answer) {
+        let author = Author { engine: EngineName::Cegar, work: self.report.work.clone() };
+        self.task.tell(n, Early { answer: answer.clone(), author });
+        self.answers[n] = Some(answer);
+    }
+
+    /// Gives each of these properties that is still open this answer, which decides nothing.
+    fn leave_open(&mut self, open: &[usize], answer: &Answer) {
+        open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
+    }
+
+    /// All states of a machine, or a path to one that may violate a property.
+    fn search<D: Domain>(
+        &mut self,
+        task: &Task<'_>,
+        machine: &BufferMachine<'_>,
+        live: &LiveCells,
+        domain: &mut D,
+    ) -> Result<Searched, Reason> {
+        let symmetry = Symmetry::new(task);
+        let reduced = Reduced::new(machine, live, symmetry.as_ref());
+        let mut reach =
+            Reach::new(&reduced, &task.properties, domain, self.limits).in_order(self.options.order);
+        let reached = reach.run(self.limits, self.progress);
+        self.report.work.states += reach.states() as u64;
+        self.report.work.bytes = self.report.work.bytes.max(reach.bytes());
+        match reached {
+            Reached::Closed(states) => {
+                let domain = reach.domain();
+                let states = states
+                    .into_iter()
+                    .map(|ReachedControl { control, live, states }| {
+                        let cubes = states.iter().map(|state| domain.cube(&live, state)).collect();
+                        (control, cubes)
+                    })
+                    .collect();
+                let properties = task.properties.iter().map(|p| p.name.clone()).collect();
+                let symmetry = symmetry.as_ref().map_or_else(Vec::new, Symmetry::classes);
+                let buffers = machine.buffers;
+                Ok(Searched::Invariant(Arc::new(Invariant { buffers, properties, symmetry, states })))
+            }
+            Reached::Evidence(path) => Ok(Searched::Path(path.property, reduced.unfolded(&path.steps))),
+            Reached::Unmodelled(Unmodelled::Machine(what, span)) => Err(match machine.buffers {
+                Buffers::Queue { bound, .. } if what == Limitation::BufferOverflow => {
+                    Reason::BufferBound(bound)
+                }
+                _ => Reason::Unsupported(what.to_string(), Some(span)),
+            }),
+            Reached::Unmodelled(Unmodelled::Domain(reason)) | Reached::Stopped(reason) => Err(reason),
+        }
+    }
+
+    /// Finds buffers that rule out a path which is possible with the present buffers and exact integers: how many stores they keep in
+    /// order, and for which memory cells they keep the values of the others. An error says in words why there are none.
+    fn finer_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Result<(u32, Summarised), String> {
+        let more = (self.k + 1..=MOST_KEPT).find(|&k| self.rule_out(path, k, self.summaries));
+        let allowed = more.filter(|_| !self.options.fixed.k);
+        match allowed.filter(|&k| k <= FEW_KEPT) {
+            Some(k) => Ok((k, self.summaries)),
+            None => {
+                let summarised = || self.summarising_buffers(path, keeps_summaries);
+                let found = summarised().or(allowed.map(|k| (k, self.summaries)));
+                found.ok_or_else(|| match more {
+                    Some(more) => format!("it takes k = {more}, and k is fixed at {}", self.k),
+                    None => "no number of stores kept in order rules it out".into(),
+                })
+            }
+        }
+    }
+
+    /// Buffers with more summaries that rule out a path, if the domain can say something about them.
+    fn summarising_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Option<(u32, Summarised)> {
+        let all = path::summarised(path.path, self.summaries);
+        if all == self.summaries || !keeps_summaries {
+            return None;
+        }
+        // With summaries, fewer stores in order may be enough than were tried without them.
+        let most = if self.options.fixed.k { self.k } else { MOST_KEPT };
+        let k = (self.options.k..=most).find(|&k| self.rule_out(path, k, all))?;
+        Some((k, path::fewest(all, self.summaries, |fewer| self.rule_out(path, k, fewer))))
+    }
+
+    /// Whether a path is impossible with these buffers, as far as bounds on differences can tell.
+    fn rule_out(&self, path: &Spurious<'_>, k: u32, summaries: Summarised) -> bool {
+        let buffers = self.options.buffers(self.task.model, k, summaries);
+        !path.is_feasible_on(&BufferMachine::new(self.task.program, buffers), &mut Zones::unclipped())
+    }
+
+    /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
+    fn refine<D: Domain>(
+        &mut self,
+        task: &Task<'_>,
+        path: &mut Spurious<'_>,
+        domain: &mut D,
+    ) -> Result<(), Reason> {
+        let nonlinear = nonlinear_step(task.program, path.path);
+        let stuck = |what: &str| {
+            // When time is up, questions to the solver fail, which must not be taken for "no refinement helps".
+            if let Some(reason) = path.limits.exceeded(0) {
+                return reason;
+            }
+            let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
+            Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear)
+        };
+        let keeps = domain.keeps_summaries();
+        let is_abstract = self.options.is_abstract(task.model);
+        let coarse = match path::examine(path.machine, path.path, path.property, path.limits) {
+            Examined::Possible if is_abstract => {
+                (self.k, self.summaries) = self.finer_buffers(path, keeps).map_err(|what| stuck(&what))?;
+                return Ok(());
+            }
+            Examined::Possible => "the solver says that it is possible".into(),
+            Examined::Unknown => "the solver gave up on it".into(),
+            Examined::Impossible(interpolants) => {
+                path.interpolants = interpolants;
+                match domain.refine(path) {
+                    Ok(finer) => {
+                        *domain = finer;
+                        return Ok(());
+                    }
+                    Err(what) => what,
+                }
+            }
+        };
+        // The abstract buffer gives a flushed cell an arbitrary value, about which the domain knows nothing. About one of the stored values
+        // it may know something.
+        let finer = if is_abstract { self.summarising_buffers(path, keeps) } else { None };
+        (self.k, self.summaries) = finer.ok_or_else(|| stuck(&coarse))?;
+        Ok(())
+    }
+}
+
+/// The first statement on a path whose arithmetic is not linear, if there is one.
+fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
+    let is_nonlinear = |command: &Command| match command {
+        Command::Assume(e) | Command::Assign(_, e) | Command::Fold(_, e) => is_nonlinear(e),
+        Command::Havoc(_) | Command::Expand(..) => false,
+    };
+    let step = path.iter().map(|(step, _)| step).find(|step| step.commands.iter().any(is_nonlinear))?;
+    step.name.edge.map(|edge| program.thread(step.name.thread).edge(edge).span)
+}
+
+/// What a search found.
+enum Searched {
+    /// All states: a proof.
+    Invariant(Arc<Invariant>),
+    /// A path to a state that may violate the property with this number.
+    Path(usize, Path),
+}
+
+/// A path that is no execution.
+struct Spurious<'a> {
+    machine: &'a BufferMachine<'a>,
+    live: &'a LiveCells,
+    path: &'a Path,
+    property: &'a Property,
+    /// What the solver says about it.
+    interpolants: Vec<Linear>,
+    limits: &'a Limits,
+}
+
+impl Spurious<'_> {
+    /// Whether its events can happen on a machine, as far as a domain can tell, and end in a violation.
+    fn is_feasible_on<D: Domain>(&self, machine: &BufferMachine<'_>, domain: &mut D) -> bool {
+        path::is_feasible(machine, self.live, self.path, self.property, domain, self.limits)
+    }
+}
+
+impl<D: Domain> SpuriousPath<D> for Spurious<'_> {
+    fn is_feasible(&mut self, domain: &mut D) -> bool {
+        self.is_feasible_on(self.machine, domain)
+    }
+
+    fn interpolants(&mut self) -> Option<Vec<Linear>> {
+        Some(self.interpolants.clone())
+    }
+
+    fn sums(&mut self) -> Vec<Linear> {
+        let cells = &self.machine.cells;
+        let has_no_summary = |linear: &Linear| !linear.terms.iter().any(|(cell, _)| cells.is_summary(*cell));
+        let on_the_path = path::sums(self.machine, self.path, self.property);
+        on_the_path.into_iter().chain(self.interpolants.iter().cloned()).filter(has_no_summary).collect()
+    }
+}
+
+impl Options {
+    /// The representation of buffers that keeps k stores in order.
+    fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
+        match (model, self.buffer_bound) {
+            (MemoryModel::Sc, _) => Buffers::Sc,
+            (model, Some(bound)) => Buffers::Queue { model, bound },
+            (model, None) => Buffers::Partial { model, k, kept: self.kept, summaries },
+        }
+    }
+
+    /// Whether buffers are abstracted.
+    fn is_abstract(&self, model: MemoryModel) -> bool {
+        model != MemoryModel::Sc && self.buffer_bound.is_none()
+    }
+}

@@ -1,0 +1,256 @@
+//! The strategy: contexts one after the other, each explored to its end before the next begins.
+//!
+//! A state does not know how many contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: whatever
+//! can follow from it in a later context can follow from it there. So a state is expanded only once, and allowing one more context means
+//! continuing from the newest layer. The last context is different: no other thread moves after it, so its states are kept apart and hold
+//! less (see [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k - 1. Only those that begin
+//! after layer k - 1 are new; the others were explored with smaller k. Evidence is looked for in last contexts only: each context is the
+//! last one for some k.
+
+use std::mem::{replace, take};
+use std::sync::atomic::Ordering;
+
+use fencewright_program::Property;
+use fencewright_verdict::{Limits, Progress, Reason};
+
+use super::machine::Move;
+use super::relevant::{Phase, Relevant};
+use crate::domain::Domain;
+use crate::search::explore::{Counterexample, Finding, Search, Unmodelled};
+
+/// What a search has come to.
+pub enum Next<'a, 'p> {
+    /// A path to a state that may be evidence. Calling [`Layers::next`] again finds others.
+    Evidence(Counterexample<Relevant<'a, 'p>>),
+    /// Everything within the bound has been explored.
+    Done {
+        /// Whether more contexts would lead to no more states.
+        saturated: bool,
+    },
+    /// A limit was reached.
+    Stopped(Reason),
+}
+
+/// The most groups that a buffer can need with `bound` contexts: one for each context of its thread that another thread's context follows,
+/// one for stores that never leave, and, if a property looks at memory, one for stores that leave in the last context.
+pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
+    1 + (bound - 1).div_ceil(2) + sees_memory as u32
+}
+
+/// A search in progress.
+pub struct Layers<'s, 'a, 'p, D: Domain> {
+    search: Search<'s, Relevant<'a, 'p>, D>,
+    /// Whether a property looks at memory.
+    sees_memory: bool,
+    /// How many groups a buffer may have before the last context.
+    groups: u32,
+    /// The first layer in which stores were merged because there were not enough groups.
+    merged: Option<u32>,
+    /// How many contexts are allowed.
+    bound: u32,
+    /// How many layers have been explored.
+    explored: u32,
+    stage: Stage,
+    /// Whether some layer had no new states: then there are no further layers.
+    closed: bool,
+    /// The states of the newest layer, and whether last contexts have been begun from them.
+    frontier: Vec<u32>,
+    ended: bool,
+    /// The states of earlier layers from which this search has not begun last contexts.
+    earlier: Vec<u32>,
+    /// The states from which the next context is to begin; those before position `turned` are done.
+    turning: Vec<u32>,
+    turned: usize,
+    /// The states of the layer that is being explored; those before position `expanded` are done.
+    queue: Vec<u32>,
+    expanded: usize,
+    /// Evidence that has not been returned yet.
+    findings: Vec<Finding>,
+}
+
+/// What the search is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It has not begun.
+    Waiting,
+    /// Exploring a layer that is not the last context.
+    Deepening,
+    /// Exploring last contexts.
+    Finishing,
+}
+
+impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
+    /// A search with this bound on the contexts and this many groups in a buffer.
+    pub fn new(
+        machine: &'s Relevant<'a, 'p>,
+        properties: &'s [Property],
+        domain: &'s mut D,
+        (bound, groups): (u32, u32),
+        limits: &'s Limits,
+    ) -> Self {
+        Layers {
+            search: Search::new(machine, properties, domain, limits),
+            sees_memory: machine.sees_memory(),
+            groups,
+            merged: None,
+            bound,
+            explored: 0,
+            stage: Stage::Waiting,
+            closed: false,
+            frontier: Vec::new(),
+            ended: false,
+            earlier: Vec::new(),
+            turning: Vec::new(),
+            turned: 0,
+            queue: Vec::new(),
+            expanded: 0,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Allows one more context, after everything within the present bound has been explored.
+    pub fn deepen(&mut self) {
+        self.bound += 1;
+        self.stage = Stage::Waiting;
+    }
+
+    /// Whether there are enough groups for `bound` contexts: no two stores were merged that could have left in different contexts.
+    pub fn suffices_for(&self, bound: u32) -> bool {
+        let needed = |layer: u32| most_groups(bound + 1 - layer, self.sees_memory);
+        self.merged.is_none_or(|layer| needed(layer) <= self.groups)
+    }
+
+    /// How many states are stored.
+    pub fn states(&self) -> usize {
+        self.search.states()
+    }
+
+    /// Roughly how many bytes everything takes.
+    pub fn bytes(&self) -> u64 {
+        self.search.bytes()
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &D {
+        self.search.domain()
+    }
+
+    /// The first reason why some reachable states may be missing, if there is one.
+    pub fn unmodelled(&self) -> Option<&Unmodelled> {
+        self.search.unmodelled()
+    }
+
+    /// Searches on, to the next piece of evidence, the end or a limit.
+    pub fn next(&mut self, limits: &Limits, progress: &Progress) -> Next<'a, 'p> {
+        self.search_on(limits, progress).unwrap_or_else(Next::Stopped)
+    }
+
+    fn search_on(&mut self, limits: &Limits, progress: &Progress) -> Result<Next<'a, 'p>, Reason> {
+        let mut rounds = 0u32;
+        loop {
+            if let Some(finding) = self.findings.last() {
+                // Until there is its path, a finding is not done with.
+                let path = self.search.counterexample(finding)?;
+                self.findings.pop();
+                return Ok(Next::Evidence(path));
+            }
+            rounds = rounds.wrapping_add(1);
+            if rounds.is_multiple_of(1024) {
+                progress.states.store(self.states() as u64, Ordering::Relaxed);
+                progress.frontier.store((self.queue.len() - self.expanded) as u64, Ordering::Relaxed);
+                progress.bytes.store(self.bytes(), Ordering::Relaxed);
+            }
+            if rounds.is_multiple_of(16)
+                && let Some(reason) = limits.exceeded(self.bytes())
+            {
+                return Err(reason);
+            }
+            if let Some(&node) = self.queue.get(self.expanded) {
+                self.expanded += 1;
+                self.notice_merged(node)?;
+                self.expand(node, Phase::Inside)?;
+            } else if let Some(&node) = self.turning.get(self.turned) {
+                self.turned += 1;
+                self.expand(node, Phase::Switch { last: self.stage == Stage::Finishing })?;
+            } else {
+                match self.stage {
+                    Stage::Waiting => self.begin(limits)?,
+                    Stage::Finishing => {
+                        // With one thread there is never another context.
+                        let alone = self.search.machine().contexts().program().threads.len() == 1;
+                        let saturated = alone || (self.closed && self.merged.is_none());
+                        return Ok(Next::Done { saturated });
+                    }
+                    Stage::Deepening if self.queue.is_empty() => {
+                        self.closed = true;
+                        self.begin(limits)?;
+                    }
+                    Stage::Deepening => {
+                        self.explored += 1;
+                        let newest = take(&mut self.queue);
+                        let mut before = replace(&mut self.frontier, newest);
+                        if !replace(&mut self.ended, false) {
+                            self.earlier.append(&mut before);
+                        }
+                        self.begin(limits)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins the next layer, or the last contexts.
+    fn begin(&mut self, limits: &Limits) -> Result<(), Reason> {
+        let last = self.closed || self.explored + 1 == self.bound;
+        self.stage = if last { Stage::Finishing } else { Stage::Deepening };
+        (self.turned, self.expanded) = (0, 0);
+        self.queue.clear();
+        self.turning.clear();
+        if !(last && self.ended) {
+            self.turning.extend(&self.frontier);
+        }
+        if last {
+            self.ended = true;
+            // An earlier search, with a smaller bound, has already begun last contexts from the earlier layers. If the domain is discrete,
+            // it had the same states there. Otherwise it may have dropped a state, as covered by another, that this search has kept.
+            let earlier = take(&mut self.earlier);
+            if !self.domain().is_discrete() {
+                self.turning.extend(earlier);
+            }
+        }
+        if self.explored > 0 {
+            return Ok(());
+        }
+        for first in self.search.machine().beginnings(last) {
+            if let Some(reason) = limits.exceeded(self.bytes()) {
+                return Err(reason);
+            }
+            let Layers { search, queue, findings, .. } = self;
+            search.start(first, &mut |search, node| {
+                queue.push(node);
+                search.look(node, findings)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn expand(&mut self, node: u32, phase: Phase) -> Result<(), Reason> {
+        let Layers { search, queue, findings, .. } = self;
+        search.expand(node, phase, &mut |search, node| {
+            queue.push(node);
+            search.look(node, findings)
+        })
+    }
+
+    /// Notes the first layer before the last context in which stores are merged because there are not enough groups.
+    fn notice_merged(&mut self, node: u32) -> Result<(), Reason> {
+        if self.search.control_of(node).last {
+            return Ok(());
+        }
+        let (new, mut names) = self.search.step_names(node, Phase::Inside)?;
+        if new && names.any(|name| matches!(name.what, Move::Edge { merged: Some(_), .. })) {
+            self.merged.get_or_insert(self.explored + 1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,345 @@
+//! Domain `concrete`: one value for each live cell.
+//!
+//! It is exact: a state stands for one valuation, and every operator, the nonlinear ones included, is computed as in the reference
+//! semantics. The price is that `x := *` gives one state for each value, so the choice needs a range. (If the program declares one, the
+//! machine assumes it right after the choice.) A choice without a range, or a value that does not fit 64 bits, cannot be represented: the
+//! search is told that states are missing.
+//!
+//! A certificate can say which value a cell has, but its checker knows linear arithmetic only. See [`Domain::is_checkable`].
+
+use fencewright_analysis::nonlinear::is_nonlinear;
+use fencewright_memory::linear::{Constraint, Cube, Linear};
+use fencewright_memory::{CellId, Command};
+use fencewright_program::reference::Limit;
+use fencewright_program::{BinaryOp, EvalError, Expr};
+use fencewright_verdict::Reason;
+use smallvec::SmallVec;
+
+use super::{Domain, Live, SpuriousPath};
+
+/// The values of the live cells.
+pub type Values = SmallVec<[i64; 12]>;
+
+/// A step tries at most so many values, because more would take too long.
+const MOST_TRIES: usize = 1 << 16;
+
+/// The domain.
+#[derive(Clone, Debug, Default)]
+pub struct Concrete {
+    /// Whether a step has computed something that the checker cannot: a nonlinear value, or the smallest 64-bit integer, whose negative
+    /// does not fit and which no constraint `cell = value` can name.
+    uncheckable: bool,
+    work: Vec<i64>,
+}
+
+/// A step on values. The first indices are the cells before the step; other cells that it touches follow.
+pub struct ConcreteTransition {
+    ops: Vec<ValueOp>,
+    /// How many indices there are.
+    size: usize,
+    /// The indices of the cells after the step.
+    after: Vec<u32>,
+    nonlinear: bool,
+}
+
+enum ValueOp {
+    Assume(Expr<u32>),
+    Assign(u32, Expr<u32>),
+    /// Any of these values, both ends included.
+    Choose(u32, i64, i64),
+    /// From here on the step cannot be represented, for this reason.
+    Decline(&'static str),
+}
+
+const NO_RANGE: &str = "domain concrete needs a range for every `*` and for every store that is forgotten";
+const TOO_MANY: &str = "domain concrete does not try as many values as one step can choose here";
+
+impl Concrete {
+    /// The domain.
+    pub fn new() -> Self {
+        Concrete::default()
+    }
+}
+
+fn declined(what: &str) -> Reason {
+    Reason::Unsupported(what.into(), None)
+}
+
+/// The values of a cell that the conditions directly after a choice allow.
+#[derive(Clone, Copy, Default)]
+struct Range {
+    low: Option<i64>,
+    high: Option<i64>,
+}
+
+impl Range {
+    /// Takes a condition into account; false if it is not a conjunction of bounds of this cell alone.
+    fn restrict(&mut self, cell: CellId, condition: &Expr<CellId>) -> bool {
+        match condition {
+            Expr::Binary(BinaryOp::And, left, right) => {
+                let both = [self.restrict(cell, left), self.restrict(cell, right)];
+                both == [true, true]
+            }
+            Expr::Binary(op, left, right) => {
+                let (Expr::Leaf(leaf), Some(bound)) = (&**left, right.constant()) else { return false };
+                if *leaf != cell {
+                    return false;
+                }
+                let (low, high) = match op {
+                    BinaryOp::Ge => (Some(bound), None),
+                    BinaryOp::Le => (None, Some(bound)),
+                    BinaryOp::Eq => (Some(bound), Some(bound)),
+                    _ => return false,
+                };
+                // No value is less than every bound.
+                self.low = self.low.max(low);
+                self.high = self.high.into_iter().chain(high).min();
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The operation for a cell that takes any value: the commands that follow may restrict the values.
+fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp {
+    let mut range = Range::default();
+    let (mut is_read, mut is_overwritten) = (false, false);
+    for command in later {
+        let mut reads = false;
+        let mut look = |leaf: &CellId| reads |= *leaf == cell;
+        let written = match command {
+            Command::Assume(e) => {
+                e.for_each_leaf(&mut look);
+                reads = reads && !range.restrict(cell, e);
+                None
+            }
+            Command::Assign(to, e) => {
+                e.for_each_leaf(&mut look);
+                Some(*to)
+            }
+            Command::Fold(..) => None,
+            Command::Havoc(to) | Command::Expand(to, _) => Some(*to),
+        };
+        is_read |= reads;
+        is_overwritten = written == Some(cell);
+        if is_overwritten {
+            break;
+        }
+    }
+    let matters = is_read || (!is_overwritten && after.binary_search(&cell).is_ok());
+    match (range.low, range.high) {
+        (Some(low), Some(high)) => ValueOp::Choose(index, low, high),
+        _ if matters => ValueOp::Decline(NO_RANGE),
+        // The value is never used, so one value stands for all.
+        (low, high) => {
+            let value = low.or(high).unwrap_or(0);
+            ValueOp::Choose(index, value, value)
+        }
+    }
+}
+
+/// The cells that a step touches, by index.
+struct Indices {
+    cells: Vec<CellId>,
+    /// Whether each of them has a value yet.
+    known: Vec<bool>,
+}
+
+impl Indices {
+    fn position(&self, cell: CellId) -> Option<usize> {
+        self.cells.iter().position(|&c| c == cell)
+    }
+
+    /// The index of a cell that has a value.
+    fn read(&self, cell: CellId) -> Option<u32> {
+        self.position(cell).filter(|&i| self.known[i]).map(|i| i as u32)
+    }
+
+    /// The index of a cell that gets a value now.
+    fn write(&mut self, cell: CellId) -> u32 {
+        let index = self.position(cell).unwrap_or_else(|| {
+            self.cells.push(cell);
+            self.known.push(false);
+            self.cells.len() - 1
+        });
+        self.known[index] = true;
+        index as u32
+    }
+
+    /// Notes that a cell has no value any more.
+    fn forget(&mut self, cell: CellId) {
+        if let Some(i) = self.position(cell) {
+            self.known[i] = false;
+        }
+    }
+
+    /// An expression over cells that have values.
+    fn expression(&self, e: &Expr<CellId>) -> Option<Expr<u32>> {
+        let mut all_known = true;
+        let indexed = e.map(&mut |&cell| {
+            let index = self.read(cell);
+            all_known &= index.is_some();
+            Expr::Leaf(index.unwrap_or(0))
+        });
+        all_known.then_some(indexed)
+    }
+}
+
+impl Domain for Concrete {
+    type State = Values;
+    type Transition = ConcreteTransition;
+
+    fn fits(&self, _cells: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn blank(&self) -> Values {
+        Values::new()
+    }
+
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> ConcreteTransition {
+        let mut indices = Indices { cells: before.to_vec(), known: vec![true; before.len()] };
+        let mut ops = Vec::with_capacity(commands.len());
+        let mut nonlinear = false;
+        for (n, command) in commands.iter().enumerate() {
+            let op = match command {
+                Command::Assume(e) => indices.expression(e).map(ValueOp::Assume),
+                Command::Assign(to, e) => match indices.expression(e) {
+                    Some(e) => Some(ValueOp::Assign(indices.write(*to), e)),
+                    // A copy of an unknown value: a summary cell that is renamed.
+                    None => {
+                        indices.forget(*to);
+                        continue;
+                    }
+                },
+                // Summary cells are never live here.
+                Command::Fold(..) => continue,
+                Command::Havoc(to) | Command::Expand(to, _) => {
+                    let index = indices.write(*to);
+                    Some(choice(*to, index, &commands[n + 1..], after))
+                }
+            };
+            if let Command::Assume(e) | Command::Assign(_, e) = command {
+                nonlinear |= is_nonlinear(e);
+            }
+            ops.push(op.unwrap_or(ValueOp::Decline(NO_RANGE)));
+        }
+        let positions: Option<Vec<u32>> = after.iter().map(|&cell| indices.read(cell)).collect();
+        if positions.is_none() {
+            ops.push(ValueOp::Decline(NO_RANGE));
+        }
+        let size = indices.cells.len();
+        ConcreteTransition { ops, size, after: positions.unwrap_or_default(), nonlinear }
+    }
+
+    fn post(
+        &mut self,
+        transition: &ConcreteTransition,
+        state: &Values,
+        out: &mut Vec<(u32, Values)>,
+    ) -> Result<(), Reason> {
+        let first = out.len();
+        let mut work = std::mem::take(&mut self.work);
+        work.clear();
+        work.extend_from_slice(state);
+        work.resize(transition.size, 0);
+        let performed = perform(&transition.ops, &transition.after, &mut work, &mut 0, out);
+        self.work = work;
+        self.uncheckable |=
+            transition.nonlinear || out[first..].iter().any(|(_, values)| values.contains(&i64::MIN));
+        performed.map_err(declined)
+    }
+
+    fn stored(&self, state: &Values) -> Values {
+        state.clone()
+    }
+
+    fn covers(&self, larger: &Values, smaller: &Values) -> bool {
+        larger == smaller
+    }
+
+    fn is_discrete(&self) -> bool {
+        true
+    }
+
+    fn tells_branches(&self) -> bool {
+        false
+    }
+
+    fn keeps_summaries(&self) -> bool {
+        false
+    }
+
+    fn size(&self, state: &Values) -> usize {
+        size_of::<Values>() + if state.spilled() { size_of_val(&**state) } else { 0 }
+    }
+
+    fn cube(&self, live: &Live, state: &Values) -> Cube {
+        let equation = |(&cell, &value): (&CellId, &i64)| {
+            let above = Linear::constant(value).minus(&Linear::cell(cell));
+            let below = Linear::cell(cell).minus(&Linear::constant(value));
+            [below, above].into_iter().flatten().map(Constraint::AtMost)
+        };
+        live.iter().zip(state).flat_map(equation).collect()
+    }
+
+    fn is_checkable(&self) -> bool {
+        !self.uncheckable
+    }
+
+    /// Values are exact, so there is nothing to refine.
+    fn refine(&self, _path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        Err("its values are exact, and no finer domain rules it out".into())
+    }
+
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains for which no execution was found"
+    }
+}
+
+/// Performs operations. An error says that some results are missing.
+fn perform(
+    ops: &[ValueOp],
+    after: &[u32],
+    work: &mut Vec<i64>,
+    tries: &mut usize,
+    out: &mut Vec<(u32, Values)>,
+) -> Result<(), &'static str> {
+    for (n, op) in ops.iter().enumerate() {
+        let value = |e: &Expr<u32>| match e.eval(&mut |i| work[*i as usize]) {
+            Ok(value) => Ok(Some(value)),
+            // A division by zero and a shift out of range are separate steps, which fault.
+            Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => Ok(None),
+            Err(EvalError::Overflow) => Err(Limit::Overflow.describe()),
+        };
+        match op {
+            ValueOp::Assume(e) => {
+                if matches!(value(e)?, None | Some(0)) {
+                    return Ok(());
+                }
+            }
+            ValueOp::Assign(to, e) => {
+                let Some(value) = value(e)? else { return Ok(()) };
+                work[*to as usize] = value;
+            }
+            ValueOp::Choose(to, low, high) => {
+                let saved = work.clone();
+                let mut performed = Ok(());
+                for value in *low..=*high {
+                    *tries += 1;
+                    if *tries > MOST_TRIES {
+                        return Err(TOO_MANY);
+                    }
+                    work.clone_from(&saved);
+                    work[*to as usize] = value;
+                    performed = performed.and(perform(&ops[n + 1..], after, work, tries, out));
+                }
+                return performed;
+            }
+            ValueOp::Decline(why) => return Err(why),
+        }
+    }
+    out.push((0, after.iter().map(|&i| work[i as usize]).collect()));
+    Ok(())
+}

@@ -1,0 +1,451 @@
+//! Domain `predicates`: conjunctions over a vocabulary of predicates and predicate templates (FENCES12 s.5.4 and s.8).
+//!
+//! A template is the shape of a linear predicate, like `_ - _ + 1 <= 0`. In a control state it stands for all predicates that result from
+//! putting live cells into it ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of a step
+//! keeps every predicate that follows from the predicates before the step and from what the step assumes. To check this entailment, the
+//! values after the step are written in terms of those before. Difference constraints are decided by shortest paths, prepared once for each
+//! step; all others by the solver, with a cache.
+//!
+//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step
+//! these are its old values and those that were folded into it, so the predicate must follow for each of them. A copy (`Expand`)
+//! is a variable of its own, for which every predicate about the summary holds.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fencewright_memory::linear::{Constraint, Cube, Simple, ways};
+use fencewright_memory::{CellId, Command, Linear};
+use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
+use fencewright_verdict::Reason;
+use rustc_hash::FxHashMap;
+
+use super::bounds::{MOST, NONE, bound, close};
+use super::{Domain, Live, SpuriousPath};
+
+/// The shape of a predicate: coefficients for the cells that are put into it, and a constant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Template {
+    coefficients: Vec<i64>,
+    constant: i64,
+}
+
+impl Template {
+    /// The shape of a predicate `linear <= 0`.
+    pub fn of(linear: &Linear) -> Self {
+        let mut coefficients: Vec<i64> = linear.terms.iter().map(|(_, c)| *c).collect();
+        coefficients.sort_unstable();
+        Template { coefficients, constant: linear.constant }
+    }
+
+    /// The predicates that result from putting different live cells into the shape.
+    fn instances(&self, live: &Live, out: &mut BTreeSet<Linear>) {
+        // A shape with many places has too many instances to be of use.
+        const MOST_PLACES: usize = 3;
+        const MOST_INSTANCES: usize = 10_000;
+        let places = self.coefficients.len();
+        let instances = (0..places).fold(1usize, |n, used| n.saturating_mul(live.len().saturating_sub(used)));
+        if places == 0 || places > MOST_PLACES || instances > MOST_INSTANCES {
+            return;
+        }
+        let mut partial: Vec<Vec<CellId>> = vec![Vec::new()];
+        for _ in &self.coefficients {
+            partial = partial
+                .into_iter()
+                .flat_map(|cells| {
+                    let free: Vec<CellId> = live.iter().copied().filter(|c| !cells.contains(c)).collect();
+                    free.into_iter().map(move |c| [cells.as_slice(), &[c]].concat())
+                })
+                .collect();
+        }
+        for cells in partial {
+            let mut terms: Vec<(CellId, i64)> =
+                cells.into_iter().zip(self.coefficients.iter().copied()).collect();
+            terms.sort_unstable();
+            out.insert(Linear { terms, constant: self.constant });
+        }
+    }
+}
+
+/// The domain.
+#[derive(Debug, Default)]
+pub struct Predicates {
+    templates: BTreeSet<Template>,
+    /// Whether no template is ever added.
+    fixed: bool,
+    /// Answers of the solver: whether the constraints entail the conclusion or, if there is no conclusion, contradict each other.
+    cache: RefCell<FxHashMap<Question, bool>>,
+    /// The predicates over sets of live cells: there are few such sets, and many steps between them.
+    vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
+    /// What the solver may use for a question.
+    budget: Budget,
+}
+
+/// At most so many answers are remembered.
+const MOST_REMEMBERED: usize = 200_000;
+
+/// At most so many predicates of vocabularies are remembered.
+const MOST_PREDICATES: usize = 1_000_000;
+
+/// The predicates over some live cells, in a fixed order.
+#[derive(Debug)]
+struct Vocabulary {
+    linear: Vec<Linear>,
+    /// The same as bounds of a matrix.
+    bounds: Vec<Predicate>,
+    /// The variables of that matrix.
+    variables: Vec<CellId>,
+}
+
+/// Do these constraints entail the conclusion or, if there is none, contradict each other?
+type Question = (Vec<Linear>, Option<Linear>);
+
+/// A set of predicates that hold: one bit for each predicate of the vocabulary of the live cells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Known {
+    bits: Box<[u64]>,
+}
+
+/// A step on predicates.
+pub struct PredicateTransition {
+    /// The vocabulary before the step. The first variables of the matrix are its variables.
+    before: Arc<Vocabulary>,
+    /// How many variables the matrix has.
+    size: usize,
+    ways: Vec<Prepared>,
+    after: usize,
+}
+
+/// A predicate as the step needs it.
+#[derive(Clone, Debug)]
+enum Predicate {
+    /// Index i minus index j is at most so much.
+    Difference(usize, usize, i32),
+    /// Anything else.
+    General(Linear),
+    /// It holds, or does not, whatever the values are.
+    Constant(bool),
+    /// All of these: one predicate, about each of the values that summary cells stand for.
+    All(Vec<Predicate>),
+}
+
+/// One way through the commands of a step: what it assumes, and each predicate after it in terms of the values before.
+struct Prepared {
+    assumed: Vec<Predicate>,
+    assumptions: Vec<Linear>,
+    /// Predicates about summary cells also hold of copies of their values: the number of the predicate before the step, and the same
+    /// predicate about a copy.
+    copied: Vec<(usize, Predicate, Linear)>,
+    wanted: Vec<Predicate>,
+}
+
+impl Predicates {
+    /// The domain with these templates; if `fixed`, none is ever added.
+    pub fn new(templates: BTreeSet<Template>, fixed: bool, budget: Budget) -> Self {
+        Predicates { templates, fixed, budget, ..Predicates::default() }
+    }
+
+    /// The predicates over these cells.
+    fn vocabulary(&self, live: &Live) -> Arc<Vocabulary> {
+        let mut known = self.vocabularies.borrow_mut();
+        if let Some(vocabulary) = known.get(live) {
+            return vocabulary.clone();
+        }
+        let mut all = BTreeSet::new();
+        self.templates.iter().for_each(|template| template.instances(live, &mut all));
+        let linear: Vec<Linear> = all.into_iter().collect();
+        let mut variables = Vec::new();
+        let bounds = linear.iter().map(|p| predicate(p, &mut variables)).collect();
+        if known.len() * linear.len() > MOST_PREDICATES {
+            known.clear();
+        }
+        let vocabulary = Arc::new(Vocabulary { linear, bounds, variables });
+        known.insert(live.into(), vocabulary.clone());
+        vocabulary
+    }
+
+    /// Whether the constraints entail the conclusion or, if there is none, contradict each other.
+    fn entails(&self, known: &[Linear], conclusion: Option<&Linear>) -> bool {
+        let key = (known.to_vec(), conclusion.cloned());
+        if let Some(&answer) = self.cache.borrow().get(&key) {
+            return answer;
+        }
+        let formula = |linear: &Linear| {
+            let terms: Vec<(i64, Var)> = linear.terms.iter().map(|&(cell, c)| (c, Var(cell))).collect();
+            let form = fencewright_smt::Linear::sum(terms, linear.constant);
+            Formula::le(form, fencewright_smt::Linear::constant(0))
+        };
+        let mut assertions: Vec<Formula> = known.iter().map(formula).collect();
+        assertions.extend(conclusion.map(|linear| !formula(linear)));
+        let answer = matches!(Native::new().check(&assertions, &self.budget), Answer::Unsat(_));
+        let mut cache = self.cache.borrow_mut();
+        if cache.len() >= MOST_REMEMBERED {
+            cache.clear();
+        }
+        cache.insert(key, answer);
+        answer
+    }
+}
+
+impl Known {
+    fn holds(&self, n: usize) -> bool {
+        self.bits[n / 64] >> (n % 64) & 1 == 1
+    }
+}
+
+impl Domain for Predicates {
+    type State = Known;
+    type Transition = PredicateTransition;
+
+    fn cube(&self, live: &Live, known: &Known) -> Cube {
+        let vocabulary = self.vocabulary(live);
+        let held = vocabulary.linear.iter().enumerate().filter(|(n, _)| known.holds(*n));
+        held.map(|(_, predicate)| Constraint::AtMost(predicate.clone())).collect()
+    }
+
+    fn blank(&self) -> Known {
+        Known { bits: Box::default() }
+    }
+
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> PredicateTransition {
+        let (before, wanted) = (self.vocabulary(before), self.vocabulary(after));
+        let mut variables = before.variables.clone();
+        let ways = ways(commands)
+            .iter()
+            .map(|way| {
+                let Executed { assumed, values, copies } = execute(way);
+                let mut after = |p: &Linear| {
+                    if !values.change(p) {
+                        return predicate(p, &mut variables);
+                    }
+                    match values.of(p).as_deref() {
+                        Some([form]) => predicate(form, &mut variables),
+                        Some(forms) => {
+                            Predicate::All(forms.iter().map(|f| predicate(f, &mut variables)).collect())
+                        }
+                        None => Predicate::Constant(false),
+                    }
+                };
+                let wanted = wanted.linear.iter().map(&mut after).collect();
+                let bounds = assumed.iter().map(|l| predicate(l, &mut variables)).collect();
+                let mut copied = Vec::new();
+                for (n, p) in before.linear.iter().enumerate().filter(|_| !copies.is_empty()) {
+                    // The predicate itself comes first.
+                    let instances = instances(p, &copies).into_iter().skip(1);
+                    copied.extend(instances.map(|i| (n, predicate(&i, &mut variables), i)));
+                }
+                Prepared { assumed: bounds, assumptions: assumed, copied, wanted }
+            })
+            .collect();
+        PredicateTransition { before, size: variables.len() + 1, ways, after: wanted.linear.len() }
+    }
+
+    fn post(
+        &mut self,
+        transition: &PredicateTransition,
+        state: &Known,
+        out: &mut Vec<(u32, Known)>,
+    ) -> Result<(), Reason> {
+        let size = transition.size;
+        let mut start = vec![NONE; size * size];
+        (0..size).for_each(|i| start[i * size + i] = 0);
+        for (_, p) in transition.before.bounds.iter().enumerate().filter(|(n, _)| state.holds(*n)) {
+            if let Predicate::Difference(i, j, c) = p {
+                let entry = &mut start[i * size + j];
+                *entry = (*entry).min(*c);
+            }
+        }
+        close(&mut start, size);
+        for (n, way) in transition.ways.iter().enumerate() {
+            let mut matrix = start.clone();
+            let copied = || way.copied.iter().filter(|(n, ..)| state.holds(*n));
+            let possible = copied().map(|(_, p, _)| p).chain(&way.assumed).all(|p| match p {
+                Predicate::Difference(i, j, c) => bound(&mut matrix, size, *i, *j, *c),
+                Predicate::Constant(holds) => *holds,
+                Predicate::General(_) | Predicate::All(_) => true,
+            });
+            if !possible {
+                continue;
+            }
+            // Where a predicate is not a difference, the solver gets everything that is known.
+            let known = || -> Vec<Linear> {
+                let held = transition.before.linear.iter().enumerate().filter(|(n, _)| state.holds(*n));
+                let copied = copied().map(|(_, _, linear)| linear);
+                held.map(|(_, p)| p).chain(copied).chain(&way.assumptions).cloned().collect()
+            };
+            let general = |p: &Predicate| matches!(p, Predicate::General(_));
+            if transition.before.bounds.iter().chain(&way.assumed).any(general)
+                && self.entails(&known(), None)
+            {
+                continue;
+            }
+            let follows = |p: &Predicate| match p {
+                Predicate::Constant(holds) => *holds,
+                Predicate::Difference(i, j, c) => matrix[i * size + j] <= *c,
+                Predicate::General(linear) => self.entails(&known(), Some(linear)),
+                Predicate::All(_) => false,
+            };
+            let mut bits = vec![0; transition.after.div_ceil(64)];
+            for (m, p) in way.wanted.iter().enumerate() {
+                let holds = match p {
+                    Predicate::All(parts) => parts.iter().all(follows),
+                    p => follows(p),
+                };
+                bits[m / 64] |= u64::from(holds) << (m % 64);
+            }
+            out.push((n as u32, Known { bits: bits.into() }));
+        }
+        Ok(())
+    }
+
+    fn stored(&self, state: &Known) -> Known {
+        state.clone()
+    }
+
+    fn covers(&self, larger: &Known, smaller: &Known) -> bool {
+        larger.bits.iter().zip(&smaller.bits).all(|(l, s)| l & !s == 0)
+    }
+
+    fn size(&self, known: &Known) -> usize {
+        size_of::<Known>() + size_of_val(&*known.bits)
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!("{} predicates", self.templates.len()))
+    }
+
+    /// The shapes of interpolants.
+    fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        if self.fixed {
+            return Err("it takes more predicates, and those of the file are all there are".into());
+        }
+        let mut templates = self.templates.clone();
+        templates.extend(path.interpolants().iter().flatten().map(Template::of));
+        match templates.len() > self.templates.len() {
+            true => Ok(Predicates::new(templates, false, self.budget.clone())),
+            false => Err("interpolation finds no new predicates".into()),
+        }
+    }
+
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains for which interpolation finds no predicates"
+    }
+
+    fn predicates(&self) -> usize {
+        self.templates.len()
+    }
+}
+
+/// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
+/// values are variables of their own.
+pub struct Executed {
+    /// What is assumed.
+    pub assumed: Vec<Linear>,
+    /// The changed cells.
+    pub values: Values,
+    /// Variables that stand for one of the values that a summary cell had before, with that cell.
+    copies: Vec<(CellId, CellId)>,
+}
+
+/// The changed cells: an ordinary one has one value, a summary cell stands for one or more.
+#[derive(Default)]
+pub struct Values(FxHashMap<CellId, Vec<Linear>>);
+
+impl Values {
+    /// Whether a cell was changed.
+    #[inline]
+    pub fn is_changed(&self, cell: CellId) -> bool {
+        self.0.contains_key(&cell)
+    }
+
+    /// Whether the value of a linear form may have changed.
+    fn change(&self, form: &Linear) -> bool {
+        form.terms.iter().any(|&(cell, _)| self.is_changed(cell))
+    }
+
+    fn get(&self, cell: CellId) -> Vec<Linear> {
+        self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
+    }
+
+    /// The values of a linear form, one for each choice of values of its cells; `None` if they do not fit or are too many.
+    pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
+        // No machine folds more than a few values in one step.
+        const MOST_CHOICES: usize = 64;
+        let mut totals = vec![Linear::constant(form.constant)];
+        for &(cell, coefficient) in &form.terms {
+            let values = self.get(cell);
+            if totals.len() * values.len() > MOST_CHOICES {
+                return None;
+            }
+            let choices = totals.iter().flat_map(|total| values.iter().map(move |v| (total, v)));
+            totals = choices.map(|(t, v)| t.plus(&v.scaled(coefficient)?)).collect::<Option<_>>()?;
+        }
+        Some(totals)
+    }
+}
+
+/// Executes simple commands.
+pub fn execute(way: &[Simple]) -> Executed {
+    let mut values = Values::default();
+    let (mut assumed, mut copies) = (Vec::new(), Vec::new());
+    let mut unknown = CellId::MAX;
+    let mut fresh = || {
+        unknown -= 1;
+        unknown
+    };
+    for command in way {
+        match command {
+            Simple::Assume(Constraint::AtMost(linear)) => {
+                assumed.extend(values.of(linear).into_iter().flatten())
+            }
+            Simple::Assume(Constraint::Multiple(..)) => {}
+            Simple::Assign(cell, form) => {
+                let new = form.as_ref().and_then(|f| values.of(f));
+                values.0.insert(*cell, new.unwrap_or_else(|| vec![Linear::cell(fresh())]));
+            }
+            Simple::Fold(summary, form) => {
+                let new = form.as_ref().and_then(|f| values.of(f));
+                let mut all = values.get(*summary);
+                all.extend(new.unwrap_or_else(|| vec![Linear::cell(fresh())]));
+                values.0.insert(*summary, all);
+            }
+            Simple::Expand(cell, summary) => {
+                let copy = fresh();
+                // A copy of a summary cell that this step has changed may have any value.
+                if !values.0.contains_key(summary) {
+                    copies.push((copy, *summary));
+                }
+                values.0.insert(*cell, vec![Linear::cell(copy)]);
+            }
+        }
+    }
+    Executed { assumed, values, copies }
+}
+
+/// A predicate and its instances about copies: each cell that has copies stays or is replaced by one of them, in all combinations.
+fn instances(predicate: &Linear, copies: &[(CellId, CellId)]) -> Vec<Linear> {
+    let mut values = Values::default();
+    for &(copy, summary) in copies {
+        let mut all = values.get(summary);
+        all.push(Linear::cell(copy));
+        values.0.insert(summary, all);
+    }
+    values.of(predicate).unwrap_or_else(|| vec![predicate.clone()])
+}
+
+/// A constraint as the matrix can hold it; new cells become variables of the matrix.
+fn predicate(linear: &Linear, variables: &mut Vec<CellId>) -> Predicate {
+    let mut index = |cell: CellId| {
+        let known = variables.iter().position(|&c| c == cell);
+        known.unwrap_or_else(|| {
+            variables.push(cell);
+            variables.len() - 1
+        }) + 1
+    };
+    let bounded = linear.constant.checked_neg().filter(|c| c.abs() <= MOST).map(|c| c as i32);
+    match (linear.difference(), bounded) {
+        (Some((None, None)), _) => Predicate::Constant(linear.constant <= 0),
+        (Some((x, y)), Some(c)) => Predicate::Difference(x.map_or(0, &mut index), y.map_or(0, &mut index), c),
+        _ => Predicate::General(linear.clone()),
+    }
+}

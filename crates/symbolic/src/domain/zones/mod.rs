@@ -1,0 +1,682 @@
+//! Domain `zones`: difference bounds between cells, clipped at a constant.
+//!
+//! A zone says, for each pair of live cells (and the constant 0), an upper bound of their difference: a conjunction of constraints
+//! `x - y <= c`. Bounds above the clip constant are dropped and bounds below its negative are raised to it, so there are finitely
+//! many zones for given cells and every search ends; a larger constant is a refinement. These are the facts that mutual
+//! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all. Where a counterexample shows that large constants
+//! of the program matter, such as the end of a long loop, bounds beyond the clip constant are raised to the next of these [`Marks`].
+//!
+//! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands
+//! for. A zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy what follows from these
+//! bounds. `Fold` takes the greater of two bounds, that of the old values and that of the new value; this keeps a matrix closed. `Expand`
+//! copies the bounds of the summary. How far the copy is from other values of the summary is bounded only through third cells.
+//!
+//! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
+//! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter:
+//! then such sums have rows of their own (`forms.rs`).
+//!
+//! Beside its bounds a cell may have a [residue](super::residues), if the program asks for residues that depend on it. Residues are not
+//! clipped. They make bounds tighter after each step: where x is even and y is odd, `x <= y` is `x <= y - 1`.
+
+mod forms;
+mod marks;
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fencewright_memory::arithmetic::AUXILIARY;
+use fencewright_memory::linear::{Constraint, Cube, Linear, Simple, Value, ways};
+use fencewright_memory::{CellId, Command, Contents};
+use fencewright_verdict::Reason;
+
+use self::forms::{FOLDED, RowOp, Rows, Shared};
+pub use self::marks::Marks;
+use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
+use super::residues::{Moduli, Residue, ResidueStep};
+use super::{Domain, Live, SpuriousPath};
+
+/// A larger clip constant has never helped.
+const MOST_CLIP: i32 = 64;
+/// At most so many prepared steps are remembered.
+const MOST_PREPARED: usize = 10_000;
+
+/// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Zone {
+    size: usize,
+    bounds: Box<[i32]>,
+    /// The residue of each live cell; empty if no residues matter.
+    residues: Box<[Residue]>,
+}
+
+/// The domain.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    clip: i32,
+    /// Whether the clip constant stays as it is.
+    fixed: bool,
+    /// The large constants that bounds may be raised to, and whether they are.
+    marks: Arc<Marks>,
+    marked: bool,
+    /// The sums that have rows, where all their cells are live.
+    forms: Arc<BTreeSet<Linear>>,
+    /// What the cells of the machine contain, once that is known.
+    contents: Arc<[Contents]>,
+    /// Whose residues matter.
+    moduli: Arc<Moduli>,
+    /// Steps with rows for sums that were prepared before. Steps of different control states are often the same to a domain, and
+    /// preparing one takes as long as taking it many times.
+    prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
+    scratch: Vec<i32>,
+    saved: Vec<i32>,
+    /// The bounds of the state that was looked at last, as they are stored and closed: a state takes many steps.
+    closed: (Vec<i32>, Vec<i32>),
+}
+
+/// What a step is to a domain: the live cells before, the commands, the live cells after.
+type Step = (Vec<CellId>, Vec<Command>, Vec<CellId>);
+
+/// A step on zones: the ways through its commands, on a matrix with room for all cells they touch.
+#[derive(Debug)]
+pub struct ZoneTransition {
+    /// How many indices the working matrix has.
+    size: usize,
+    /// For each index of the working matrix, its index in the state before the step, if it has one.
+    before: Vec<Option<usize>>,
+    /// For each index of the state after the step, its index in the working matrix.
+    after: Vec<usize>,
+    ways: Ways,
+    /// What it does to residues, if there are any; and the index of each of its cells.
+    residues: Option<(ResidueStep, Vec<usize>)>,
+}
+
+/// The ways through the commands of a step.
+#[derive(Debug)]
+enum Ways {
+    /// On a matrix of cells, whose entries have nothing in common.
+    Cells(Vec<Vec<ZoneOp>>),
+    /// On a matrix with rows for sums too.
+    Forms(Shared, Vec<Vec<RowOp>>),
+}
+
+/// An operation on the working matrix.
+#[derive(Clone, Debug)]
+enum ZoneOp {
+    /// Index i minus index j is at most so much.
+    Bound(usize, usize, i32),
+    /// Index i := index j plus so much (j may be 0, or i itself).
+    Shift(usize, usize, i32),
+    /// Index i := any value.
+    Forget(usize),
+    /// Index i := a linear form, known only by the bounds of its cells.
+    Approximate(usize, Vec<(usize, i64)>, i64),
+    /// A linear form is at most 0: decided by the bounds of its cells if at all.
+    AtMost(Vec<(usize, i64)>, i64),
+    /// The same about auxiliary variables, of which nothing else is known: it bounds each of its cells by the bounds of the others.
+    Bounds(Vec<(usize, i64)>, i64),
+    /// Summary i stands for the value of index j too, which is then forgotten.
+    Fold(usize, usize),
+    /// Index i := one of the values of summary j.
+    Expand(usize, usize),
+}
+
+impl Zones {
+    /// Zones clipped at this constant, which is never refined if it is `fixed`.
+    pub fn new(clip: i32, fixed: bool) -> Self {
+        Zones {
+            clip,
+            fixed,
+            marks: Arc::default(),
+            marked: false,
+            forms: Arc::default(),
+            contents: Arc::new([]),
+            moduli: Arc::default(),
+            prepared: Rc::default(),
+            scratch: Vec::new(),
+            saved: Vec::new(),
+            closed: Default::default(),
+        }
+    }
+
+    /// The same with residues.
+    pub fn with_residues(self, moduli: Moduli) -> Self {
+        Zones { moduli: Arc::new(moduli), ..self }
+    }
+
+    /// The same, but bounds can be refined to these large constants.
+    pub fn with_marks(self, marks: Marks) -> Self {
+        Zones { marks: Arc::new(marks), ..self }
+    }
+
+    /// The same with another clip constant.
+    fn clipped(&self, clip: i32) -> Self {
+        Zones { clip, ..self.clone() }
+    }
+
+    /// The same with rows for these sums too. Summary cells must not be in them.
+    pub fn with_forms(&self, more: impl IntoIterator<Item = Linear>) -> Self {
+        Zones { forms: Arc::new(forms::joined(&self.forms, more)), prepared: Rc::default(), ..self.clone() }
+    }
+
+    /// The forms of the rows of a zone over these cells, after the row of 0.
+    fn rows(&self, live: &Live) -> Vec<Linear> {
+        let is_live = |form: &&Linear| form.terms.iter().all(|(cell, _)| live.binary_search(cell).is_ok());
+        live.iter()
+            .map(|&cell| Linear::cell(cell))
+            .chain(self.forms.iter().filter(is_live).cloned())
+            .collect()
+    }
+
+    /// Zones that are not clipped: as precise as possible, but there are infinitely many.
+    pub fn unclipped() -> Self {
+        Zones::new(i32::MAX - 1, true)
+    }
+}
+
+impl Zone {
+    /// The bound of cell i minus cell j (0: the constant 0), if there is one.
+    fn bound(&self, i: usize, j: usize) -> Option<i32> {
+        let bound = self.bounds[i * self.size + j];
+        (bound != NONE).then_some(bound)
+    }
+
+    /// The zone as constraints on the forms of its rows, without those that follow from two others.
+    fn cube(&self, rows: &[Linear]) -> Cube {
+        let mut kept: Vec<Vec<Option<i32>>> =
+            (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
+        let zero = Linear::constant(0);
+        let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
+        let between = |i: usize, j: usize| form(i).minus(form(j)).expect("a difference of two forms fits");
+        let is_sum = |i: usize| i > 0 && rows[i - 1].difference().is_none();
+        // Long sums go first, and a difference of two cells only if it follows from others: differences are what the checker sees at once.
+        let pairs = (0..self.size).flat_map(|i| (0..self.size).map(move |j| (i, j))).filter(|(i, j)| i != j);
+        let mut pairs: Vec<(usize, usize)> = pairs.collect();
+        if (0..self.size).any(is_sum) {
+            let terms = |i: usize, j: usize| between(i, j).terms.len();
+            pairs.sort_by_cached_key(|&(i, j)| Reverse(if is_sum(i) || is_sum(j) { terms(i, j) } else { 0 }));
+        }
+        for (i, j) in pairs {
+            let Some(bound) = kept[i][j] else { continue };
+            let sums = is_sum(i) || is_sum(j);
+            let follows = (0..self.size).filter(|&k| k != i && k != j && (sums || !is_sum(k))).any(|k| {
+                matches!((kept[i][k], kept[k][j]), (Some(a), Some(b)) if i64::from(a) + i64::from(b) <= i64::from(bound))
+            });
+            if follows {
+                kept[i][j] = None;
+            }
+        }
+        let mut cube: Vec<Linear> = Vec::new();
+        for (i, row) in kept.iter().enumerate() {
+            for (j, bound) in row.iter().enumerate().filter(|(j, _)| *j != i) {
+                let Some(bound) = bound else { continue };
+                cube.extend(between(i, j).plus(&Linear::constant(-i64::from(*bound))));
+            }
+        }
+        let mut cube: Cube = forms::without_sums_of_two(cube).into_iter().map(Constraint::AtMost).collect();
+        for (i, residue) in self.residues.iter().enumerate() {
+            let (high, low) = (self.bound(i + 1, 0), self.bound(0, i + 1));
+            let exact = high.zip(low).is_some_and(|(high, low)| high == -low);
+            cube.extend(residue.constraint(&rows[i]).filter(|_| !exact));
+        }
+        cube
+    }
+}
+
+impl Domain for Zones {
+    type State = Zone;
+    type Transition = Arc<ZoneTransition>;
+
+    /// Another machine may number the cells of its buffers differently: sums of such cells are given up.
+    fn attach(&mut self, contents: &[Contents]) {
+        if *self.contents != *contents {
+            let is_own = |(cell, _): &(CellId, i64)| contents.get(*cell as usize) == Some(&Contents::Own);
+            let forms = self.forms.iter().filter(|form| form.terms.iter().all(is_own)).cloned();
+            self.forms = Arc::new(forms.collect());
+            self.prepared = Rc::default();
+            self.contents = contents.into();
+            if !self.moduli.is_empty() {
+                Arc::make_mut(&mut self.moduli).attach(contents);
+            }
+        }
+    }
+
+    fn cube(&self, live: &Live, zone: &Zone) -> Cube {
+        zone.cube(&self.rows(live))
+    }
+
+    fn blank(&self) -> Zone {
+        Zone { size: 1, bounds: [0].into(), residues: Box::default() }
+    }
+
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Arc<ZoneTransition> {
+        let step = || (before.to_vec(), commands.to_vec(), after.to_vec());
+        if !self.forms.is_empty()
+            && let Some(known) = self.prepared.borrow().get(&step())
+        {
+            return Arc::clone(known);
+        }
+        let mut cells: Vec<CellId> = before.to_vec();
+        let mut touch = |cell: CellId| {
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        };
+        after.iter().for_each(|&c| touch(c));
+        for command in commands {
+            match command {
+                Command::Assume(e) => e.for_each_leaf(&mut |c| touch(*c)),
+                Command::Assign(cell, e) | Command::Fold(cell, e) => {
+                    touch(*cell);
+                    e.for_each_leaf(&mut |c| touch(*c));
+                }
+                Command::Havoc(cell) => touch(*cell),
+                Command::Expand(cell, summary) => [*cell, *summary].into_iter().for_each(&mut touch),
+            }
+        }
+        let ways = ways(commands);
+        for simple in ways.iter().flatten() {
+            if let Simple::Assign(cell @ AUXILIARY.., _) = simple
+                && !cells.contains(cell)
+            {
+                cells.push(*cell);
+            }
+        }
+        let residues = ResidueStep::new(&self.moduli, before, &cells, &ways, after);
+        if self.forms.is_empty() {
+            return Arc::new(on_cells(cells, before, &ways, after, residues));
+        }
+        let transition = Arc::new(self.on_forms(cells, before, &ways, after, residues));
+        let mut prepared = self.prepared.borrow_mut();
+        if prepared.len() >= MOST_PREPARED {
+            prepared.clear();
+        }
+        prepared.insert(step(), Arc::clone(&transition));
+        transition
+    }
+
+    fn post(
+        &mut self,
+        transition: &Arc<ZoneTransition>,
+        state: &Zone,
+        out: &mut Vec<(u32, Zone)>,
+    ) -> Result<(), Reason> {
+        let size = transition.size;
+        let on_cells = matches!(transition.ways, Ways::Cells(_));
+        if on_cells && self.closed.0 != *state.bounds {
+            self.closed.0.clear();
+            self.closed.0.extend_from_slice(&state.bounds);
+            self.closed.1.clone_from(&self.closed.0);
+            close(&mut self.closed.1, state.size);
+        }
+        let bounds = if on_cells { &self.closed.1 } else { &*state.bounds };
+        let mut start = std::mem::take(&mut self.saved);
+        start.clear();
+        start.resize(size * size, NONE);
+        for (i, from) in transition.before.iter().enumerate() {
+            start[i * size + i] = 0;
+            let Some(from) = from else { continue };
+            for (j, to) in transition.before.iter().enumerate() {
+                if let Some(to) = to {
+                    start[i * size + j] = bounds[from * state.size + to];
+                }
+            }
+        }
+        let mut work = std::mem::take(&mut self.scratch);
+        let residues = transition.residues.as_ref();
+        let known =
+            residues.map(|(step, rows)| step.start(&state.residues, |cell| exact(&start, size, rows[cell])));
+        // The residues after the step; nothing if they make it impossible.
+        let residues_after = |n: usize| match (residues, &known) {
+            (Some((step, _)), Some(known)) => step.run(n, known),
+            _ => Some(Vec::new()),
+        };
+        let mut found = |n: usize, work: &mut [i32], mut known: Vec<Residue>| {
+            let mut kept = Box::default();
+            if let Some((step, rows)) = residues {
+                if !settle(work, size, step, rows, &mut known) {
+                    return;
+                }
+                kept = step.kept(&known);
+            }
+            out.push((n as u32, project(work, size, &transition.after, kept)));
+        };
+        match &transition.ways {
+            Ways::Cells(ways) => {
+                for (n, way) in ways.iter().enumerate() {
+                    let Some(known) = residues_after(n) else { continue };
+                    work.clear();
+                    work.extend_from_slice(&start);
+                    if way.iter().all(|op| op.apply(&mut work, size)) {
+                        found(n, &mut work, known);
+                    }
+                }
+            }
+            Ways::Forms(shared, ways) => {
+                let possible = forms::tighten(&mut start, size, shared);
+                let mut bounds = Vec::new();
+                for (n, way) in ways.iter().enumerate().filter(|_| possible) {
+                    let Some(known) = residues_after(n) else { continue };
+                    work.clear();
+                    work.extend_from_slice(&start);
+                    if way.iter().all(|op| op.apply(&mut work, size, shared, &mut bounds)) {
+                        found(n, &mut work, known);
+                    }
+                }
+            }
+        }
+        self.saved = start;
+        self.scratch = work;
+        Ok(())
+    }
+
+    fn covers(&self, larger: &Zone, smaller: &Zone) -> bool {
+        larger.bounds.iter().zip(&smaller.bounds).all(|(l, s)| s <= l)
+            && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
+    }
+
+    /// Bounds above the clip constant are dropped, those below its negative raised; or both are raised to the next mark.
+    fn stored(&self, zone: &Zone) -> Zone {
+        let clip = |&bound: &i32| match bound {
+            NONE => NONE,
+            b if b.unsigned_abs() <= self.clip.unsigned_abs() => b,
+            b if self.marked => self.marks.raised(b).min(if b < 0 { -self.clip } else { NONE }),
+            b if b < 0 => -self.clip,
+            _ => NONE,
+        };
+        let bounds = zone.bounds.iter().map(clip).collect();
+        Zone { size: zone.size, bounds, residues: zone.residues.clone() }
+    }
+
+    fn size(&self, zone: &Zone) -> usize {
+        size_of::<Zone>() + size_of_val(&*zone.bounds) + size_of_val(&*zone.residues)
+    }
+
+    fn describe(&self) -> Option<String> {
+        let sums = match self.forms.len() {
+            0 => String::new(),
+            1 => ", 1 sum".into(),
+            n => format!(", {n} sums"),
+        };
+        let marks = if self.marked { ", large constants" } else { "" };
+        Some(format!("clip = {}{marks}{sums}", self.clip))
+    }
+
+    /// Large constants, if the program has some and they rule the path out; otherwise rows for sums, or a greater clip constant, or both.
+    fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        if self.fixed || self.marked || self.marks.are_none() {
+            return self.refine_clip(path);
+        }
+        let marked = Zones { marked: true, ..self.clone() };
+        match path.is_feasible(&mut marked.clone()) {
+            false => Ok(marked),
+            true => self.refine_clip(path).or_else(|_| marked.refine_clip(path)),
+        }
+    }
+
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains that bounds on differences do not rule out"
+    }
+}
+
+impl Zones {
+    /// Rows for sums that the path computes with, if that is enough; or the least clip constant that rules the path out.
+    fn refine_clip(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        let candidates = forms::joined(&self.forms, path.sums().iter().filter_map(forms::form_of));
+        let candidates: Vec<Linear> = candidates.difference(&self.forms).cloned().collect();
+        let all = self.with_forms(candidates.iter().cloned());
+        if !candidates.is_empty() && !path.is_feasible(&mut all.clone()) {
+            return Ok(self.with_fewest(candidates, path));
+        }
+        let enough = |domain: &Zones, path: &mut dyn SpuriousPath<Self>| {
+            (self.clip + 1..=MOST_CLIP).find(|&more| !path.is_feasible(&mut domain.clipped(more)))
+        };
+        match enough(self, path) {
+            Some(more) if self.fixed => {
+                Err(format!("it takes clip = {more}, and clip is fixed at {}", self.clip))
+            }
+            Some(more) => Ok(self.clipped(more)),
+            None if self.fixed || candidates.is_empty() => Err("no clip constant rules it out".into()),
+            None => match enough(&all, path) {
+                Some(more) => Ok(self.clipped(more).with_fewest(candidates, path)),
+                None => Err("no clip constant and no sum of the path rules it out".into()),
+            },
+        }
+    }
+
+    /// The domain with as few of these sums as rule a path out, which all together do. Long sums and those of several threads are
+    /// left out first: a sum takes part in every step where its cells are live.
+    fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
+        sums.sort_by_key(|sum| std::cmp::Reverse(sum.terms.len()));
+        let mut n = 0;
+        while n < sums.len() {
+            let without = sums.iter().enumerate().filter(|(m, _)| *m != n).map(|(_, sum)| sum.clone());
+            match path.is_feasible(&mut self.with_forms(without)) {
+                true => n += 1,
+                false => _ = sums.remove(n),
+            }
+        }
+        self.with_forms(sums)
+    }
+
+    /// A step on a matrix with rows for sums.
+    fn on_forms(
+        &self,
+        mut cells: Vec<CellId>,
+        before: &Live,
+        ways: &[Vec<Simple>],
+        after: &Live,
+        residues: Option<ResidueStep>,
+    ) -> ZoneTransition {
+        let residues = residues.map(|step| (step, cells.clone()));
+        cells.extend(ways.iter().flatten().any(|s| matches!(s, Simple::Fold(..))).then_some(FOLDED));
+        cells.sort_unstable();
+        let rows = Rows::new(self.rows(&cells));
+        let position = |form: &Linear| rows.position(form).expect("the rows of a step have all forms");
+        let before_forms = self.rows(before);
+        let mut before_index = vec![None; rows.len()];
+        before_index[0] = Some(0);
+        before_forms.iter().enumerate().for_each(|(n, form)| before_index[position(form)] = Some(n + 1));
+        let after_index = std::iter::once(0).chain(self.rows(after).iter().map(position)).collect();
+        let ways = Ways::Forms(rows.shared(), ways.iter().map(|way| rows.ops(way)).collect());
+        let residues = residues.map(|(step, cells)| {
+            let indices = cells.iter().map(|&cell| position(&Linear::cell(cell))).collect();
+            (step, indices)
+        });
+        ZoneTransition { size: rows.len(), before: before_index, after: after_index, ways, residues }
+    }
+}
+
+/// A step on a matrix of cells.
+fn on_cells(
+    cells: Vec<CellId>,
+    before: &Live,
+    ways: &[Vec<Simple>],
+    after: &Live,
+    residues: Option<ResidueStep>,
+) -> ZoneTransition {
+    // A value that is to be folded first gets an index of its own.
+    let folded = cells.len() + 1;
+    let folds = ways.iter().flatten().any(|simple| matches!(simple, Simple::Fold(..)));
+    let size = folded + folds as usize;
+    let index = |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
+    let ops = |simple: &Simple| match simple {
+        Simple::Assume(Constraint::AtMost(linear)) => vec![constraint(linear, &index)],
+        Simple::Assume(Constraint::Multiple(..)) => Vec::new(),
+        Simple::Assign(cell, value) => vec![assignment(index(*cell), value, &index)],
+        Simple::Fold(summary, None) => vec![ZoneOp::Forget(index(*summary))],
+        Simple::Fold(summary, value) => {
+            vec![assignment(folded, value, &index), ZoneOp::Fold(index(*summary), folded)]
+        }
+        Simple::Expand(cell, summary) => vec![ZoneOp::Expand(index(*cell), index(*summary))],
+    };
+    let ways = Ways::Cells(ways.iter().map(|way| way.iter().flat_map(ops).collect()).collect());
+    let mut before_index = vec![Some(0)];
+    before_index.extend((1..size).map(|n| (n <= before.len()).then_some(n)));
+    let mut after_index = vec![0];
+    after_index.extend(after.iter().map(|&c| index(c)));
+    let residues = residues.map(|step| (step, (1..=cells.len()).collect()));
+    ZoneTransition { size, before: before_index, after: after_index, ways, residues }
+}
+
+/// `linear <= 0` as an operation: a bound if it is a difference.
+fn constraint(linear: &Linear, index: &impl Fn(CellId) -> usize) -> ZoneOp {
+    let Some((x, y)) = linear.difference().filter(|_| !linear.terms.is_empty()) else {
+        let auxiliary = linear.terms.iter().any(|(cell, _)| *cell >= AUXILIARY);
+        let op = if auxiliary { ZoneOp::Bounds } else { ZoneOp::AtMost };
+        return op(indexed(linear, index), linear.constant);
+    };
+    let (i, j) = (x.map_or(0, index), y.map_or(0, index));
+    match linear.constant.checked_neg() {
+        Some(c) if c <= MOST => ZoneOp::Bound(i, j, c.max(-MOST) as i32),
+        _ => ZoneOp::AtMost(Vec::new(), 0),
+    }
+}
+
+fn assignment(target: usize, value: &Value, index: &impl Fn(CellId) -> usize) -> ZoneOp {
+    let Some(linear) = value else { return ZoneOp::Forget(target) };
+    let small = linear.constant.unsigned_abs() <= MOST as u64;
+    match linear.terms.as_slice() {
+        [] if small => ZoneOp::Shift(target, 0, linear.constant as i32),
+        [(x, 1)] if small => ZoneOp::Shift(target, index(*x), linear.constant as i32),
+        _ => ZoneOp::Approximate(target, indexed(linear, index), linear.constant),
+    }
+}
+
+fn indexed(linear: &Linear, index: &impl Fn(CellId) -> usize) -> Vec<(usize, i64)> {
+    linear.terms.iter().map(|&(cell, c)| (index(cell), c)).collect()
+}
+
+impl ZoneOp {
+    /// Applies the operation to a closed matrix, which stays closed; false if the constraints contradict each other.
+    fn apply(&self, m: &mut [i32], size: usize) -> bool {
+        match self {
+            ZoneOp::Bound(i, j, c) => return bound(m, size, *i, *j, *c),
+            ZoneOp::Forget(i) => forget(m, size, *i),
+            ZoneOp::Shift(i, j, c) if i == j => {
+                for k in (0..size).filter(|k| k != i) {
+                    m[i * size + k] = sum(m[i * size + k], *c);
+                    m[k * size + i] = sum(m[k * size + i], -*c);
+                }
+            }
+            ZoneOp::Shift(i, j, c) => {
+                for k in (0..size).filter(|k| k != i) {
+                    m[i * size + k] = sum(m[j * size + k], *c);
+                    m[k * size + i] = sum(m[k * size + j], -*c);
+                }
+                m[i * size + j] = *c;
+                m[j * size + i] = -*c;
+            }
+            ZoneOp::Approximate(i, terms, constant) => {
+                let high = upper(m, size, terms, *constant, 1);
+                let low = upper(m, size, terms, *constant, -1);
+                forget(m, size, *i);
+                let fits = |b: Option<i64>| b.filter(|b| *b <= MOST).map(|b| b.max(-MOST) as i32);
+                let high = fits(high).is_none_or(|high| bound(m, size, *i, 0, high));
+                return high && fits(low).is_none_or(|low| bound(m, size, 0, *i, low));
+            }
+            ZoneOp::AtMost(terms, constant) => {
+                // The least value of the form is minus the greatest of its negation.
+                return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
+            }
+            ZoneOp::Bounds(terms, constant) => {
+                // c * x <= -(the least value of the rest), so x <= -(that) / c rounded down, or x >= that / -c rounded up.
+                return terms.iter().all(|&(i, c)| {
+                    let rest: Vec<(usize, i64)> = terms.iter().copied().filter(|(j, _)| *j != i).collect();
+                    let Some(most) = upper(m, size, &rest, *constant, -1) else { return true };
+                    let (x, y) = if c > 0 { (i, 0) } else { (0, i) };
+                    let limit = most.div_euclid(c.saturating_abs());
+                    limit > MOST || bound(m, size, x, y, limit.max(-MOST) as i32)
+                });
+            }
+            ZoneOp::Fold(i, j) => {
+                for k in (0..size).filter(|k| k != i && k != j) {
+                    m[i * size + k] = m[i * size + k].max(m[j * size + k]);
+                    m[k * size + i] = m[k * size + i].max(m[k * size + j]);
+                }
+                forget(m, size, *j);
+            }
+            ZoneOp::Expand(i, j) => {
+                // Two values of the summary lie between the same bounds relative to any cell k, so they differ by at most the sum of these
+                // two bounds. The old value of i may serve as k too.
+                let between = |k: usize| match (m[j * size + k], m[k * size + j]) {
+                    (NONE, _) | (_, NONE) => NONE,
+                    (above, below) => add(above, below),
+                };
+                let spread = (0..size).filter(|k| k != j).map(between).min().unwrap_or(NONE);
+                for k in (0..size).filter(|k| k != i && k != j) {
+                    m[i * size + k] = m[j * size + k];
+                    m[k * size + i] = m[k * size + j];
+                }
+                m[i * size + j] = spread;
+                m[j * size + i] = spread;
+            }
+        }
+        true
+    }
+}
+
+/// The greatest value of `sign * (terms + constant)` that the bounds of single cells allow, if there is one.
+fn upper(m: &[i32], size: usize, terms: &[(usize, i64)], constant: i64, sign: i64) -> Option<i64> {
+    let mut total = constant.checked_mul(sign)?;
+    for &(i, coefficient) in terms {
+        let c = coefficient.checked_mul(sign)?;
+        let most = if c > 0 { m[i * size] } else { m[i] };
+        if most == NONE {
+            return None;
+        }
+        total = total.checked_add(c.checked_abs()?.checked_mul(i64::from(most))?)?;
+    }
+    Some(total)
+}
+
+fn project(m: &[i32], size: usize, after: &[usize], residues: Box<[Residue]>) -> Zone {
+    let bounds = after.iter().flat_map(|&i| after.iter().map(move |&j| m[i * size + j])).collect();
+    Zone { size: after.len(), bounds, residues }
+}
+
+/// The value of an index, if its bounds leave only one.
+fn exact(m: &[i32], size: usize, i: usize) -> Option<i64> {
+    let (high, low) = (m[i * size], m[i]);
+    (high != NONE && low != NONE && high == -low).then_some(i64::from(high))
+}
+
+/// Makes residues more precise by bounds, and bounds tighter by residues; false if they contradict each other. `rows` has the index
+/// of each cell of the step.
+fn settle(m: &mut [i32], size: usize, step: &ResidueStep, rows: &[usize], known: &mut [Residue]) -> bool {
+    for (cell, &i) in rows.iter().enumerate() {
+        if let Some(value) = exact(m, size, i) {
+            let Some(met) = known[cell].meet(step.of(value)) else { return false };
+            known[cell] = met;
+        }
+    }
+    for (cell, &i) in rows.iter().enumerate() {
+        for (other, &j) in rows.iter().enumerate().filter(|(other, _)| *other != cell) {
+            let (above, below) = (m[i * size + j], m[j * size + i]);
+            if above != NONE && above == -below {
+                let Some(met) = known[cell].meet(known[other].shifted(i64::from(above))) else {
+                    return false;
+                };
+                known[cell] = met;
+            }
+        }
+    }
+    // The constant 0 is a row too.
+    let zero = (0, step.of(0));
+    let all: Vec<(usize, Residue)> = rows.iter().copied().zip(known.iter().copied()).chain([zero]).collect();
+    for &(i, x) in &all {
+        for &(j, y) in all.iter().filter(|(j, _)| *j != i) {
+            let (bounded, difference) = (m[i * size + j], x.minus(y));
+            if bounded == NONE || difference.modulus() == 1 {
+                continue;
+            }
+            let excess = (i64::from(bounded) - difference.rest()).rem_euclid(difference.modulus());
+            if excess > 0 && !bound(m, size, i, j, add(bounded, -(excess as i32))) {
+                return false;
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,122 @@
+//! Reachability over control x data: Algorithm 1 of FENCES12, with subsumption.
+//!
+//! For each control state the paper keeps one growing disjunction of formulas. Here it is a list of domain states none of which covers
+//! another: a new state is dropped if a stored one covers it, and otherwise replaces those that it covers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use fencewright_memory::Machine;
+use fencewright_program::Property;
+use fencewright_verdict::{Limits, Order, Progress, Reason};
+
+use super::explore::{Counterexample, Finding, ReachedControl, Search, Unmodelled};
+use crate::domain::Domain;
+
+/// How a search ended.
+pub enum Reached<M: Machine, S> {
+    /// All reachable control states with their domain states: an inductive invariant without evidence about any property.
+    Closed(Vec<ReachedControl<M::Control, S>>),
+    /// A path to a state that may be evidence about a property.
+    Evidence(Counterexample<M>),
+    /// No evidence was found, but some reachable states may be missing.
+    Unmodelled(Unmodelled),
+    /// A limit.
+    Stopped(Reason),
+}
+
+/// A search of a machine with one phase, node by node, which ends with the first evidence.
+pub struct Reach<'a, M: Machine<Phase = ()>, D: Domain> {
+    search: Search<'a, M, D>,
+    order: Order,
+    queue: VecDeque<u32>,
+    findings: Vec<Finding>,
+}
+
+/// What ends a search at once.
+enum Stop {
+    Evidence(Finding),
+    Limit(Reason),
+}
+
+impl From<Reason> for Stop {
+    fn from(reason: Reason) -> Self {
+        Stop::Limit(reason)
+    }
+}
+
+impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
+    /// A search of a machine for evidence about properties.
+    pub fn new(machine: &'a M, properties: &'a [Property], domain: &'a mut D, limits: &'a Limits) -> Self {
+        let search = Search::new(machine, properties, domain, limits).dropping_covered();
+        Reach { search, order: Order::BreadthFirst, queue: VecDeque::new(), findings: Vec::new() }
+    }
+
+    /// The same search, in this order.
+    pub fn in_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// How many states are stored.
+    pub fn states(&self) -> usize {
+        self.search.states()
+    }
+
+    /// Roughly how many bytes everything takes.
+    pub fn bytes(&self) -> u64 {
+        self.search.bytes()
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &D {
+        self.search.domain()
+    }
+
+    /// Searches to the end, the first evidence or a limit.
+    pub fn run(&mut self, limits: &Limits, progress: &Progress) -> Reached<M, D::State> {
+        match self.explore(limits, progress) {
+            Err(Stop::Evidence(finding)) => match self.search.counterexample(&finding) {
+                Ok(path) => Reached::Evidence(path),
+                Err(reason) => Reached::Stopped(reason),
+            },
+            Err(Stop::Limit(reason)) => Reached::Stopped(reason),
+            Ok(()) => match self.search.unmodelled() {
+                Some(unmodelled) => Reached::Unmodelled(unmodelled.clone()),
+                None => Reached::Closed(self.search.reached()),
+            },
+        }
+    }
+
+    fn explore(&mut self, limits: &Limits, progress: &Progress) -> Result<(), Stop> {
+        let Reach { search, order, queue, findings } = self;
+        let mut added = |search: &mut Search<'a, M, D>, queue: &mut VecDeque<u32>, node: u32| {
+            queue.push_back(node);
+            search.look(node, findings)?;
+            findings.first().map_or(Ok(()), |finding| Err(Stop::Evidence(*finding)))
+        };
+        for control in search.machine().initial_controls() {
+            search.start(control, &mut |search, node| added(search, queue, node))?;
+        }
+        let mut rounds = 0u64;
+        loop {
+            let next = match order {
+                Order::BreadthFirst => queue.pop_front(),
+                Order::DepthFirst => queue.pop_back(),
+            };
+            let Some(node) = next else { return Ok(()) };
+            rounds += 1;
+            if rounds.is_multiple_of(256) {
+                progress.states.store(search.states() as u64, Ordering::Relaxed);
+                progress.frontier.store(queue.len() as u64, Ordering::Relaxed);
+                progress.bytes.store(search.bytes(), Ordering::Relaxed);
+            }
+            if let Some(reason) = limits.exceeded(search.bytes()) {
+                return Err(Stop::Limit(reason));
+            }
+            if !search.is_covered(node) {
+                search.expand(node, (), &mut |search, node| added(search, queue, node))?;
+            }
+        }
+    }
+}

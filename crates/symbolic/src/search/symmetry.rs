@@ -1,0 +1,67 @@
+//! Symmetry of identical threads: states that differ only in which of several identical threads does what are one state.
+//!
+//! Threads with the same code form a class. A control state is made canonical by sorting the threads of each class by their locations and
+//! the shapes of their buffers; the step that leads there renames the cells accordingly. This is done only if the properties say the same
+//! about all threads of a class. The checker of certificates defines what that means and how control states are sorted
+//! ([`fencewright_certify::symmetry`]), so it accepts an invariant up to symmetry without translation.
+
+use fencewright_certify::symmetry;
+pub use fencewright_certify::symmetry::Permutation;
+use fencewright_memory::{BufferMachine, CellId, Command, Control};
+use fencewright_program::Expr;
+use fencewright_verdict::Task;
+
+/// The classes of identical threads of a program.
+pub struct Symmetry(symmetry::Symmetry);
+
+/// Larger classes are ignored: checking that a property is symmetric reads it once for each thread of the class.
+const MOST_ALIKE: usize = 16;
+
+impl Symmetry {
+    /// The symmetry of a task, if it has any.
+    pub fn new(task: &Task<'_>) -> Option<Self> {
+        let threads = &task.program.threads;
+        let mut classes: Vec<Vec<u32>> = Vec::new();
+        for (n, thread) in threads.iter().enumerate() {
+            match classes.iter_mut().find(|class| threads[class[0] as usize].is_like(thread)) {
+                Some(class) => class.push(n as u32),
+                None => classes.push(vec![n as u32]),
+            }
+        }
+        classes.retain(|class| (2..=MOST_ALIKE).contains(&class.len()));
+        if classes.is_empty() {
+            return None;
+        }
+        symmetry::Symmetry::new(task.program, &task.properties, &classes).ok().map(Symmetry)
+    }
+
+    /// The classes, as certificates have them.
+    pub fn classes(&self) -> Vec<Vec<u32>> {
+        self.0.classes()
+    }
+
+    /// The canonical form of a control state, and the permutation of threads that leads to it; `None` if it is canonical already.
+    pub fn canonical(&self, control: &Control) -> Option<(Control, Permutation)> {
+        self.0.canonical(control)
+    }
+
+    /// The commands that rename the live cells of a canonical control state, after a step that knows them by their old names.
+    pub fn renaming(
+        &self,
+        machine: &BufferMachine<'_>,
+        live: &[CellId],
+        order: &Permutation,
+    ) -> Vec<Command> {
+        let moved: Vec<(CellId, CellId)> = live
+            .iter()
+            .map(|&cell| (cell, order.before(&machine.cells, cell)))
+            .filter(|(new, old)| new != old)
+            .collect();
+        // Names are exchanged, so values pass through temporary cells that nothing else uses. This works for summary cells too: each is
+        // read once and then overwritten or dead, so all that is known about its values is known under the new name.
+        let aside = |n: usize| (machine.cells.len() + n) as CellId;
+        let out = moved.iter().enumerate().map(|(n, (_, old))| Command::Assign(aside(n), Expr::Leaf(*old)));
+        let back = moved.iter().enumerate().map(|(n, (new, _))| Command::Assign(*new, Expr::Leaf(aside(n))));
+        out.chain(back).collect()
+    }
+}

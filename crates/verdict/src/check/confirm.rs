@@ -1,0 +1,273 @@
+//! Confirms an answer: replays its trace, checks its invariant, or explores the reference semantics.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, Undecided};
+use fencewright_executions::oracle::{self, Reachable};
+use fencewright_fingerprint::fingerprint;
+use fencewright_program::replay::ReplayError;
+use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Trace};
+use fencewright_smt::Prover;
+
+use super::Beside;
+use super::proof::proof_unless;
+use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
+use crate::task::{Answer, Author, Counts, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
+
+/// Confirms answers. The exploration and the check of each invariant are done at most once.
+pub(super) struct Confirmation<'a, 'p> {
+    task: &'a Task<'p>,
+    limits: &'a Limits,
+    pub(super) confirm: Confirm,
+    /// What the exploration has found, once it was tried: the inner `None` if the state space is too large.
+    reachable: Option<Option<Reachable>>,
+    /// The certificates made of invariants.
+    invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
+    /// The certificates that were checked, with the result.
+    certificates: Vec<(Arc<Certificate>, (Verdict, Evidence))>,
+}
+
+impl<'a, 'p> Confirmation<'a, 'p> {
+    pub(super) fn new(task: &'a Task<'p>, limits: &'a Limits, confirm: Confirm) -> Self {
+        Confirmation {
+            task,
+            limits,
+            confirm,
+            reachable: None,
+            invariants: Vec::new(),
+            certificates: Vec::new(),
+        }
+    }
+
+    /// The verdict that follows from an answer to the property with this number, `seconds` after the start.
+    pub(super) fn checked(
+        &mut self,
+        n: usize,
+        early: Early,
+        seconds: f64,
+        Beside { growth, tried }: Beside<'_>,
+    ) -> Checked {
+        let start = Instant::now();
+        let property = &self.task.properties[n];
+        let (verdict, evidence) = self.admit(property, early.answer);
+        let Author { engine, mut work } = early.author;
+        if engine != EngineName::Explicit
+            && let Counts::States { symmetry, .. } = &mut work.counts
+        {
+            symmetry.clear();
+        }
+        let tried = match &verdict {
+            Verdict::Unknown(_) if !tried.is_empty() => tried.to_vec(),
+            Verdict::Unknown(reason) => vec![Tried {
+                engine,
+                domain: None,
+                model: self.task.model,
+                threads: Vec::new(),
+                states: work.states,
+                seconds,
+                reason: reason.to_string(),
+            }],
+            Verdict::Safe | Verdict::Unsafe => Vec::new(),
+        };
+        let unknown = matches!(verdict, Verdict::Unknown(_));
+        let happens_under_sc = match (&verdict, &evidence) {
+            (Verdict::Unsafe, Evidence::Replayed(trace)) => {
+                happens_under_sc(self.task, trace, property, self.limits)
+            }
+            _ => false,
+        };
+        Checked {
+            happens_under_sc,
+            verdict,
+            evidence,
+            engine,
+            property: property.clone(),
+            seconds,
+            check_seconds: start.elapsed().as_secs_f64(),
+            work,
+            growth: if unknown { growth.to_vec() } else { Vec::new() },
+            tried,
+        }
+    }
+
+    /// Whether anything is confirmed at all.
+    pub(super) fn confirms(&self) -> bool {
+        self.confirm.certificates || self.confirm.exploration.is_some()
+    }
+
+    fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {
+        match answer {
+            Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
+            Answer::Open => {
+                let reason = self.limits.exceeded(0).unwrap_or(Reason::Cancelled);
+                (Verdict::Unknown(reason), Evidence::None)
+            }
+            Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
+            Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
+            Answer::Proved(invariant) => self.proved(property, &invariant),
+            Answer::Certified(certificate) => self.certified(property, &certificate),
+            Answer::Holds(None) => self.explored(property, true),
+            Answer::Violated(None) if property.kind.is_existence() => self.explored(property, false),
+            Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
+        }
+    }
+
+    fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
+        let exists = property.kind.is_existence();
+        // What was found before the run was stopped counts.
+        let finishing = self.limits.despite_cancellation().finishing();
+        let stop = || finishing.exceeded(0).is_some();
+        match trace.replay_for_until(self.task.program, self.task.model, property, &stop) {
+            Ok(replayed) if holds == exists => {
+                let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
+                (verdict, Evidence::Replayed(replayed))
+            }
+            Ok(_) => contradiction("the trace shows the opposite of the answer".into()),
+            Err(ReplayError::Stopped) => {
+                let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
+                (Verdict::Unknown(reason), Evidence::None)
+            }
+            // Explicit computation cannot follow the execution: that is a limit.
+            Err(ReplayError::Limit(_, limit)) => {
+                let what = format!("an execution was found that cannot be replayed: {}", limit.describe());
+                (Verdict::Unknown(Reason::Unsupported(what, None)), Evidence::None)
+            }
+            Err(error) => contradiction(error.to_string()),
+        }
+    }
+
+    /// A proof by an invariant of the program becomes a certificate.
+    fn proved(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
+        let known = self.invariants.iter().find(|(known, _)| Arc::ptr_eq(known, invariant));
+        let certificate = match known {
+            Some((_, certificate)) => Arc::clone(certificate),
+            None => {
+                let program = self.task.program;
+                let claim = Claim::Safe { properties: invariant.properties.clone() };
+                let finishing = self.limits.finishing();
+                let stop = || finishing.exceeded(0).is_some();
+                let Some(proof) = proof_unless(program, invariant, &stop) else {
+                    return (Verdict::Unknown(Reason::NotConfirmed), Evidence::None);
+                };
+                let certificate = Arc::new(Certificate::new(fingerprint(program), claim, vec![proof]));
+                self.invariants.push((Arc::clone(invariant), Arc::clone(&certificate)));
+                certificate
+            }
+        };
+        self.certified(property, &certificate)
+    }
+
+    /// A certificate is a proof if its checker accepts it, for all properties it is about.
+    fn certified(&mut self, property: &Property, certificate: &Arc<Certificate>) -> (Verdict, Evidence) {
+        if certificate.model() != Some(self.task.model) {
+            return contradiction("the proof is about another memory model".into());
+        }
+        if !certificate.properties().contains(&property.name) {
+            return contradiction("the proof is about other properties".into());
+        }
+        // The checker looks the property up by its name.
+        let named = fencewright_certify::property(self.task.program, &property.name);
+        if named.is_none_or(|named| named.kind != property.kind) {
+            return contradiction("the proof is about another property of the same name".into());
+        }
+        if let Some((_, known)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, certificate))
+        {
+            return known.clone();
+        }
+        let verdict = match certificate.claim.about_properties() {
+            Claim::Unsatisfied { .. } => Verdict::Unsafe,
+            Claim::Safe { .. }
+            | Claim::Robust { .. }
+            | Claim::Lazy { .. }
+            | Claim::Reordered { .. }
+            | Claim::Narrowed { .. }
+            | Claim::Sliced { .. } => Verdict::Safe,
+        };
+        let proofs = &certificate.proofs;
+        let by_states = !proofs.is_empty() && proofs.iter().all(|proof| matches!(proof, Proof::States(_)));
+        let found = match accepted(certificate, self.task.program, self.limits, self.confirm) {
+            Ok(evidence) => (verdict, evidence),
+            // The engine itself has seen all states.
+            Err(Reason::NotConfirmed) if by_states => (verdict, Evidence::Unchecked(Arc::clone(certificate))),
+            Err(reason) => (Verdict::Unknown(reason), Evidence::None),
+        };
+        self.certificates.push((Arc::clone(certificate), found.clone()));
+        found
+    }
+
+    /// All states that the reference semantics reaches; `None` if there are too many.
+    pub(super) fn reachable(&mut self) -> Option<&Reachable> {
+        let (task, limits, confirm) = (self.task, self.limits, self.confirm);
+        self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
+    }
+
+    fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Evidence) {
+        let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
+        let task = self.task;
+        match self.reachable() {
+            None => (verdict, Evidence::Engine),
+            Some(r) => match r.satisfies(task.program, task.model, property) {
+                Some(found) if found == holds => (verdict, Evidence::Explored),
+                Some(_) => contradiction("the reference semantics says the opposite of the engine".into()),
+                None => contradiction("the reference semantics cannot compute what the engine claims".into()),
+            },
+        }
+    }
+}
+
+/// A certificate as evidence about a program, or why the checker does not accept it.
+pub fn accepted(
+    certificate: &Arc<Certificate>,
+    program: &Program,
+    limits: &Limits,
+    confirm: Confirm,
+) -> Result<Evidence, Reason> {
+    if !confirm.certificates {
+        return Ok(Evidence::Unchecked(Arc::clone(certificate)));
+    }
+    let finishing = limits.finishing();
+    let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
+    match fencewright_certify::check(certificate, program, &Prover, &stop) {
+        Ok(_) => Ok(Evidence::Certified(Arc::clone(certificate))),
+        Err(Rejection::Undecided(Undecided::Stopped)) => Err(Reason::NotConfirmed),
+        Err(Rejection::Undecided(why)) => Err(Reason::Unconfirmed(why)),
+        Err(rejection) => Err(Reason::Contradiction(rejection.to_string())),
+    }
+}
+
+/// Whether an execution violates the property under SC too, if its flushes are left out and every store goes straight to memory.
+fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
+    let finishing = limits.finishing();
+    let stop = || finishing.exceeded(0).is_some();
+    let first = replayed.states.first();
+    let steps = replayed.events.iter().filter(|e| !matches!(e.kind, EventKind::Flush { .. }));
+    let trace = Trace {
+        registers: first.registers.clone(),
+        memory: first.memory.clone(),
+        events: steps.cloned().collect(),
+    };
+    task.model != MemoryModel::Sc
+        && trace.replay_for_until(task.program, MemoryModel::Sc, property, &stop).is_ok()
+}
+
+pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
+    (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
+}
+
+/// The exploration checks its limits after storing at most so many values.
+const UNWATCHED_VALUES: usize = 1_000;
+
+/// All states that the reference semantics reaches, if they are few enough.
+fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
+    let limits = limits.within(exploration.time);
+    // Checking the limits takes as long as a step to a small state, so it is not done at each step; but large states take a lot of memory.
+    let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
+    let every = (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1);
+    let mut asked = 0;
+    let mut stop = || {
+        asked += 1;
+        asked % every == 0 && limits.exceeded(0).is_some()
+    };
+    oracle::explore(task.program, task.model, exploration.states, &mut stop).ok()
+}

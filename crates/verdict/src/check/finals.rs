@@ -1,0 +1,209 @@
+//! The door for final states: the only place that makes [`FinalStates`].
+//!
+//! Where the state space is small, the reference semantics is explored and must reach exactly the final states that the engine has found.
+//! If the condition is decided before all final states are seen, the execution that decides it is replayed. Everything else stands on the
+//! engine alone and says so: `checked` is false.
+
+use std::collections::BTreeSet;
+
+use fencewright_executions::oracle::Reachable;
+use fencewright_program::reference::State;
+use fencewright_program::{Observable, Quantifier, Reference};
+
+use super::confirm::Confirmation;
+use super::verdict::{Confirm, Verdict};
+use crate::finals::Condition;
+use crate::task::{Engine, Limits, Reason, Report, Seen, Task, Work};
+
+/// A final state, as far as it is observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalState {
+    /// The values, in the order of [`Condition::observed`].
+    pub values: Vec<i64>,
+    /// Whether it satisfies the condition; not known if that cannot be computed in 64 bits.
+    pub satisfies: Option<bool>,
+}
+
+/// How many of the final states satisfy a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// All of them.
+    Always,
+    /// Some of them.
+    Sometimes,
+    /// None of them.
+    Never,
+}
+
+/// Why something is not known about final states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The search ended when the condition was decided: there may be more final states.
+    EndedWhenDecided,
+    /// There may be more final states, for this reason.
+    Unseen(Reason),
+    /// In some final state the condition cannot be computed in 64 bits.
+    NotComputable,
+}
+
+/// The final states of a program, and what they say about a condition.
+#[derive(Clone, Debug)]
+pub struct FinalStates {
+    states: Vec<FinalState>,
+    missing: Option<Doubt>,
+    contradicted: bool,
+    checked: bool,
+    /// What the search took.
+    pub statistics: Work,
+    quantifier: Quantifier,
+}
+
+impl FinalStates {
+    /// The final states that pass the filter, sorted by their values.
+    pub fn states(&self) -> &[FinalState] {
+        &self.states
+    }
+
+    /// Why there may be more of them.
+    pub fn missing(&self) -> Option<&Doubt> {
+        self.missing.as_ref()
+    }
+
+    /// Why not everything is known: there may be more final states, or the condition cannot be computed in some of these.
+    pub fn doubt(&self) -> Option<Doubt> {
+        let not_computable = || self.has(None).then_some(Doubt::NotComputable);
+        self.missing.clone().or_else(not_computable)
+    }
+
+    /// Whether the condition holds, if that is known.
+    pub fn holds(&self) -> Option<bool> {
+        if self.contradicted {
+            return None;
+        }
+        let shown = match self.quantifier {
+            Quantifier::Exists => self.has(Some(true)).then_some(true),
+            Quantifier::Never => self.has(Some(true)).then_some(false),
+            Quantifier::Forall => self.has(Some(false)).then_some(false),
+        };
+        shown.or_else(|| self.doubt().is_none().then_some(self.quantifier != Quantifier::Exists))
+    }
+
+    /// How many of the final states satisfy the condition, if that is known.
+    pub fn observation(&self) -> Option<Observation> {
+        match (self.has(Some(true)), self.has(Some(false))) {
+            _ if self.contradicted => None,
+            (true, true) => Some(Observation::Sometimes),
+            _ if self.doubt().is_some() => None,
+            (false, _) => Some(Observation::Never),
+            (true, false) => Some(Observation::Always),
+        }
+    }
+
+    /// True if the reference semantics reaches exactly these final states, or, where there may be more, the execution that decides the
+    /// condition was replayed; false if the answer stands on the engine alone; `None` if there is no answer.
+    pub fn checked(&self) -> Option<bool> {
+        self.holds().map(|_| self.checked)
+    }
+
+    fn has(&self, satisfies: Option<bool>) -> bool {
+        self.states.iter().any(|state| state.satisfies == satisfies)
+    }
+
+    /// Admits what an engine reports about the final states that a condition is about. If the task asks about the condition too, the search
+    /// may have ended as soon as it was decided.
+    pub(crate) fn admit(
+        condition: &Condition<'_>,
+        engine: &dyn Engine,
+        task: &Task<'_>,
+        mut report: Report,
+        limits: &Limits,
+        confirm: Confirm,
+    ) -> Self {
+        let missing = match &report.seen {
+            Seen::All => None,
+            Seen::UntilDecided => Some(Doubt::EndedWhenDecided),
+            Seen::Until(reason) => Some(Doubt::Unseen(reason.clone())),
+            Seen::Nothing => {
+                Some(Doubt::Unseen(Reason::Contradiction("the engine looked at nothing".into())))
+            }
+        };
+        let values = std::mem::take(&mut report.finals);
+        let statistics = report.work.clone();
+        let confirm = confirm.unless_hopeless(report.work.states);
+        let found = FinalStates {
+            states: values.iter().filter_map(|values| state(condition, values)).collect(),
+            contradicted: false,
+            checked: false,
+            statistics,
+            quantifier: condition.quantifier(),
+            missing,
+        };
+        match found.missing {
+            None => found.explored(task, &values, limits, confirm),
+            Some(_) => found.replayed(engine, task, report, limits, confirm),
+        }
+    }
+
+    /// All final states were seen: the reference semantics must reach the same ones.
+    fn explored(self, task: &Task<'_>, values: &[Vec<i64>], limits: &Limits, confirm: Confirm) -> Self {
+        match Confirmation::new(task, limits, confirm).reachable() {
+            None => self,
+            Some(reachable) if finals(task, reachable) == values.iter().cloned().collect() => {
+                FinalStates { checked: true, ..self }
+            }
+            Some(_) => self.contradicted("the reference semantics reaches other final states"),
+        }
+    }
+
+    /// There may be more final states: what decides the condition is the execution that the engine has found.
+    fn replayed(
+        self,
+        engine: &dyn Engine,
+        task: &Task<'_>,
+        report: Report,
+        limits: &Limits,
+        confirm: Confirm,
+    ) -> Self {
+        let verdicts = super::admit(engine, task, report, limits, confirm);
+        let Some(verdict) = verdicts.first() else { return self };
+        match (verdict.verdict(), self.holds()) {
+            (Verdict::Safe, Some(true)) | (Verdict::Unsafe, Some(false)) => {
+                FinalStates { checked: verdict.checked() == Some(true), ..self }
+            }
+            (Verdict::Safe, Some(false)) | (Verdict::Unsafe, Some(true)) => {
+                self.contradicted("the execution decides the condition otherwise than the final states")
+            }
+            (Verdict::Unknown(Reason::Contradiction(what)), _) => self.contradicted(what),
+            (Verdict::Unknown(_), _) | (_, None) => self,
+        }
+    }
+
+    /// Two computations disagree: there is no answer.
+    fn contradicted(self, what: &str) -> Self {
+        let missing = Some(Doubt::Unseen(Reason::Contradiction(what.into())));
+        FinalStates { contradicted: true, missing, ..self }
+    }
+}
+
+/// The final state in which the observables have these values; `None` if the filter excludes it.
+fn state(condition: &Condition<'_>, values: &[i64]) -> Option<FinalState> {
+    let passes = condition.passes(values);
+    let satisfies = passes.and_then(|_| condition.satisfies(values));
+    (passes != Some(false)).then(|| FinalState { values: values.to_vec(), satisfies })
+}
+
+/// The values of what a task observes in the final states that the reference semantics reaches.
+fn finals(task: &Task<'_>, reachable: &Reachable) -> BTreeSet<Vec<i64>> {
+    let reference = Reference::new(task.program, task.model);
+    let finals = reachable.states.iter().filter(|state| reference.is_final(state));
+    finals.map(|state| task.observed.iter().map(|o| value(state, o)).collect()).collect()
+}
+
+/// The value of an observable in a state of the reference semantics.
+fn value(state: &State, observable: &Observable) -> i64 {
+    match observable {
+        Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]).into(),
+        Observable::Register(thread, register) => state.registers[thread.index()][register.index()],
+        Observable::Memory(cell) => state.memory[*cell as usize],
+    }
+}
