@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
-pub mod diagnostic;
 pub mod edit;
 pub mod export;
 pub mod facts;
@@ -25,15 +24,11 @@ pub mod load;
 pub mod lower;
 pub mod options;
 pub mod places;
-pub mod source;
-pub mod sources;
-pub mod stop;
 mod visit;
 
-pub use diagnostic::Diagnostic;
+pub use fencewright_text::{
+    Diagnostic, Position, SourceFile, Sources, Stop, diagnostic, source, sources, stop,
+};
 pub use front_end::FrontEnd;
 pub use load::{LoadError, Loaded, Loader, load};
 pub use options::{Awaits, COptions, Options, Spins};
-pub use source::SourceFile;
-pub use sources::{Position, Sources};
-pub use stop::Stop;

@@ -3,7 +3,7 @@
 use fencewright_program::Span;
 
 /// After so many errors the rest of a file is not looked at.
-pub(crate) const MAX_DIAGNOSTICS: usize = 1_000;
+pub const MAX_DIAGNOSTICS: usize = 1_000;
 
 /// One message about a place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]

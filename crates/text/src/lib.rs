@@ -1,0 +1,13 @@
+//! Texts that programs are read from: source files, errors with their places, and a token that stops whoever reads.
+
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod source;
+pub mod sources;
+pub mod stop;
+
+pub use diagnostic::Diagnostic;
+pub use source::SourceFile;
+pub use sources::{Position, Sources};
+pub use stop::Stop;
