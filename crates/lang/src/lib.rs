@@ -13,19 +13,16 @@
 
 #![forbid(unsafe_code)]
 
-pub mod ast;
 pub mod edit;
 pub mod export;
 pub mod facts;
 pub mod front_end;
-pub mod fw;
 pub mod import;
 pub mod load;
-pub mod lower;
 pub mod options;
 pub mod places;
-mod visit;
 
+pub use fencewright_fw::{self as fw, ast, lower, visit};
 pub use fencewright_text::{
     Diagnostic, Position, SourceFile, Sources, Stop, diagnostic, source, sources, stop,
 };

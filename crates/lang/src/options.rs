@@ -1,5 +1,7 @@
 //! What the command line says about how a program is read.
 
+pub use fencewright_fw::lower::Awaits;
+
 /// What is said about a program outside of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -9,16 +11,6 @@ pub struct Options {
     pub c: COptions,
     /// What becomes of `await`.
     pub awaits: Awaits,
-}
-
-/// What a thread does at an `await` whose condition does not hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Awaits {
-    /// It evaluates the condition again and again, and can always do so.
-    #[default]
-    Spin,
-    /// It blocks until the condition holds. So it is for `deadlock`, and no other property sees the difference.
-    Block,
 }
 
 /// How a C program is read.

@@ -6,7 +6,6 @@
 //! formats can tell the difference.
 
 mod c;
-mod graph;
 mod litmus;
 mod liveness;
 mod rmm;
@@ -20,7 +19,7 @@ use crate::front_end::Parsed;
 use crate::import::names::Names;
 
 pub use c::c;
-pub use graph::fw;
+pub use fencewright_fw::graph::fw;
 pub use litmus::litmus;
 pub use rmm::rmm;
 pub use trencher::trencher;

@@ -4,7 +4,6 @@
 //! later about the program points at the lines its author wrote. Names that `.fw` does not allow are changed, always in
 //! the same way.
 
-mod build;
 pub mod c;
 mod litmus;
 mod litmus_bounds;
@@ -14,7 +13,6 @@ mod litmus_mnemonic;
 mod litmus_parse;
 mod litmus_scan;
 mod litmus_types;
-pub(crate) mod names;
 mod rmm;
 mod rmm_process;
 mod rmm_tokens;
@@ -23,6 +21,7 @@ mod trencher;
 mod trencher_values;
 
 use crate::ast;
+pub(crate) use fencewright_fw::{build, names};
 
 pub use c::c;
 pub use litmus::litmus;

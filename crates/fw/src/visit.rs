@@ -3,7 +3,7 @@
 use crate::ast::{Block, Const, Expr, ExprKind, File, Item, Name, Place, Procedure, StatementKind, Thread};
 
 /// Visits all statements of a block, those of inner blocks included.
-pub(crate) fn for_each_statement<'a>(block: &'a Block, visit: &mut impl FnMut(&'a StatementKind)) {
+pub fn for_each_statement<'a>(block: &'a Block, visit: &mut impl FnMut(&'a StatementKind)) {
     for statement in &block.statements {
         visit(&statement.kind);
         match &statement.kind {
@@ -25,12 +25,12 @@ pub(crate) fn for_each_statement<'a>(block: &'a Block, visit: &mut impl FnMut(&'
 }
 
 /// Visits the names of all procedures that a block calls itself.
-pub(crate) fn for_each_call<'a>(block: &'a Block, visit: &mut impl FnMut(&'a str)) {
+pub fn for_each_call<'a>(block: &'a Block, visit: &mut impl FnMut(&'a str)) {
     for_each_statement(block, &mut |kind| expressions_of(kind, &mut |e| calls_in(e, visit)));
 }
 
 /// Visits all expressions in the code of a file, the larger before their parts.
-pub(crate) fn for_each_expression<'a>(file: &'a File, visit: &mut impl FnMut(&'a Expr)) {
+pub fn for_each_expression<'a>(file: &'a File, visit: &mut impl FnMut(&'a Expr)) {
     for item in &file.items {
         match item {
             Item::Const(constant) => for_each_part(&constant.value, visit),
@@ -45,7 +45,7 @@ pub(crate) fn for_each_expression<'a>(file: &'a File, visit: &mut impl FnMut(&'a
 }
 
 /// Whether evaluating an expression calls a procedure, performs a read-modify-write operation, or reads a name that `is_shared`.
-pub(crate) fn has_call_or_access(e: &Expr, is_shared: &impl Fn(&Name) -> bool) -> bool {
+pub fn has_call_or_access(e: &Expr, is_shared: &impl Fn(&Name) -> bool) -> bool {
     let mut found = false;
     for_each_part(e, &mut |part| {
         found |= match &part.kind {

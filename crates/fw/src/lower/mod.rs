@@ -21,13 +21,12 @@ use fencewright_program::{
     Call, CallId, Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, UnaryOp, Variable,
     VariableId,
 };
+use fencewright_text::diagnostic::MAX_DIAGNOSTICS;
+use fencewright_text::{Diagnostic, Stop};
 
 use crate::ast::{self, Item, Name};
-use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
-use crate::options::Awaits;
-use crate::stop::Stop;
 use effort::{Effort, TOO_LARGE};
-pub(crate) use scope::{Constants, values_of};
+pub use scope::{Constants, values_of};
 
 /// More threads than this are a mistake, or an attack.
 const MOST_THREADS: usize = 250;
@@ -39,6 +38,16 @@ const MOST_LOCATIONS: usize = 1 << 21;
 const MOST_LIVE: usize = 1 << 26;
 /// How many names a message lists.
 const MOST_LISTED: usize = 20;
+
+/// What a thread does at an `await` whose condition does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Awaits {
+    /// It evaluates the condition again and again, and can always do so.
+    #[default]
+    Spin,
+    /// It blocks until the condition holds. So it is for `deadlock`, and no other property sees the difference.
+    Block,
+}
 
 /// What names mean outside of threads.
 #[derive(Default)]
@@ -408,5 +417,5 @@ fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>
 
 /// The known name that differs least from `name`, if any is close. Names of temporaries are no advice.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
-    fencewright_c::nearest(name, known.filter(|other| !other.starts_with('%')))
+    fencewright_text::nearest(name, known.filter(|other| !other.starts_with('%')))
 }

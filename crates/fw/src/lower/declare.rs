@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use fencewright_program::{Init, Range, Register, RegisterId, UnaryOp};
+use fencewright_text::Diagnostic;
 
 use super::MOST_CELLS;
 use super::array::{Array, Binding};
 use super::graph::Node;
 use super::thread::ThreadLowering;
 use crate::ast::{self, Block, Name, StatementKind};
-use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

@@ -3,11 +3,11 @@
 //! Expressions are mathematical; only the write wraps. Where the value is known to fit, it is left as it is, so that copies cost nothing.
 
 use fencewright_program::{Address, Expr, Range, RegisterId, Span, UnaryOp};
+use fencewright_text::Diagnostic;
 
 use super::expression::{Before, Pure};
 use super::scope::values_of;
 use super::thread::ThreadLowering;
-use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

@@ -9,6 +9,8 @@ use fencewright_program::{
     Action, BinaryOp, Edge, Expr, Fault, Op, Program, Range, Register, RegisterId, Span, Thread, UnaryOp,
     Variable, VariableId,
 };
+use fencewright_text::Diagnostic;
+use fencewright_text::diagnostic::MAX_DIAGNOSTICS;
 
 use super::array::{Binding, Target};
 use super::call::{Frame, FrameRegisters};
@@ -19,8 +21,7 @@ use super::scope::Constants;
 use super::wait::Wait;
 use super::{Names, Notes, nearest};
 use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
-use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
-use crate::options::Awaits;
+use crate::lower::Awaits;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::fw::Keyword;
+use crate::Keyword;
 
 /// The names already given in one scope.
 #[derive(Debug, Default)]
-pub(crate) struct Names<'a> {
+pub struct Names<'a> {
     /// The scope around this one, whose names are not given again either.
     outer: Option<&'a Names<'a>>,
     taken: HashSet<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// A scope inside another one.
-    pub(crate) fn inside(outer: &'a Names<'a>) -> Self {
+    pub fn inside(outer: &'a Names<'a>) -> Self {
         Names { outer: Some(outer), ..Names::default() }
     }
 
@@ -27,7 +27,7 @@ impl<'a> Names<'a> {
     /// A name that nothing in the scope has yet, as close to `foreign` as possible: characters that no name may hold
     /// become `_`, `prefix` goes before a name that would start with a digit or be empty, and `suffix` after a keyword
     /// or a name that is taken.
-    pub(crate) fn fresh(&mut self, foreign: &str, prefix: &str, suffix: &str) -> String {
+    pub fn fresh(&mut self, foreign: &str, prefix: &str, suffix: &str) -> String {
         let mut name: String =
             foreign.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
         if name.chars().next().is_none_or(|c| c.is_ascii_digit()) {

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::{Hints, LocationId, Price, Program, Property, PropertyKind, Quantifier, ThreadId};
+use fencewright_text::Diagnostic;
+use fencewright_text::diagnostic::MAX_DIAGNOSTICS;
 
 use super::Names;
 use super::effort::Effort;
 use super::formula::{FormulaLowering, ThreadNames, negation};
 use super::scope::Constants;
 use crate::ast::{self, Item, Quantified};
-use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
 
 /// Properties that need not be declared.
 const RESERVED: [&str; 2] = ["assertions", "deadlock"];

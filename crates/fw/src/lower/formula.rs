@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use fencewright_program::{
     BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, Thread, ThreadId,
 };
+use fencewright_text::Diagnostic;
 
 use super::effort::Effort;
 use super::scope::Constants;
 use super::{Names, collect_labels, nearest};
 use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
-use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

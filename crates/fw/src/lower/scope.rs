@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use fencewright_program::{BinaryOp, EvalError, Init, Numbers, Range, Span, UnaryOp};
+use fencewright_text::Diagnostic;
 
 use crate::ast::{self, ExprKind};
-use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -22,7 +22,7 @@ pub struct Constants {
 
 /// Constants that do not belong to the top level.
 #[derive(Default)]
-pub struct LocalConstants(HashMap<String, Vec<i64>>);
+pub(crate) struct LocalConstants(HashMap<String, Vec<i64>>);
 
 /// The values of a type; none for `u64`, whose numbers do not fit.
 pub fn values_of(wraps: UnaryOp) -> Option<Range> {
@@ -39,7 +39,7 @@ pub fn values_of(wraps: UnaryOp) -> Option<Range> {
 }
 
 impl Constants {
-    pub fn get(&self, name: &str) -> Option<i64> {
+    pub(crate) fn get(&self, name: &str) -> Option<i64> {
         let local = self.local.get(name).and_then(|stack| stack.last());
         local.or_else(|| self.global.get(name)).copied()
     }
@@ -50,21 +50,21 @@ impl Constants {
     }
 
     /// Exchanges the constants that do not belong to the top level: a procedure does not see those of its caller.
-    pub fn exchange_local(&mut self, local: LocalConstants) -> LocalConstants {
+    pub(crate) fn exchange_local(&mut self, local: LocalConstants) -> LocalConstants {
         LocalConstants(std::mem::replace(&mut self.local, local.0))
     }
 
-    pub fn push(&mut self, name: &str, value: i64) {
+    pub(crate) fn push(&mut self, name: &str, value: i64) {
         self.local.entry(name.to_string()).or_default().push(value);
     }
 
-    pub fn pop(&mut self, name: &str) {
+    pub(crate) fn pop(&mut self, name: &str) {
         if let Some(stack) = self.local.get_mut(name) {
             stack.pop();
         }
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let local = self.local.iter().filter(|(_, stack)| !stack.is_empty()).map(|(name, _)| name);
         local.chain(self.global.keys()).map(String::as_str)
     }
@@ -114,7 +114,7 @@ impl Constants {
     }
 
     /// Over the reals the operators of whole numbers may stand before constants only.
-    pub fn check_unary(&self, op: UnaryOp, operand: Option<i64>, span: Span) -> Result<()> {
+    pub(crate) fn check_unary(&self, op: UnaryOp, operand: Option<i64>, span: Span) -> Result<()> {
         if self.numbers != Numbers::Real || operand.is_some() || !(op == UnaryOp::BitNot || op.wraps()) {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Constants {
 
     /// Over the reals the operators of whole numbers may stand between constants only, and a quotient must be whole;
     /// `left` and `right` are the operands as far as they are constant.
-    pub fn check_operator(
+    pub(crate) fn check_operator(
         &self,
         op: BinaryOp,
         left: Option<i64>,
@@ -169,7 +169,7 @@ impl Constants {
     }
 
     /// A range that must not be empty.
-    pub fn nonempty_range(&self, range: &ast::RangeExpr) -> Result<Range> {
+    pub(crate) fn nonempty_range(&self, range: &ast::RangeExpr) -> Result<Range> {
         let values = self.range(range)?;
         if values.size() == 0 {
             return Err(Diagnostic::new(range.span, "this range is empty")
@@ -179,13 +179,13 @@ impl Constants {
     }
 
     /// The values of the type that a declarator gives.
-    pub fn integer_type(&self, declarator: &ast::Declarator) -> Result<Option<Range>> {
+    pub(crate) fn integer_type(&self, declarator: &ast::Declarator) -> Result<Option<Range>> {
         let Some(wraps) = declarator.wraps else { return Ok(None) };
         self.check_type(wraps, declarator.span).map(Some)
     }
 
     /// The values of a type, if it can be used with the numbers of the program.
-    pub fn check_type(&self, wraps: UnaryOp, span: Span) -> Result<Range> {
+    pub(crate) fn check_type(&self, wraps: UnaryOp, span: Span) -> Result<Range> {
         let name = wraps.symbol();
         let Some(values) = values_of(wraps) else {
             return Err(Diagnostic::new(span, format!("`{name}` is not supported"))

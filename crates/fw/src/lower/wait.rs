@@ -25,12 +25,12 @@
 use std::ops::Range;
 
 use fencewright_program::{Action, BinaryOp, Edge, Expr, Op, RegisterId, Span};
+use fencewright_text::Diagnostic;
 
 use super::graph::Node;
 use super::thread::{ThreadLowering, Within};
 use crate::ast;
-use crate::diagnostic::Diagnostic;
-use crate::options::Awaits;
+use crate::lower::Awaits;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

@@ -1,13 +1,13 @@
 //! Parsing of everything that stands at the top level, and of declarations.
 
 use fencewright_program::{BinaryOp, Numbers, UnaryOp};
+use fencewright_text::Diagnostic;
 
 use super::expression::{integer_type, is_built_in};
 use super::parser::{Parse, Parser, Reported};
 use super::slips;
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
-use crate::diagnostic::Diagnostic;
 
 /// What types there are.
 const TYPES: &str = "the types are `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `i64`";

@@ -4,12 +4,12 @@
 //! read, and by a choice between steps when it is written. Where it could be outside the array, a step before that checks it.
 
 use fencewright_program::{Action, BinaryOp, Bounds, Expr, Fault, Op, Range, RegisterId, Span};
+use fencewright_text::Diagnostic;
 
 use super::expression::{Before, Pure};
 use super::graph::Node;
 use super::thread::ThreadLowering;
 use crate::ast::{self, ExprKind, Place};
-use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

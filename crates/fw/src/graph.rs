@@ -13,8 +13,8 @@ use crate::ast::{
     ArraySize, Block, Declarator, Expr, ExprKind, File, Initial, Item, Name, Place, Property, PropertyKind,
     RangeExpr, Statement, StatementKind, Thread, ThreadRef,
 };
-use crate::fw;
-use crate::import::names::Names;
+use crate::names::Names;
+use crate::print;
 
 /// Writes a program, or says what cannot be written.
 pub fn fw(program: &Program) -> Result<String, String> {
@@ -33,7 +33,7 @@ pub fn fw(program: &Program) -> Result<String, String> {
     }
     items.extend((0..program.threads.len()).map(|n| Item::Thread(writer.thread(n))));
     items.extend(program.properties.iter().filter_map(|p| writer.property(p)).map(Item::Property));
-    Ok(fw::print(&File { items }))
+    Ok(print(&File { items }))
 }
 
 /// A name as close to this one as .fw allows. The closing bracket of `p[0]` is left out.

@@ -1,10 +1,10 @@
 //! `fencewright fmt`: the one style, with every comment kept.
 
+use fencewright_text::{Diagnostic, Stop};
+
 use super::layout::layout;
 use super::lexer::{Lexed, MAX_TOKENS, lex};
 use super::parser::parse_tokens;
-use crate::diagnostic::Diagnostic;
-use crate::stop::Stop;
 
 /// Lays a file out in the one style. Nothing but white space changes: every comment stays, on its own line or behind
 /// the code it stood behind, and so do blank lines, at most one in a row. If all lines end as on Windows, they still do. A file with

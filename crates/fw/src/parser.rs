@@ -8,13 +8,13 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use fencewright_program::Span;
+use fencewright_text::diagnostic::MAX_DIAGNOSTICS;
+use fencewright_text::{Diagnostic, Stop};
 
 use super::lexer::{Lexed, MAX_TOKENS, clip, lex_unless};
 use super::slips;
 use super::token::{Keyword, Token, TokenKind};
 use crate::ast::{File, Name};
-use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
-use crate::stop::Stop;
 
 /// How deep blocks and expressions may be nested in each other.
 pub(super) const MAX_NESTING: usize = 100;

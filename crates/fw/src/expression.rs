@@ -5,12 +5,12 @@
 //! short-circuit evaluation included, so a balanced tree means the same as one that leans to the left, and its depth is logarithmic.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp, Width};
+use fencewright_text::Diagnostic;
 
 use super::lexer::{NumberValue, clip, number_value};
 use super::parser::{Parse, Parser, Reported};
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
-use crate::diagnostic::Diagnostic;
 
 /// The type of integers with this name, as the operator that wraps around.
 pub fn integer_type(name: &str) -> Option<UnaryOp> {

@@ -1,13 +1,13 @@
 //! Parsing of statements and blocks.
 
 use fencewright_program::{BinaryOp, Span};
+use fencewright_text::Diagnostic;
 
 use super::lexer::{clip, text_value};
 use super::parser::{Parse, Parser, Reported};
 use super::slips;
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
-use crate::diagnostic::Diagnostic;
 
 impl Parser<'_> {
     /// `{ ... }`; the `{` is there.

@@ -2,9 +2,7 @@
 //! as long as one likes.
 
 use fencewright_program::Span;
-
-use crate::diagnostic::Diagnostic;
-use crate::stop::Stop;
+use fencewright_text::{Diagnostic, Stop};
 
 /// More parts than this, over the whole program, are a mistake or an attack: statements, parts of expressions and formulas, operations, each
 /// counted as often as it is copied. Each takes about 100 bytes.

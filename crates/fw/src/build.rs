@@ -8,49 +8,56 @@ use crate::ast::{
 };
 
 /// How deeply brackets, blocks and calls may be nested.
-pub(super) const NESTING_LIMIT: usize = 100;
+pub const NESTING_LIMIT: usize = 100;
 
 /// How deep the tree of one expression may be.
-pub(super) const DEPTH_LIMIT: usize = 1_000;
+pub const DEPTH_LIMIT: usize = 1_000;
 
 /// How many tokens or statements an input may expand to.
-pub(super) const SIZE_LIMIT: usize = 1_000_000;
+pub const SIZE_LIMIT: usize = 1_000_000;
 
-pub(super) fn name(text: impl Into<String>, span: Span) -> Name {
+/// A name that stands here.
+pub fn name(text: impl Into<String>, span: Span) -> Name {
     Name { text: text.into(), span }
 }
 
-pub(super) fn int(value: i64, span: Span) -> Expr {
+/// A number.
+pub fn int(value: i64, span: Span) -> Expr {
     Expr { kind: ExprKind::Int(value), span }
 }
 
-pub(super) fn scalar(text: impl Into<String>, span: Span) -> Place {
+/// A variable or register as a place.
+pub fn scalar(text: impl Into<String>, span: Span) -> Place {
     Place { name: name(text, span), index: None }
 }
 
-pub(super) fn cell(text: impl Into<String>, index: Expr, span: Span) -> Place {
+/// An element of an array as a place.
+pub fn cell(text: impl Into<String>, index: Expr, span: Span) -> Place {
     Place { name: name(text, span), index: Some(Box::new(index)) }
 }
 
-pub(super) fn value_of(place: Place, span: Span) -> Expr {
+/// The value of a place.
+pub fn value_of(place: Place, span: Span) -> Expr {
     Expr { kind: ExprKind::Place(place), span }
 }
 
 /// The value of a register or scalar.
-pub(super) fn variable(text: impl Into<String>, span: Span) -> Expr {
+pub fn variable(text: impl Into<String>, span: Span) -> Expr {
     value_of(scalar(text, span), span)
 }
 
-pub(super) fn unary(op: UnaryOp, operand: Expr, span: Span) -> Expr {
+/// An operator before its operand.
+pub fn unary(op: UnaryOp, operand: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Unary(op, Box::new(operand)), span }
 }
 
-pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
+/// An operator between its operands.
+pub fn binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
 /// All parts joined by `&&` (or `||`) as a balanced tree, so that a long chain is not a deep tree.
-pub(super) fn balanced(op: BinaryOp, mut parts: Vec<Expr>, span: Span) -> Expr {
+pub fn balanced(op: BinaryOp, mut parts: Vec<Expr>, span: Span) -> Expr {
     while parts.len() > 1 {
         let mut halved = Vec::with_capacity(parts.len().div_ceil(2));
         let mut rest = parts.into_iter();
@@ -65,37 +72,43 @@ pub(super) fn balanced(op: BinaryOp, mut parts: Vec<Expr>, span: Span) -> Expr {
     parts.pop().unwrap_or_else(|| int((op == BinaryOp::And) as i64, span))
 }
 
-pub(super) fn statement(kind: StatementKind, span: Span) -> Statement {
+/// A statement without labels.
+pub fn statement(kind: StatementKind, span: Span) -> Statement {
     Statement { labels: Vec::new(), kind, span }
 }
 
-pub(super) fn assign(place: Place, value: Expr, span: Span) -> Statement {
+/// `place = value;`
+pub fn assign(place: Place, value: Expr, span: Span) -> Statement {
     statement(StatementKind::Assign(place, value), span)
 }
 
-pub(super) fn assume(condition: Expr, span: Span) -> Statement {
+/// `assume condition;`
+pub fn assume(condition: Expr, span: Span) -> Statement {
     statement(StatementKind::Assume(condition), span)
 }
 
-pub(super) fn goto(label: &str, span: Span) -> Statement {
+/// `goto label;`
+pub fn goto(label: &str, span: Span) -> Statement {
     statement(StatementKind::Goto(name(label, span)), span)
 }
 
-pub(super) fn block(statements: Vec<Statement>, span: Span) -> Block {
+/// Statements in braces.
+pub fn block(statements: Vec<Statement>, span: Span) -> Block {
     Block { statements, span }
 }
 
-pub(super) fn range(low: i64, high: i64, span: Span) -> RangeExpr {
+/// `low..=high`
+pub fn range(low: i64, high: i64, span: Span) -> RangeExpr {
     RangeExpr { low: int(low, span), high: int(high, span), inclusive: true, span }
 }
 
 /// A declarator of a scalar or register.
-pub(super) fn declarator(text: impl Into<String>, init: Option<Initial>, span: Span) -> Declarator {
+pub fn declarator(text: impl Into<String>, init: Option<Initial>, span: Span) -> Declarator {
     Declarator { name: name(text, span), size: None, open: false, range: None, wraps: None, init, span }
 }
 
 /// A declarator of an array with these inclusive indices.
-pub(super) fn array(
+pub fn array(
     text: impl Into<String>,
     size: ArraySize,
     open: bool,
@@ -106,12 +119,12 @@ pub(super) fn array(
 }
 
 /// An initial value; `None` for 0, which need not be written.
-pub(super) fn initial(value: i64, span: Span) -> Option<Initial> {
+pub fn initial(value: i64, span: Span) -> Option<Initial> {
     (value != 0).then(|| Initial::Value(int(value, span)))
 }
 
 /// A thread whose registers are declared first.
-pub(super) fn thread(text: &str, registers: Vec<Declarator>, mut body: Vec<Statement>, span: Span) -> Thread {
+pub fn thread(text: &str, registers: Vec<Declarator>, mut body: Vec<Statement>, span: Span) -> Thread {
     if !registers.is_empty() {
         let at = registers[0].span;
         body.insert(0, statement(StatementKind::Var(registers), at));

@@ -7,13 +7,13 @@
 use fencewright_program::{
     Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, UnaryOp, VariableId,
 };
+use fencewright_text::Diagnostic;
 
 use super::array::Binding;
 use super::call::Argument;
 use super::graph::Node;
 use super::thread::{ThreadLowering, Within};
 use crate::ast::{self, ExprKind, Name, Place};
-use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{Action, Expr, Init, Op, Range, RegisterId, Span, UnaryOp};
+use fencewright_text::Diagnostic;
 
 use super::array::Binding;
 use super::expression::{Before, Pure};
@@ -17,9 +18,8 @@ use super::nearest;
 use super::scope::LocalConstants;
 use super::thread::{MOST_NODES, TOO_LARGE, ThreadLowering};
 use crate::ast::{self, Block, Name, Parameter, Procedure, StatementKind};
-use crate::diagnostic::Diagnostic;
-use crate::fw::{clip, print_expression};
 use crate::visit::for_each_statement;
+use crate::{clip, print_expression};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

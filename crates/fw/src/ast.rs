@@ -1,7 +1,7 @@
 //! The syntax tree of the `.fw` language.
 //!
 //! Every importer produces this tree too: so there is one lowering to the program model
-//! ([`crate::lower`]) and every imported program can be printed as `.fw` ([`crate::fw::print`]).
+//! ([`crate::lower`]) and every imported program can be printed as `.fw` ([`crate::print`]).
 //! Spans point into the text the tree was read from, whatever its format.
 
 use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};

@@ -1,10 +1,10 @@
 //! From text to tokens. Comments are kept aside, for the formatter.
 
 use fencewright_program::{BinaryOp, Span};
+use fencewright_text::diagnostic::MAX_DIAGNOSTICS;
+use fencewright_text::{Diagnostic, Stop};
 
 use super::token::{Keyword, Token, TokenKind};
-use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
-use crate::stop::Stop;
 
 /// How many tokens a file may have: a bound on the memory a syntax tree can take.
 pub const MAX_TOKENS: usize = 2_000_000;
