@@ -13,19 +13,16 @@
 
 #![forbid(unsafe_code)]
 
-pub mod edit;
 pub mod export;
-pub mod facts;
 pub mod front_end;
 pub mod import;
 pub mod load;
-pub mod options;
-pub mod places;
 
+pub use fencewright_front_end::{
+    Awaits, COptions, FrontEnd, Loaded, Options, Spins, edit, facts, options, places,
+};
 pub use fencewright_fw::{self as fw, ast, lower, visit};
 pub use fencewright_text::{
     Diagnostic, Position, SourceFile, Sources, Stop, diagnostic, source, sources, stop,
 };
-pub use front_end::FrontEnd;
-pub use load::{LoadError, Loaded, Loader, load};
-pub use options::{Awaits, COptions, Options, Spins};
+pub use load::{LoadError, Loader, load};

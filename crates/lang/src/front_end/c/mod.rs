@@ -4,9 +4,14 @@ mod edit;
 
 use std::ops::Range;
 
+use fencewright_program::{Formula, Program, Property, PropertyKind, Span};
+
 use crate::diagnostic::Diagnostic;
 use crate::edit::{Change, Edit};
+use crate::import::c::spinning::add_waiting_places;
 use crate::load::Loaded;
+use crate::options::{COptions, Options, Spins};
+use crate::stop::Stop;
 use crate::{export, import};
 
 use super::{FrontEnd, Input, Parsed, between};
@@ -51,6 +56,15 @@ impl FrontEnd for C {
         Some(MEANING)
     }
 
+    fn add_properties(
+        &self,
+        program: &mut Program,
+        options: &Options,
+        stop: &Stop<'_>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        properties(program, &options.c, stop)
+    }
+
     fn copies_texts(&self) -> bool {
         true
     }
@@ -74,4 +88,22 @@ impl FrontEnd for C {
     fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>> {
         export::c(&loaded.file, &loaded.program, &loaded.title())
     }
+}
+
+/// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
+/// that only wait are steps: that no thread waits for ever.
+fn properties(program: &mut Program, options: &COptions, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+    let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
+    if !stated(program, "assertions") {
+        program.properties.push(Property::assertions());
+    }
+    if !stated(program, "memory") {
+        let never = PropertyKind::Never(Formula::Const(0));
+        program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
+    }
+    if options.spins == Spins::Step && options.exact_waits {
+        add_waiting_places(program, stop)?;
+        program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
+    }
+    Ok(())
 }

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use fencewright_fw::ast::{Expr, ExprKind, Place};
 use fencewright_program::{Program, Span, State, ThreadId};
-
-use crate::ast::{Expr, ExprKind, Place};
 
 /// All that a front end knows.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -17,16 +17,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use fencewright_fw::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
+use fencewright_fw::lower::{self, Defines};
+use fencewright_fw::visit::{for_each_call, for_each_statement};
 use fencewright_program::{
     Action, Edge, EdgeId, FileId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
 };
+use fencewright_text::{Diagnostic, Stop};
 
-use crate::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
-use crate::diagnostic::Diagnostic;
-use crate::load::{Loaded, c_properties};
-use crate::lower::{self, Defines};
-use crate::stop::Stop;
-use crate::visit::{for_each_call, for_each_statement};
+use crate::loaded::Loaded;
 
 /// While places are being found, an empty step has a span in this file, at the number of its place. No program has so many files.
 const EMPTY_STEPS: FileId = FileId(u32::MAX);
@@ -221,9 +220,7 @@ fn marked<'l>(
     }
     let mut program =
         lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines, loaded.options.awaits)?;
-    if loaded.front_end.is_c() {
-        c_properties(&mut program, &loaded.options.c, &Stop::never())?;
-    }
+    loaded.front_end.add_properties(&mut program, &loaded.options, &Stop::never())?;
     Ok((program, marks))
 }
 

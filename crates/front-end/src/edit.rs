@@ -13,10 +13,10 @@
 use std::collections::BTreeMap;
 
 use fencewright_program::FileId;
+use fencewright_text::Sources;
 
-use crate::load::Loaded;
+use crate::loaded::Loaded;
 use crate::places::Place;
-use crate::sources::Sources;
 
 /// What is put into the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn changes(loaded: &Loaded, edits: &[Edit]) -> Result<BTreeMap<FileId, Vec<C
 }
 
 /// The text with all changes made. What is inserted at one offset keeps its order.
-pub(crate) fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
+pub fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
     changes.sort_by_key(|change| change.at);
     let mut result = text.to_owned();
     // From the end, so that offsets stay valid.
@@ -86,7 +86,7 @@ pub(crate) fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, St
 }
 
 /// The blanks at the start of the line of an offset, and whether there is nothing else before it.
-pub(crate) fn indentation(text: &str, at: usize) -> (&str, bool) {
+pub fn indentation(text: &str, at: usize) -> (&str, bool) {
     let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let before = &text[line..at];
     let blanks = before.len() - before.trim_start().len();
@@ -94,13 +94,13 @@ pub(crate) fn indentation(text: &str, at: usize) -> (&str, bool) {
 }
 
 /// How lines of a text end.
-pub(crate) fn line_end(text: &str) -> &'static str {
+pub fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// A statement `word` with its separator, before another one: on a line of its own if that one starts its line. A label may stand
 /// further left than its statement; what stands before the label is indented as the statement is.
-pub(crate) fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
+pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     let at = place.offset as usize;
     let (indent, starts_line) = indentation(text, at);
     let (of_statement, is_alone) = indentation(text, place.statement.start as usize);
@@ -111,7 +111,7 @@ pub(crate) fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
 }
 
 /// A statement `word` with its separator, behind the statement that starts and ends at these offsets: on a line of its own if that one ends its line.
-pub(crate) fn inserted_after(text: &str, start: usize, end: usize, word: &str) -> Change {
+pub fn inserted_after(text: &str, start: usize, end: usize, word: &str) -> Change {
     let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
     let (indent, _) = indentation(text, start);
     let line_end = line_end(text);

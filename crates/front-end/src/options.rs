@@ -66,7 +66,7 @@ impl Options {
     }
 
     /// The first of these options that only C programs have.
-    pub(crate) fn for_c_only(&self) -> Option<&'static str> {
+    pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions { folders, heap, no_reuse, spins: _, exact_waits: _ } = &self.c;
         [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
             .into_iter()
