@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod edit;
+pub mod export;
 pub mod facts;
 mod loaded;
 pub mod options;

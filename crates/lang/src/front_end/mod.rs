@@ -4,17 +4,15 @@
 
 mod c;
 mod fw;
-mod litmus;
-mod rmm;
-mod trencher;
 
+use fencewright_formats::{Litmus, Rmm, Trencher};
 pub use fencewright_front_end::{FrontEnd, Input, Open, Parsed, Unread, between};
 
 /// The front end of `.fw`, which is what an unknown text is taken for.
 const DEFAULT: &dyn FrontEnd = &fw::Fw;
 
 /// All front ends, in the order in which users see them.
-pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &rmm::Rmm, &trencher::Trencher, &litmus::Litmus, &c::C];
+pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &Rmm, &Trencher, &Litmus, &c::C];
 
 /// The front end with this name.
 pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {

@@ -1,23 +1,26 @@
-//! Programs as memorax programs: declarations and the forbidden vectors. [`super::rmm_text`] writes the processes.
+//! Programs as memorax programs: declarations and the forbidden vectors. [`text`] writes the processes.
 //!
 //! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both stop
 //! the thread at a value outside, though only a range reports a violation. A variable without a range has all integers as its
 //! domain. The range of an initial `*` also becomes a domain, which is exact only if no store leaves it.
 
+mod text;
+
 use std::fmt::Write as _;
 
+use fencewright_front_end::export::{cannot, only_integers};
+use fencewright_fw::names::Names;
 use fencewright_program::{
     BinaryOp, Expr, Formula, Init, LocationId, Observable, Op, Program, PropertyKind, Range, Span, ThreadId,
     Variable, VariableId,
 };
+use fencewright_text::Diagnostic;
 
-use super::rmm_text::write_process;
-use super::{cannot, location_names, only_integers, readable};
-use crate::diagnostic::Diagnostic;
-use crate::import::names::Names;
-use crate::import::{self, is_rmm_word};
+use super::import::{self, is_rmm_word};
+use crate::export::{location_names, readable};
+use text::write_process;
 
-pub(super) const FORMAT: &str = "memorax";
+const FORMAT: &str = "memorax";
 
 /// The most vectors that the properties may expand to.
 const VECTOR_LIMIT: usize = 10_000;
@@ -183,6 +186,6 @@ fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> 
 }
 
 /// What to add to an index of a variable to get the number of the global for that cell.
-pub(super) fn pointer_offset(variable: &Variable) -> i128 {
+fn pointer_offset(variable: &Variable) -> i128 {
     i128::from(variable.base) - variable.indices.map_or(0, |range| i128::from(range.low))
 }

@@ -2,16 +2,16 @@
 //!
 //! Each flag is a register of its own. Only the flags that some instruction of the thread reads are computed.
 
+use fencewright_fw::ast::{Expr, ExprKind, Name, Statement, StatementKind};
+use fencewright_fw::build;
+use fencewright_fw::names::Names;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use super::build;
-use super::litmus::Test;
-use super::litmus_bounds::Bounds;
-use super::litmus_mnemonic::{Action, Condition, FlagTest};
-use super::litmus_parse::{Instruction, Operand};
-use super::litmus_types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
-use super::names::Names;
-use crate::ast::{Expr, ExprKind, Name, Statement, StatementKind};
+use super::Test;
+use super::bounds::Bounds;
+use super::mnemonic::{Action, Condition, FlagTest};
+use super::parse::{Instruction, Operand};
+use super::types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
 
 /// Registers for intermediate values: what was read from memory, and one more.
 const LOADED: &str = "tmp";
@@ -67,7 +67,7 @@ impl<'t> Code<'t> {
             .map(|label| (label.text, names.fresh(label.text, "l", "_")))
             .collect();
         for instruction in instructions {
-            let renamed = |l: &super::litmus_scan::Token<'_>| build::name(&labels[l.text], l.span);
+            let renamed = |l: &super::scan::Token<'_>| build::name(&labels[l.text], l.span);
             code.pending.extend(instruction.labels.iter().map(renamed));
             match instruction.label {
                 Some(target) => code.jump(instruction, renamed(&target)),

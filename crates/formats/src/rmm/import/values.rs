@@ -1,13 +1,13 @@
 //! Expressions and conditions of memorax programs, with what the domains of registers tell about their values.
 
+use fencewright_fw::ast::{Expr, ExprKind, Statement};
+use fencewright_fw::build::{self, DEPTH_LIMIT};
 use fencewright_program::{BinaryOp, Span, UnaryOp};
+use fencewright_text::Diagnostic;
 
-use super::build::{self, DEPTH_LIMIT};
-use super::rmm::Domain;
-use super::rmm_process::Text;
-use super::rmm_tokens::Kind;
-use crate::ast::{Expr, ExprKind, Statement};
-use crate::diagnostic::Diagnostic;
+use super::Domain;
+use super::process::Text;
+use super::tokens::Kind;
 
 /// An expression with what is known about its value.
 #[derive(Clone)]

@@ -1,14 +1,16 @@
 //! The automata of trencher.
 
+pub mod export;
+pub mod import;
+
 use std::ops::Range;
 
-use crate::diagnostic::Diagnostic;
-use crate::edit::{Change, Edit, What};
-use crate::load::Loaded;
-use crate::places::Side;
-use crate::{export, import};
+use fencewright_front_end::edit::{Change, Edit, What};
+use fencewright_front_end::places::Side;
+use fencewright_front_end::{FrontEnd, Input, Loaded, Parsed};
+use fencewright_text::Diagnostic;
 
-use super::{FrontEnd, Input, Parsed};
+use crate::MAX_BYTES;
 
 /// The front end of trencher's automata.
 pub struct Trencher;
@@ -32,7 +34,7 @@ impl FrontEnd for Trencher {
     }
 
     fn most_bytes(&self) -> usize {
-        import::MAX_BYTES
+        MAX_BYTES
     }
 
     fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {

@@ -6,16 +6,17 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use fencewright_front_end::export::{cannot, initial_value, only_integers};
+use fencewright_fw::names::Names;
 use fencewright_program::{
     Action, Address, BinaryOp, Expr, Formula, Observable, Op, Program, PropertyKind, Quantifier, RegisterId,
     Span, Thread, UnaryOp,
 };
+use fencewright_text::Diagnostic;
 
-use super::liveness::Liveness;
-use super::{cannot, initial_value, only_integers, outgoing, readable};
-use crate::diagnostic::Diagnostic;
-use crate::import::names::Names;
-use crate::import::{self, is_x86_register};
+use super::import::{self, is_x86_register};
+use crate::export::{outgoing, readable};
+use crate::liveness::Liveness;
 
 const FORMAT: &str = "litmus";
 

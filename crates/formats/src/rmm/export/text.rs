@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
+use fencewright_front_end::export::cannot;
+use fencewright_fw::names::Names;
 use fencewright_kit::accesses::written_register;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, Expr, Init, Op, Program, Range, RegisterId, Span, Thread, UnaryOp,
 };
+use fencewright_text::Diagnostic;
 
-use super::rmm::{FORMAT, pointer_offset};
-use super::{cannot, checked_range, choices, outgoing, register_names};
-use crate::diagnostic::Diagnostic;
-use crate::import::names::Names;
+use super::{FORMAT, pointer_offset};
+use crate::export::{CHOICE_LIMIT, checked_range, choices, outgoing, register_names};
 
 /// The process, and whether it writes to the cell `drain` to empty its buffer.
 pub(super) fn write_process(
@@ -101,7 +102,7 @@ impl Writer<'_> {
         let mut sequences = vec![Vec::new()];
         for op in ops {
             let ways = self.ways(op, true, span)?;
-            if ways.len() * sequences.len() > super::CHOICE_LIMIT as usize {
+            if ways.len() * sequences.len() > CHOICE_LIMIT as usize {
                 return Err(cannot(FORMAT, "so many ways through an atomic step", span));
             }
             let extend = |sequence: &Vec<String>| {

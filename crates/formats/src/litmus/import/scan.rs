@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use fencewright_program::Span;
-
-use crate::diagnostic::Diagnostic;
+use fencewright_text::Diagnostic;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

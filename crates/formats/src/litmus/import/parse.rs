@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use fencewright_program::Span;
+use fencewright_text::Diagnostic;
 
-use super::litmus::Test;
-use super::litmus_mnemonic::{Action, mnemonic};
-use super::litmus_scan::{Kind, Scanner, Token};
-use super::litmus_types::RegisterPart;
-use crate::diagnostic::Diagnostic;
+use super::Test;
+use super::mnemonic::{Action, mnemonic};
+use super::scan::{Kind, Scanner, Token};
+use super::types::RegisterPart;
 
 /// What an instruction works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
+use fencewright_fw::ast::{Block, Expr, Place, Statement, StatementKind, Thread};
+use fencewright_fw::build::{self, NESTING_LIMIT, SIZE_LIMIT};
+use fencewright_fw::names::Names;
 use fencewright_program::{BinaryOp, Span};
+use fencewright_text::Diagnostic;
 
-use super::build::{self, NESTING_LIMIT, SIZE_LIMIT};
-use super::names::Names;
-use super::rmm::{Cell, Cursor, Domain, Memory, ProcessText};
-use super::rmm_tokens::{Kind, RESERVED, Token};
-use super::rmm_values::Value;
-use crate::ast::{Block, Expr, Place, Statement, StatementKind, Thread};
-use crate::diagnostic::Diagnostic;
+use super::tokens::{Kind, RESERVED, Token};
+use super::values::Value;
+use super::{Cell, Cursor, Domain, Memory, ProcessText};
 
 /// Labels as the source writes them, and as the thread calls them.
 pub(super) type Labels<'a> = HashMap<&'a str, String>;

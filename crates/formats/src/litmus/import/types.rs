@@ -2,10 +2,9 @@
 //!
 //! A value of n bits is kept as the signed number with these bits: eight ones are -1, not 255.
 
+use fencewright_fw::ast::{Expr, ExprKind};
+use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span};
-
-use super::build;
-use crate::ast::{Expr, ExprKind};
 
 /// How many bits a value has (8, 16, 32 or 64), and whether its final value is shown as a signed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

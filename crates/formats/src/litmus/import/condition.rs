@@ -5,15 +5,15 @@
 
 use std::fmt::Write as _;
 
+use fencewright_front_end::{Shown, ShownPlace, View};
+use fencewright_fw::ast::{self, Expr, ExprKind, Property, PropertyKind, ThreadRef};
+use fencewright_fw::build::{self, NESTING_LIMIT};
 use fencewright_program::{BinaryOp, Span, UnaryOp};
+use fencewright_text::Diagnostic;
 
-use super::build::{self, NESTING_LIMIT};
-use super::litmus::Test;
-use super::litmus_scan::{Kind, Scanner, Token};
-use super::litmus_types::{Part, RegisterPart, Type, mask, reduce, unsigned, wrap};
-use super::{Shown, ShownPlace, View};
-use crate::ast::{self, Expr, ExprKind, Property, PropertyKind, ThreadRef};
-use crate::diagnostic::Diagnostic;
+use super::Test;
+use super::scan::{Kind, Scanner, Token};
+use super::types::{Part, RegisterPart, Type, mask, reduce, unsigned, wrap};
 
 /// Something that has a final value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

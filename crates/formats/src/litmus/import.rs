@@ -1,8 +1,8 @@
 //! Importer for x86 litmus tests.
 //!
 //! A column becomes a thread (`P0`, `P1`, ...), a location a shared variable, the condition the property `condition` about
-//! final states. Values have the width of the access, as on the machine ([`super::litmus_types`]); where no value can
-//! leave its width the program computes with plain integers ([`super::litmus_bounds`]). Arithmetic of 64 bits does not
+//! final states. Values have the width of the access, as on the machine ([`types`]); where no value can
+//! leave its width the program computes with plain integers ([`bounds`]). Arithmetic of 64 bits does not
 //! wrap around: a test whose computation exceeds 64 bits has no answer. A locked instruction, or an exchange
 //! with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
 //! lock is a load and then a store.
@@ -10,21 +10,35 @@
 //! Every access of a location has the same width. An address operand is a location, or a register that holds the address of a
 //! location from the start and is never changed.
 
+mod bounds;
+mod code;
+mod condition;
+mod mnemonic;
+mod parse;
+mod scan;
+mod types;
+
 use std::collections::HashMap;
 
+use fencewright_front_end::Parsed;
+use fencewright_fw::ast::{File, Item};
+use fencewright_fw::build;
+use fencewright_fw::names::Names;
 use fencewright_program::Span;
+use fencewright_text::Diagnostic;
 
-use super::build;
-use super::litmus_bounds::Bounds;
-use super::litmus_code::{Code, SCRATCH_NAMES};
-use super::litmus_condition::Question;
-use super::litmus_parse::instructions;
-use super::litmus_scan::{Kind, Scanner, Sections, Token, sections};
-use super::litmus_types::{Part, RegisterPart, Type, reduce, register_names};
-use super::names::Names;
-use crate::ast::{File, Item};
-use crate::diagnostic::Diagnostic;
-use crate::front_end::Parsed;
+use bounds::Bounds;
+use code::{Code, SCRATCH_NAMES};
+use condition::Question;
+use parse::instructions;
+pub(super) use scan::row_length;
+use scan::{Kind, Scanner, Sections, Token, sections};
+use types::{Part, RegisterPart, Type, reduce, register_names};
+
+/// Whether a word names an x86 register or a part of one.
+pub(super) fn is_x86_register(word: &str) -> bool {
+    RegisterPart::parse(word).is_some()
+}
 
 /// Reads an x86 litmus test.
 pub fn litmus(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
@@ -69,13 +83,13 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
 }
 
 /// A location in memory: a variable, or an element of an array.
-pub(super) struct Location {
+struct Location {
     /// As the test calls it: `x`, `x[1]`.
-    pub(super) written: String,
+    written: String,
     /// The name of its variable in the program.
-    pub(super) name: String,
+    name: String,
     init: i128,
-    pub(super) declared: Option<Type>,
+    declared: Option<Type>,
     /// How many bits are accessed.
     accessed: Option<u32>,
     /// How many elements of its array come before it, and how many follow.
@@ -86,18 +100,18 @@ pub(super) struct Location {
 
 impl Location {
     /// How many bits the variable holds.
-    pub(super) fn bits(&self) -> u32 {
+    fn bits(&self) -> u32 {
         self.accessed.unwrap_or_else(|| self.declared.unwrap_or(Type::INT).bits)
     }
 
     /// What the variable holds at first.
-    pub(super) fn initial(&self) -> i64 {
+    fn initial(&self) -> i64 {
         reduce(self.init, self.bits())
     }
 
     /// The type in which the final value is shown: unsigned if only the low bits of the declared type are accessed, since the
     /// others stay 0.
-    pub(super) fn shown_as(&self) -> Type {
+    fn shown_as(&self) -> Type {
         match self.declared {
             Some(declared) if declared.bits > self.bits() => Type { bits: self.bits(), signed: false },
             Some(declared) => declared,
@@ -107,20 +121,20 @@ impl Location {
 }
 
 /// A register of a thread.
-pub(super) struct Register {
-    pub(super) family: usize,
+struct Register {
+    family: usize,
     init: i128,
-    pub(super) declared: Option<Type>,
+    declared: Option<Type>,
     /// How many of the lowest bits are used; 0 if the register is not used.
     used: u32,
     /// The location whose address it holds.
-    pub(super) address: Option<usize>,
+    address: Option<usize>,
     span: Span,
 }
 
 impl Register {
     /// How many of its lowest bits are used; the variable for the register holds these.
-    pub(super) fn bits(&self) -> u32 {
+    fn bits(&self) -> u32 {
         match self.used.max(self.declared.map_or(0, |t| t.bits)) {
             0 => Type::INT.bits,
             bits => bits,
@@ -128,40 +142,40 @@ impl Register {
     }
 
     /// What the variable holds at first.
-    pub(super) fn initial(&self) -> i64 {
+    fn initial(&self) -> i64 {
         reduce(self.init, self.bits())
     }
 
     /// The name of the variable.
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         RegisterPart { family: self.family, part: Part::Low(self.bits()) }.name()
     }
 }
 
 /// A thread while the test is read.
-pub(super) struct TestThread {
-    pub(super) name: String,
-    pub(super) number: u32,
-    pub(super) registers: Vec<Register>,
+struct TestThread {
+    name: String,
+    number: u32,
+    registers: Vec<Register>,
     span: Span,
 }
 
 impl TestThread {
     /// A register that was mentioned.
-    pub(super) fn register(&self, family: usize) -> &Register {
+    fn register(&self, family: usize) -> &Register {
         self.registers.iter().find(|r| r.family == family).expect("every register is noted when it is read")
     }
 }
 
 /// What is known of a test while it is read.
-pub(super) struct Test {
+struct Test {
     /// Whether this is an `X86_64` test.
-    pub(super) is_64: bool,
+    is_64: bool,
     names: Names<'static>,
-    pub(super) locations: Vec<Location>,
+    locations: Vec<Location>,
     /// The locations by name; the name of an array stands for its first element.
     location_numbers: HashMap<String, usize>,
-    pub(super) threads: Vec<TestThread>,
+    threads: Vec<TestThread>,
     thread_numbers: HashMap<u32, usize>,
 }
 
@@ -188,7 +202,7 @@ impl Test {
     }
 
     /// The location of this name, which exists from its first mention on.
-    pub(super) fn location_number(&mut self, word: Token<'_>) -> Result<usize, Diagnostic> {
+    fn location_number(&mut self, word: Token<'_>) -> Result<usize, Diagnostic> {
         if let Some(&number) = self.location_numbers.get(word.text) {
             return Ok(number);
         }
@@ -211,7 +225,7 @@ impl Test {
     }
 
     /// The location `bytes` bytes after another one, in the same array.
-    pub(super) fn at_offset(&self, location: usize, bytes: i128, span: Span) -> Result<usize, Diagnostic> {
+    fn at_offset(&self, location: usize, bytes: i128, span: Span) -> Result<usize, Diagnostic> {
         let at = &self.locations[location];
         let size = i128::from(at.declared.unwrap_or(Type::INT).bits / 8);
         let inside = -(at.before as i128) <= bytes / size && bytes / size <= at.after as i128;
@@ -223,7 +237,7 @@ impl Test {
     }
 
     /// The element of an array.
-    pub(super) fn element(&self, first: usize, index: i128, span: Span) -> Result<usize, Diagnostic> {
+    fn element(&self, first: usize, index: i128, span: Span) -> Result<usize, Diagnostic> {
         let at = &self.locations[first];
         let is_array = at.written.ends_with(']');
         if !is_array || !(0..=at.after as i128).contains(&index) {
@@ -234,7 +248,7 @@ impl Test {
     }
 
     /// Notes an access of `bits` bits. All accesses of a location must have the same width, at most that of its declared type.
-    pub(super) fn access(&mut self, location: usize, bits: u32, span: Span) -> Result<(), Diagnostic> {
+    fn access(&mut self, location: usize, bits: u32, span: Span) -> Result<(), Diagnostic> {
         let at = &mut self.locations[location];
         let conflict = |other: u32, whose: &str| {
             let message = format!("this access has {bits} bits, but {whose} `{}` {other}", at.written);
@@ -254,13 +268,13 @@ impl Test {
     }
 
     /// The thread that `0` or `P0` in front of a colon means.
-    pub(super) fn thread(&self, token: Token<'_>) -> Result<usize, Diagnostic> {
+    fn thread(&self, token: Token<'_>) -> Result<usize, Diagnostic> {
         let number = thread_number(token.text).and_then(|number| self.thread_numbers.get(&number));
         number.copied().ok_or_else(|| Diagnostic::new(token.span, format!("no thread {}", token.describe())))
     }
 
     /// The register of a thread, which exists from its first mention on.
-    pub(super) fn mention(&mut self, thread: usize, part: RegisterPart, span: Span) -> &mut Register {
+    fn mention(&mut self, thread: usize, part: RegisterPart, span: Span) -> &mut Register {
         let registers = &mut self.threads[thread].registers;
         let position = registers.iter().position(|r| r.family == part.family).unwrap_or_else(|| {
             let (family, declared, address) = (part.family, None, None);
@@ -271,12 +285,7 @@ impl Test {
     }
 
     /// Notes that an instruction computes with a part of a register.
-    pub(super) fn use_register(
-        &mut self,
-        thread: usize,
-        part: RegisterPart,
-        span: Span,
-    ) -> Result<(), Diagnostic> {
+    fn use_register(&mut self, thread: usize, part: RegisterPart, span: Span) -> Result<(), Diagnostic> {
         let register = self.mention(thread, part, span);
         register.used = register.used.max(part.reach());
         match register.address {
@@ -290,18 +299,13 @@ impl Test {
     }
 
     /// Notes that the lowest `bits` bits of a register are observed in final states.
-    pub(super) fn observe(&mut self, thread: usize, part: RegisterPart, bits: u32, span: Span) {
+    fn observe(&mut self, thread: usize, part: RegisterPart, bits: u32, span: Span) {
         let register = self.mention(thread, part, span);
         register.used = register.used.max(bits);
     }
 
     /// The location whose address a register holds.
-    pub(super) fn address_in(
-        &mut self,
-        thread: usize,
-        part: RegisterPart,
-        span: Span,
-    ) -> Result<usize, Diagnostic> {
+    fn address_in(&mut self, thread: usize, part: RegisterPart, span: Span) -> Result<usize, Diagnostic> {
         let whole = part.bits() == if self.is_64 { 64 } else { 32 };
         let register = self.threads[thread].registers.iter().find(|r| r.family == part.family);
         register.and_then(|r| r.address).filter(|_| whole).ok_or_else(|| {

@@ -6,10 +6,10 @@
 
 use fencewright_program::BinaryOp;
 
-use super::litmus::Test;
-use super::litmus_mnemonic::Action;
-use super::litmus_parse::{Instruction, Operand};
-use super::litmus_types::{Part, RegisterPart, reduce};
+use super::Test;
+use super::mnemonic::Action;
+use super::parse::{Instruction, Operand};
+use super::types::{Part, RegisterPart, reduce};
 
 /// What is known about all values that registers and locations ever hold.
 #[derive(Clone, Copy, Debug)]

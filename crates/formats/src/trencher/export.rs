@@ -7,19 +7,17 @@
 
 use std::fmt::Write as _;
 
+use fencewright_front_end::export::{cannot, initial_value, only_integers};
+use fencewright_fw::names::Names;
 use fencewright_kit::accesses::written_register;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, Expr, Init, LocationId, Op, Program, RegisterId, Span, Thread, UnaryOp,
 };
+use fencewright_text::Diagnostic;
 
-use super::liveness::Liveness;
-use super::{
-    cannot, checked_range, choices, initial_value, location_names, only_integers, outgoing, readable,
-    register_names,
-};
-use crate::diagnostic::Diagnostic;
-use crate::import;
-use crate::import::names::Names;
+use super::import;
+use crate::export::{checked_range, choices, location_names, outgoing, readable, register_names};
+use crate::liveness::Liveness;
 
 const FORMAT: &str = "trencher";
 

@@ -5,10 +5,9 @@
 
 use std::collections::HashMap;
 
+use fencewright_fw::build::{NESTING_LIMIT, SIZE_LIMIT};
 use fencewright_program::Span;
-
-use super::build::{NESTING_LIMIT, SIZE_LIMIT};
-use crate::diagnostic::Diagnostic;
+use fencewright_text::Diagnostic;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,16 @@
 //! `.rmm`, the language of memorax.
 
+pub mod export;
+pub mod import;
+
 use std::ops::Range;
 
-use crate::diagnostic::Diagnostic;
-use crate::edit::{Change, Edit, What, inserted_before};
-use crate::load::Loaded;
-use crate::places::{Place, Side};
-use crate::{export, import};
+use fencewright_front_end::edit::{Change, Edit, What, inserted_before};
+use fencewright_front_end::places::{Place, Side};
+use fencewright_front_end::{FrontEnd, Input, Loaded, Parsed, between};
+use fencewright_text::Diagnostic;
 
-use super::{FrontEnd, Input, Parsed, between};
+use crate::MAX_BYTES;
 
 /// The front end of `.rmm`.
 pub struct Rmm;
@@ -32,7 +34,7 @@ impl FrontEnd for Rmm {
     }
 
     fn most_bytes(&self) -> usize {
-        import::MAX_BYTES
+        MAX_BYTES
     }
 
     fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {

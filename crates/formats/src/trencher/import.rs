@@ -3,19 +3,21 @@
 //! A state becomes a label, its transitions the branches of a `choose` behind it; the states that no transition leaves are the end
 //! of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar (`m0`, `m1`,
 //! ..., `mm1` for -1), otherwise memory is one array `mem`, a window of an open address space wide enough for all addresses that
-//! [`super::trencher_values`] finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers are
+//! [`values`] finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers are
 //! mathematical. Trencher's files state no property, so the program has none.
+
+mod values;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use fencewright_front_end::Parsed;
+use fencewright_fw::ast::{ArraySize, Declarator, Expr, File, Item, Place, Statement, StatementKind, Thread};
+use fencewright_fw::build::{self, NESTING_LIMIT};
+use fencewright_fw::names::Names;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
+use fencewright_text::Diagnostic;
 
-use super::build::{self, NESTING_LIMIT};
-use super::names::Names;
-use super::trencher_values::{Flow, Term, addresses, window};
-use crate::ast::{ArraySize, Declarator, Expr, File, Item, Place, Statement, StatementKind};
-use crate::diagnostic::Diagnostic;
-use crate::front_end::Parsed;
+use values::{Flow, Term, addresses, window};
 
 /// How many cells the window into memory may have.
 const WINDOW_LIMIT: u64 = 4_096;
@@ -380,7 +382,7 @@ impl Registers<'_> {
     }
 }
 
-fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<'_>) -> crate::ast::Thread {
+fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<'_>) -> Thread {
     let mut own_names = Names::inside(names);
     let register_names: Vec<String> =
         automaton.registers.iter().map(|r| own_names.fresh(r.text, "r", "_r")).collect();

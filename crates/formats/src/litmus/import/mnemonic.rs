@@ -1,9 +1,9 @@
 //! The mnemonics of a litmus test, and what they do.
 
 use fencewright_program::BinaryOp;
+use fencewright_text::Diagnostic;
 
-use super::litmus_scan::Token;
-use crate::diagnostic::Diagnostic;
+use super::scan::Token;
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,16 @@
 //! x86 litmus tests.
 
+pub mod export;
+pub mod import;
+
 use std::ops::Range;
 
-use crate::diagnostic::Diagnostic;
-use crate::edit::{Change, Edit, What};
-use crate::load::Loaded;
-use crate::places::Side;
-use crate::{export, import};
+use fencewright_front_end::edit::{Change, Edit, What};
+use fencewright_front_end::places::Side;
+use fencewright_front_end::{FrontEnd, Input, Loaded, Parsed, between};
+use fencewright_text::Diagnostic;
 
-use super::{FrontEnd, Input, Parsed, between};
+use crate::MAX_BYTES;
 
 /// The front end of litmus tests.
 pub struct Litmus;
@@ -27,7 +29,7 @@ impl FrontEnd for Litmus {
     }
 
     fn most_bytes(&self) -> usize {
-        import::MAX_BYTES
+        MAX_BYTES
     }
 
     fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
@@ -63,7 +65,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let row = text[line..].lines().next().unwrap_or("");
     let column = text[line..at].matches('|').count();
-    let (cells, end) = import::litmus_row_length(row, 0).map_or((row, ""), |length| (&row[..length], ";"));
+    let (cells, end) = import::row_length(row, 0).map_or((row, ""), |length| (&row[..length], ";"));
     let added: Vec<String> = cells
         .split('|')
         .enumerate()

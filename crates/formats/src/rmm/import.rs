@@ -17,22 +17,31 @@
 //!
 //! Predicates are hints and left out. The statements of VIPS (`syncwr`, `syncrd`, `llfence`) are errors.
 
+mod process;
+mod tokens;
+mod values;
+
 use std::collections::HashMap;
 
-use fencewright_program::{BinaryOp, Span};
-
-use super::build::{self, SIZE_LIMIT};
-use super::names::Names;
-use super::rmm_process::translate;
-use super::rmm_tokens::{Kind, RESERVED, Token, tokens};
-use crate::ast::{
+use fencewright_front_end::Parsed;
+use fencewright_fw::ast::{
     ArraySize, Declarator, Expr, ExprKind, File, Initial, Item, Property, PropertyKind, ThreadRef,
 };
-use crate::diagnostic::Diagnostic;
-use crate::front_end::Parsed;
+use fencewright_fw::build::{self, SIZE_LIMIT};
+use fencewright_fw::names::Names;
+use fencewright_program::{BinaryOp, Span};
+use fencewright_text::Diagnostic;
+
+use process::translate;
+use tokens::{Kind, RESERVED, Token, tokens};
 
 /// How many processes a program may have.
 const PROCESS_LIMIT: usize = 1_000;
+
+/// Whether memorax has reserved the word.
+pub(super) fn is_rmm_word(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
 
 /// Reads a memorax program.
 pub fn rmm(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
@@ -66,20 +75,20 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
 }
 
 /// A domain; `None` means all integers.
-pub(super) type Domain = Option<(i64, i64)>;
+type Domain = Option<(i64, i64)>;
 
 /// A declaration under `data` or `registers`.
 #[derive(Clone, Debug)]
-pub(super) struct Declaration<'a> {
-    pub(super) name: &'a str,
+struct Declaration<'a> {
+    name: &'a str,
     /// `None` for `*`.
     init: Option<i64>,
-    pub(super) domain: Domain,
-    pub(super) span: Span,
+    domain: Domain,
+    span: Span,
 }
 
 impl Declaration<'_> {
-    pub(super) fn initial(&self) -> Option<Initial> {
+    fn initial(&self) -> Option<Initial> {
         match (self.init, self.domain) {
             (Some(value), _) => build::initial(value, self.span),
             (None, Some((low, high))) => Some(Initial::Any(Some(build::range(low, high, self.span)))),
@@ -89,32 +98,32 @@ impl Declaration<'_> {
 }
 
 /// A process as written.
-pub(super) struct ProcessText<'a> {
+struct ProcessText<'a> {
     copies: usize,
     data: Vec<Declaration<'a>>,
-    pub(super) registers: Vec<Declaration<'a>>,
+    registers: Vec<Declaration<'a>>,
     /// Its tokens from `text` on.
-    pub(super) text: std::ops::Range<usize>,
-    pub(super) span: Span,
+    text: std::ops::Range<usize>,
+    span: Span,
 }
 
 /// A memory cell as threads name it.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) variable: String,
+struct Cell {
+    variable: String,
     /// The index in an array.
-    pub(super) index: Option<i64>,
-    pub(super) domain: Domain,
+    index: Option<i64>,
+    domain: Domain,
 }
 
 /// All shared memory.
-pub(super) struct Memory<'a> {
+struct Memory<'a> {
     /// The globals in the order of declaration.
-    pub(super) globals: Vec<Cell>,
-    pub(super) global_numbers: HashMap<&'a str, usize>,
+    globals: Vec<Cell>,
+    global_numbers: HashMap<&'a str, usize>,
     /// Local data by name and owner.
-    pub(super) locals: HashMap<(&'a str, usize), Cell>,
-    pub(super) processes: usize,
+    locals: HashMap<(&'a str, usize), Cell>,
+    processes: usize,
 }
 
 struct Source<'a> {
@@ -126,50 +135,50 @@ struct Source<'a> {
 
 /// A place among the tokens; the last token is always [`Kind::End`].
 #[derive(Clone, Copy)]
-pub(super) struct Cursor<'t, 'a> {
-    pub(super) tokens: &'t [Token<'a>],
-    pub(super) at: usize,
+struct Cursor<'t, 'a> {
+    tokens: &'t [Token<'a>],
+    at: usize,
 }
 
 impl<'a> Cursor<'_, 'a> {
-    pub(super) fn peek(&self) -> Token<'a> {
+    fn peek(&self) -> Token<'a> {
         self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    pub(super) fn next(&mut self) -> Token<'a> {
+    fn next(&mut self) -> Token<'a> {
         let token = self.peek();
         self.at += 1;
         token
     }
 
     /// Whether the next token is this word or operator.
-    pub(super) fn is(&self, text: &str) -> bool {
+    fn is(&self, text: &str) -> bool {
         let token = self.peek();
         matches!(token.kind, Kind::Word | Kind::Operator) && token.text == text
     }
 
-    pub(super) fn accept(&mut self, text: &str) -> bool {
+    fn accept(&mut self, text: &str) -> bool {
         let found = self.is(text);
         self.at += found as usize;
         found
     }
 
-    pub(super) fn expect(&mut self, text: &str) -> Result<Token<'a>, Diagnostic> {
+    fn expect(&mut self, text: &str) -> Result<Token<'a>, Diagnostic> {
         if self.is(text) { Ok(self.next()) } else { Err(self.expected(&format!("`{text}`"))) }
     }
 
-    pub(super) fn expected(&self, what: &str) -> Diagnostic {
+    fn expected(&self, what: &str) -> Diagnostic {
         let token = self.peek();
         Diagnostic::new(token.span, format!("expected {what}, found {}", token.describe()))
     }
 
     /// Whether the next token is a word that may be a label or variable.
-    pub(super) fn is_identifier(&self) -> bool {
+    fn is_identifier(&self) -> bool {
         let token = self.peek();
         token.kind == Kind::Word && !RESERVED.contains(&token.text)
     }
 
-    pub(super) fn number(&mut self) -> Result<i64, Diagnostic> {
+    fn number(&mut self) -> Result<i64, Diagnostic> {
         let token = self.peek();
         if token.kind != Kind::Number {
             return Err(self.expected("a number"));
@@ -183,7 +192,7 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     /// The span from the token at `start` to the last one read; only within the macro body `start` was written in.
-    pub(super) fn span_from(&self, start: usize) -> Span {
+    fn span_from(&self, start: usize) -> Span {
         let first = self.tokens[start.min(self.tokens.len() - 1)];
         let read = &self.tokens[start.min(self.at)..self.at.min(self.tokens.len())];
         let last = read.iter().rev().find(|t| t.home == first.home && t.kind != Kind::End);

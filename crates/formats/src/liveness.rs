@@ -4,7 +4,7 @@ use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{RegisterId, Thread};
 use fixedbitset::FixedBitSet;
 
-use super::outgoing;
+use crate::export::outgoing;
 
 /// The live registers of each location.
 pub(super) struct Liveness(Vec<FixedBitSet>);
