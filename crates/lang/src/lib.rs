@@ -21,7 +21,7 @@ pub mod load;
 pub use fencewright_front_end::{
     Awaits, COptions, FrontEnd, Loaded, Options, Spins, edit, facts, options, places,
 };
-pub use fencewright_fw::{self as fw, ast, lower, visit};
+pub use fencewright_fw::{self as fw, ast, lower};
 pub use fencewright_text::{
     Diagnostic, Position, SourceFile, Sources, Stop, diagnostic, source, sources, stop,
 };

@@ -2,17 +2,17 @@
 //!
 //! A new one is an implementation of [`FrontEnd`], and a line in [`ALL`].
 
-mod c;
 mod fw;
 
+use fencewright_c_model::C;
 use fencewright_formats::{Litmus, Rmm, Trencher};
-pub use fencewright_front_end::{FrontEnd, Input, Open, Parsed, Unread, between};
+pub use fencewright_front_end::{FrontEnd, Input, Open, Parsed};
 
 /// The front end of `.fw`, which is what an unknown text is taken for.
 const DEFAULT: &dyn FrontEnd = &fw::Fw;
 
 /// All front ends, in the order in which users see them.
-pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &Rmm, &Trencher, &Litmus, &c::C];
+pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &Rmm, &Trencher, &Litmus, &C];
 
 /// The front end with this name.
 pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {

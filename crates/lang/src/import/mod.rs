@@ -1,10 +1,12 @@
 //! Importers: from texts in other languages to syntax trees.
 
-pub mod c;
+/// C.
+pub mod c {
+    pub use fencewright_c_model::{UNDEFINED, elaborate};
+}
 
-pub use c::c;
+pub use fencewright_c_model::c;
 pub use fencewright_formats::litmus::import::litmus;
 pub use fencewright_formats::rmm::import::rmm;
 pub use fencewright_formats::trencher::import::trencher;
 pub use fencewright_front_end::{Shown, ShownPlace, View};
-pub(crate) use fencewright_fw::{build, names};
