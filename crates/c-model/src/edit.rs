@@ -251,6 +251,7 @@ fn last_argument<'t>(
 
 #[cfg(test)]
 mod tests {
+    use fencewright_front_end::edit::changed;
     use fencewright_program::Span;
 
     use super::*;
@@ -272,8 +273,7 @@ mod tests {
             })
             .collect();
         let edits: Vec<&Edit> = edits.iter().collect();
-        fencewright_front_end::edit::changed(text, changes(text, &edits).expect("it can be written"))
-            .expect("it fits")
+        changed(text, changes(text, &edits).expect("it can be written")).expect("it fits")
     }
 
     fn world(text: &str) -> World {

@@ -3,7 +3,7 @@
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, ExprKind, Step, Type, TypeKind};
-use fencewright_code::core::{Known, StmtKind, Value, known};
+use fencewright_code::core::{Known, ObjectId, StmtKind, Value, known};
 use fencewright_code::numbers::{self, ADDRESSES, Operand, truth};
 use fencewright_program::Span;
 
@@ -247,11 +247,11 @@ impl Elaborator<'_> {
     }
 
     /// Whether this is the address behind the last element of an array, or of a part of what would be there.
-    fn is_end(&self, object: fencewright_code::core::ObjectId, way: &[Step]) -> bool {
+    fn is_end(&self, object: ObjectId, way: &[Step]) -> bool {
         (1..=way.len()).any(|length| self.ends_array(object, &way[..length]))
     }
 
-    fn ends_array(&self, object: fencewright_code::core::ObjectId, way: &[Step]) -> bool {
+    fn ends_array(&self, object: ObjectId, way: &[Step]) -> bool {
         let Some((Step::Element(index), array)) = way.split_last() else { return false };
         match (self.type_at(object, array).map(|ty| ty.kind), self.allocated_bytes(object)) {
             (_, Some(bytes)) if array.is_empty() => {
@@ -264,7 +264,7 @@ impl Elaborator<'_> {
     }
 
     /// How many bytes a part is away from the start of its object.
-    fn offset(&self, object: fencewright_code::core::ObjectId, way: &[Step]) -> Option<u64> {
+    fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
         let mut offset = 0u64;
         for (n, step) in way.iter().enumerate() {
             let ty = self.type_at(object, &way[..=n])?;

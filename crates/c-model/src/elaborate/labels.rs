@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_code::core::{Label, StmtKind};
+use fencewright_code::core::{Known, Label, StmtKind};
 use fencewright_code::numbers::{Operand, implied, truth};
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
@@ -218,8 +218,8 @@ impl Elaborator<'_> {
             if within.0 > within.1 || old.range.1 > i64::MAX.into() {
                 continue;
             }
-            let known = (within.0 == within.1 && old.points.is_none())
-                .then_some(fencewright_code::core::Known::Number(within.0 as i64));
+            let known =
+                (within.0 == within.1 && old.points.is_none()).then_some(Known::Number(within.0 as i64));
             self.writer.env.registers.insert(register, Fact { known, range: within });
         }
     }

@@ -1,7 +1,9 @@
 //! Places: from lvalues and pointers to locations in memory.
 
 use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
-use fencewright_code::core::{Base, Known, Location, ObjectId, Origin, Projection, Value, View, known};
+use fencewright_code::core::{
+    Access, Base, Known, Location, ObjectId, Origin, Projection, Value, View, known,
+};
 use fencewright_code::numbers::{ADDRESSES, Operand};
 use fencewright_program::{BinaryOp, Span};
 
@@ -105,8 +107,8 @@ impl Elaborator<'_> {
 
     fn part(&self, of: &Target, location: Location, ty: &Type) -> Target {
         let target = Target::new(Spot::Memory(location), ty.clone());
-        match of.ty.volatile && target.access == fencewright_code::core::Access::Plain {
-            true => target.accessed(fencewright_code::core::Access::Volatile),
+        match of.ty.volatile && target.access == Access::Plain {
+            true => target.accessed(Access::Volatile),
             false => target,
         }
     }

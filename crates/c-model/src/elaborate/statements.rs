@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 
 use fencewright_c::ast::Definition;
 use fencewright_c::typed::tree::{Block, Expr, LabelId, Statement, StatementKind};
+use fencewright_code::core::Value;
+use fencewright_code::numbers::truth;
 use fencewright_program::{Call, CallId, Span};
 
 use super::labels::Join;
@@ -95,7 +97,7 @@ impl Elaborator<'_> {
         }
         let span = condition.span;
         let condition = self.value(condition)?;
-        let decided = fencewright_code::numbers::truth(condition.clone()).known();
+        let decided = truth(condition.clone()).known();
         let skipped_entry = match decided {
             Some(0) => has_entry(then),
             Some(_) => rest.iter().any(|(_, body)| has_entry(body)) || otherwise.is_some_and(has_entry),
@@ -103,7 +105,7 @@ impl Elaborator<'_> {
         };
         if skipped_entry {
             // Somebody jumps into the branch that is not taken from here.
-            let number = fencewright_code::core::Value::Number(i64::from(decided != Some(0)));
+            let number = Value::Number(i64::from(decided != Some(0)));
             return self.both(number, then, rest, otherwise, decided != Some(0), span);
         }
         self.branch(
@@ -121,13 +123,13 @@ impl Elaborator<'_> {
         rest: &[(Expr, Statement)],
         otherwise: Option<&Statement>,
     ) -> Result<()> {
-        let number = fencewright_code::core::Value::Number(0);
+        let number = Value::Number(0);
         self.both_unreachable(number, then, rest, otherwise)
     }
 
     fn both(
         &mut self,
-        condition: fencewright_code::core::Value,
+        condition: Value,
         then: &Statement,
         rest: &[(Expr, Statement)],
         otherwise: Option<&Statement>,
@@ -149,7 +151,7 @@ impl Elaborator<'_> {
 
     fn both_unreachable(
         &mut self,
-        condition: fencewright_code::core::Value,
+        condition: Value,
         then: &Statement,
         rest: &[(Expr, Statement)],
         otherwise: Option<&Statement>,
@@ -166,7 +168,7 @@ impl Elaborator<'_> {
     /// Writes a branch whose blocks are written, the second one just now.
     fn meet(
         &mut self,
-        condition: fencewright_code::core::Value,
+        condition: Value,
         (then, after, comes): (Vec<super::Stmt>, super::Env, bool),
         otherwise: Vec<super::Stmt>,
         span: Span,

@@ -206,13 +206,7 @@ impl Elaborator<'_> {
             }
             ("pthread_equal" | "thrd_equal", [a, b]) => {
                 let (a, b) = self.both_values(a, b)?;
-                fencewright_code::numbers::binary(
-                    self,
-                    fencewright_c::ast::BinaryOp::Equal,
-                    Arithmetic::INT,
-                    a,
-                    b,
-                )
+                numbers::binary(self, fencewright_c::ast::BinaryOp::Equal, Arithmetic::INT, a, b)
             }
             ("pthread_detach" | "thrd_detach", [thread]) => {
                 let thread = self.value(thread)?;
@@ -469,7 +463,7 @@ impl Elaborator<'_> {
         self.take_down();
         self.phase = Phase::Running;
         self.ran_with = self.instances.len();
-        let mut facts: Vec<(Register, Known, fencewright_code::numbers::Range)> = Vec::new();
+        let mut facts: Vec<(Register, Known, numbers::Range)> = Vec::new();
         for (register, fact) in &self.writer.env.registers {
             if let Some(known) = &fact.known {
                 facts.push((*register, known.clone(), fact.range));

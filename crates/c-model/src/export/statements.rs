@@ -1,6 +1,6 @@
 //! Statements in C.
 
-use fencewright_fw::ast::{Block, Expr, Place, RangeExpr, Statement, StatementKind};
+use fencewright_fw::ast::{Block, Expr, Name, Place, RangeExpr, Statement, StatementKind};
 use fencewright_fw::visit::has_call_or_access;
 
 use super::prelude::Helper;
@@ -241,7 +241,7 @@ impl Writer {
         Ok((self.value(&range.low)?, self.write(&range.high)?.operand()))
     }
 
-    fn is_shared(&self, name: &fencewright_fw::ast::Name) -> bool {
+    fn is_shared(&self, name: &Name) -> bool {
         self.known(name).is_ok_and(|known| known.role == Role::Shared)
     }
 }

@@ -6,6 +6,7 @@ use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{Integer, Rank, RecordId};
 use fencewright_c::typed::tree::{Field, Record, Type, TypeKind};
 use fencewright_executions::oracle::explore;
+use fencewright_fw::ast::File;
 use fencewright_fw::lower::lower;
 use fencewright_fw::print;
 use fencewright_program::{BinaryOp, MemoryModel, Program, Span};
@@ -121,7 +122,7 @@ impl Maker {
         place
     }
 
-    fn file(&self, options: Options) -> fencewright_fw::ast::File {
+    fn file(&self, options: Options) -> File {
         let sources = SourceFile::new("test.c", "").into();
         let emitted = emit(&self.core, self.nodes.clone(), &sources, options, &Stop::never());
         emitted.unwrap_or_else(|errors| panic!("{errors:?}")).file
