@@ -8,7 +8,8 @@ use fencewright_front_end::{COptions, FrontEnd, Input, Loaded, Options, Parsed, 
 use fencewright_program::{Formula, Program, Property, PropertyKind, Span};
 use fencewright_text::{Diagnostic, Stop};
 
-use crate::{c, edit, export};
+use crate::elaborate::NO_MAIN;
+use crate::{UNDEFINED, c, edit, export};
 
 /// What every verdict about a C program is about.
 const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
@@ -42,10 +43,6 @@ impl FrontEnd for C {
         c(input)
     }
 
-    fn is_c(&self) -> bool {
-        true
-    }
-
     fn meaning(&self) -> Option<&'static str> {
         Some(MEANING)
     }
@@ -73,6 +70,40 @@ impl FrontEnd for C {
 
     fn can_lock(&self, store: &str) -> bool {
         edit::stronger(store).is_some()
+    }
+
+    /// `-D` defines macros.
+    fn constants(&self, _options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
+        Ok(Vec::new())
+    }
+
+    fn own_options(&self, options: &Options) -> Options {
+        options.clone()
+    }
+
+    /// What a header says is C, and yet no program.
+    fn is_program(&self, extension: Option<&str>) -> bool {
+        extension.is_none()
+    }
+
+    fn is_part(&self, errors: &[Diagnostic]) -> bool {
+        matches!(errors, [only] if only.message == NO_MAIN)
+    }
+
+    fn more_properties(&self) -> &'static [&'static str] {
+        &["termination"]
+    }
+
+    fn blocked(&self) -> &'static str {
+        "mutexes, joins, condition variables and semaphores block; threads that spin can move: --property termination"
+    }
+
+    fn undefined(&self) -> Option<i64> {
+        Some(UNDEFINED)
+    }
+
+    fn ends_in_open_arrays(&self) -> bool {
+        true
     }
 
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {

@@ -52,11 +52,6 @@ pub trait FrontEnd: Send + Sync {
     /// What has to be changed in the text of one file to put fences there; in words why that cannot be.
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
 
-    /// Whether it is C: `-D` defines macros, and the options for C mean something.
-    fn is_c(&self) -> bool {
-        false
-    }
-
     /// What an answer about a program in this language is about, where that is less than the language says.
     fn meaning(&self) -> Option<&'static str> {
         None
@@ -85,6 +80,51 @@ pub trait FrontEnd: Send + Sync {
     /// Whether this store is one that a locked instruction can be written in place of.
     fn can_lock(&self, _store: &str) -> bool {
         true
+    }
+
+    /// The constants that `-D` gives other values. An option that means nothing in this language is an error.
+    fn constants(&self, options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
+        if let Some(option) = options.for_c_only() {
+            let message =
+                format!("{option} is for C programs, and this is read as a {} program", self.name());
+            return Err(Diagnostic::new(Span::default(), message).help("--format c reads it as C"));
+        }
+        options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
+    }
+
+    /// Those of some options, given once for programs in several languages, that mean something in this one.
+    fn own_options(&self, options: &Options) -> Options {
+        Options { defines: options.defines.clone(), ..Options::default() }
+    }
+
+    /// Whether a file with this extension is a program if an editor says that it is in this language: a header is not.
+    fn is_program(&self, _extension: Option<&str>) -> bool {
+        true
+    }
+
+    /// Whether a text with these errors may be part of a larger program.
+    fn is_part(&self, _errors: &[Diagnostic]) -> bool {
+        false
+    }
+
+    /// The properties that any program can be asked for although it does not state them, other than `deadlock`.
+    fn more_properties(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Which threads count as blocked in a deadlock, in words.
+    fn blocked(&self) -> &'static str {
+        "await, assume and locks block; a loop that is written out can move"
+    }
+
+    /// The number that stands for a value that was never written, if there is one.
+    fn undefined(&self) -> Option<i64> {
+        None
+    }
+
+    /// Whether an access to an open array means that the translation does not model what comes, and the name of the array says what that is.
+    fn ends_in_open_arrays(&self) -> bool {
+        false
     }
 
     /// The statement around some bytes of a line, as bytes of that line.

@@ -1,4 +1,4 @@
-//! Text in and out: the `.fw` language, importers for other formats, printers and diagnostics.
+//! All languages that programs are written in, and what the rest needs to know about texts.
 //!
 //! [`load()`] goes from the text of a file to a program, whatever language it is in:
 //!

@@ -82,7 +82,7 @@ impl Loader<'_> {
         };
         let front_end = self.front_end.unwrap_or_else(|| front_end::detect(name, &text));
         let main = SourceFile::new(name, text);
-        let defines = match constants(front_end, self.options) {
+        let defines = match front_end.constants(self.options) {
             Ok(defines) => defines,
             Err(diagnostic) => return Err(wrong(main.into(), vec![diagnostic])),
         };
@@ -120,19 +120,6 @@ impl Loader<'_> {
             Err(diagnostics) => Err(wrong(sources, diagnostics)),
         }
     }
-}
-
-/// The constants that get other values, unless something is asked for that means nothing in this language.
-fn constants(front_end: &dyn FrontEnd, options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
-    if front_end.is_c() {
-        return Ok(Vec::new());
-    }
-    if let Some(option) = options.for_c_only() {
-        let message =
-            format!("{option} is for C programs, and this is read as a {} program", front_end.name());
-        return Err(Diagnostic::new(Span::default(), message).help("--format c reads it as C"));
-    }
-    options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
 }
 
 fn parse(front_end: &dyn FrontEnd, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {

@@ -1,10 +1,5 @@
 //! Importers: from texts in other languages to syntax trees.
 
-/// C.
-pub mod c {
-    pub use fencewright_c_model::{UNDEFINED, elaborate};
-}
-
 pub use fencewright_c_model::c;
 pub use fencewright_formats::litmus::import::litmus;
 pub use fencewright_formats::rmm::import::rmm;
