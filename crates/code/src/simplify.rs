@@ -1,7 +1,7 @@
 //! Smaller code for engines: what is known about registers is said at once, and memory that one thread uses alone is made of registers.
 //!
 //! Dependencies between accesses order nothing under SC, TSO and PSO, so a value that is computed in a roundabout way may as well be computed directly. What
-//! a value that nobody wrote decides is still noticed: an operation on such a value stays ([`defined`]).
+//! a value that nobody wrote decides is still noticed: an operation on such a value stays (`defined`).
 
 mod defined;
 mod fold;

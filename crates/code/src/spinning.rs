@@ -14,9 +14,9 @@
 //! if it spins for ever. So a deadlock of the new program is a state as above, and if there is a state as above, its threads can go on to
 //! the heads of their loops and to the waiting places, and that is a deadlock.
 //!
-//! The ways from a head are found by symbolic execution with memory that does not change ([`ways`]). A way that comes back to where it was, with the same
-//! values in the registers that matter ([`relevance`]), departs nowhere that it could not have gone before. A loop that counts towards a bound spins for a while
-//! only ([`counting`]). Where none of this ends, the loop is refused.
+//! The ways from a head are found by symbolic execution with memory that does not change (`ways`). A way that comes back to where it was, with the same
+//! values in the registers that matter (`relevance`), departs nowhere that it could not have gone before. A loop that counts towards a bound spins for a while
+//! only (`counting`). Where none of this ends, the loop is refused.
 
 mod counting;
 mod relevance;

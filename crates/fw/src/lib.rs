@@ -10,7 +10,7 @@
 //! is formatted already.
 //!
 //! Other languages are translated to the same syntax tree ([`ast`]), with what [`build`] and [`names`] have for that, and lowered as it is
-//! ([`lower()`]). [`graph`] goes back from a program to a text.
+//! ([`lower`]). [`graph`] goes back from a program to a text.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,6 @@ pub use expression::{chain, integer_type, is_built_in};
 pub use format::format;
 pub(crate) use lexer::clip;
 pub use lexer::{Lexed, MAX_TOKENS, lex};
-pub use lower::lower;
 pub use parser::{parse, parse_unless};
 pub use precedence::precedence;
 pub use print::{print, print_expression};

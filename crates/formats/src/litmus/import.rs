@@ -1,8 +1,8 @@
 //! Importer for x86 litmus tests.
 //!
 //! A column becomes a thread (`P0`, `P1`, ...), a location a shared variable, the condition the property `condition` about
-//! final states. Values have the width of the access, as on the machine ([`types`]); where no value can
-//! leave its width the program computes with plain integers ([`bounds`]). Arithmetic of 64 bits does not
+//! final states. Values have the width of the access, as on the machine (`types`); where no value can
+//! leave its width the program computes with plain integers (`bounds`). Arithmetic of 64 bits does not
 //! wrap around: a test whose computation exceeds 64 bits has no answer. A locked instruction, or an exchange
 //! with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
 //! lock is a load and then a store.

@@ -1,4 +1,4 @@
-//! Programs as memorax programs: declarations and the forbidden vectors. [`text`] writes the processes.
+//! Programs as memorax programs: declarations and the forbidden vectors. `text` writes the processes.
 //!
 //! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both stop
 //! the thread at a value outside, though only a range reports a violation. A variable without a range has all integers as its

@@ -3,7 +3,7 @@
 //! A state becomes a label, its transitions the branches of a `choose` behind it; the states that no transition leaves are the end
 //! of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar (`m0`, `m1`,
 //! ..., `mm1` for -1), otherwise memory is one array `mem`, a window of an open address space wide enough for all addresses that
-//! [`values`] finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers are
+//! `values` finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers are
 //! mathematical. Trencher's files state no property, so the program has none.
 
 mod values;
