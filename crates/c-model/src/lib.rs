@@ -13,8 +13,9 @@ mod sites;
 use fencewright_c::headers::PREDEFINED;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
+use fencewright_code::reuse::{self, Reuse};
 use fencewright_code::simplify::simplify;
-use fencewright_code::{memory, reuse, views};
+use fencewright_code::{memory, views};
 use fencewright_front_end::{COptions, Input, Parsed, Spins};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
@@ -47,7 +48,7 @@ fn translated(
     stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
     let spurious = !options.exact_waits;
-    let elaborated = |reuse| {
+    let elaborated = |reuse: Reuse| {
         let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
@@ -57,16 +58,15 @@ fn translated(
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
     // Where nothing comes back, the addresses of more objects are known.
-    let (mut core, mut nodes, mut united) = elaborated(false)?;
-    let mut reuse = !options.no_reuse && reuse::comes_back(&core, &united);
-    if reuse {
-        // What is refused only because an object may be another one is checked without that, and the warnings say so.
-        match elaborated(true) {
-            Ok(again) => (core, nodes, united) = again,
-            Err(_) => reuse = false,
-        }
+    let (mut core, mut nodes, mut united) = elaborated(Reuse::Never)?;
+    let mut reuse = Reuse::Never;
+    if !options.no_reuse && reuse::comes_back(&core, &united) {
+        reuse = Reuse::Allocated;
+        (core, nodes, united) = elaborated(reuse).or_else(|_| {
+            reuse = Reuse::Compared;
+            elaborated(reuse)
+        })?;
     }
-    parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
     elaborate::forget_unfollowed(&mut core, &united);
     views::convert(&mut core, &united);
     stop.or_go_on()?;

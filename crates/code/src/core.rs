@@ -129,6 +129,8 @@ pub struct Thread {
     pub code: Vec<Stmt>,
     /// Where it is created; `main` for main.
     pub span: Span,
+    /// Whether it is created when other threads may have ended.
+    pub late: bool,
 }
 
 /// A register.

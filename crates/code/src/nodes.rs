@@ -12,6 +12,7 @@ use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Record, Step, Type, TypeKind};
 use fencewright_program::Span;
 use fencewright_text::Diagnostic;
+use rustc_hash::FxHashSet;
 
 use super::core::{NodeId, Strangers, View};
 
@@ -343,6 +344,19 @@ impl Nodes {
     /// Of which kind its places are.
     pub fn shape_of(&self, node: NodeId) -> &Shape {
         &self.nodes[self.find(node).0 as usize].shape
+    }
+
+    /// Whether a place, or a part of it, is one of these, which are given by the nodes that stand for them.
+    pub fn has_part(&self, node: NodeId, wanted: &FxHashSet<NodeId>) -> bool {
+        let node = self.find(node);
+        wanted.contains(&node)
+            || match self.shape_of(node) {
+                Shape::Record(_, members) => {
+                    members.iter().flatten().any(|part| self.has_part(*part, wanted))
+                }
+                Shape::Array(_, element) => self.has_part(*element, wanted),
+                _ => false,
+            }
     }
 
     /// A structure.

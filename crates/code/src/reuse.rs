@@ -1,87 +1,100 @@
 //! Memory that was given back, and what an allocation makes of it.
 //!
-//! An allocation may return an object that its own thread has freed; the translation models this for threads that do both. It does not model that an allocation returns memory
-//! freed by another thread, or a part of a larger object. The difference shows only where a dangling pointer is compared with one to the new object: there is a warning.
+//! An allocation may return an object that its own thread has freed, or one that another thread has freed: a deallocation synchronises with the allocation that returns the same memory
+//! (C11, 7.22.3). The difference shows only where a dangling pointer is compared with one to the new object, so other threads pass objects on only where such pointers are compared.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
 use super::nodes::Nodes;
-use fencewright_program::Span;
-use fencewright_text::Diagnostic;
 
-/// Who allocates, gives back and compares objects of one class.
+/// What an allocation makes of memory that was freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// It gives new memory only.
+    #[default]
+    Never,
+    /// It may give what was freed.
+    Allocated,
+    /// It gives new memory in the model, which ends where a pointer to it is compared with one to what was freed: the translation has to know which objects pointers point to.
+    Compared,
+}
+
+/// Who allocates and gives back objects of one class.
 #[derive(Default)]
 struct Use {
-    allocated_by: HashSet<ThreadNumber>,
-    freed_by: HashSet<ThreadNumber>,
-    /// Where something is given back first.
-    freed_at: Option<Span>,
-    compared: bool,
-    /// How many bytes its objects have.
-    sizes: HashSet<u64>,
+    allocated_by: FxHashSet<ThreadNumber>,
+    freed_by: FxHashSet<ThreadNumber>,
 }
 
-/// Whether a thread allocates objects of a class of which it gives some back.
-pub fn comes_back(core: &Core, nodes: &Nodes) -> bool {
-    uses(core, nodes).values().any(|of| !of.allocated_by.is_disjoint(&of.freed_by))
-}
-
-/// Warnings about memory that may be allocated again, but is not in the model.
-pub fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnostic> {
-    let foreign = |of: &Use| {
-        let is_modelled = |one: &ThreadNumber, other: &ThreadNumber| reuse && one == other;
-        of.allocated_by.iter().any(|one| of.freed_by.iter().any(|other| !is_modelled(one, other)))
-    };
-    let left_out = |of: &Use| foreign(of) || of.sizes.len() > 1 && !of.freed_by.is_empty();
-    let uses = uses(core, nodes);
-    let found = uses.values().filter(|of| of.compared && left_out(of));
-    let mut spans: Vec<Span> = found.filter_map(|of| of.freed_at).collect();
-    for (one, other) in core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]) {
-        let (old, new) = (&core.objects[one.0 as usize], &core.objects[other.0 as usize]);
-        let is_later = matches!(new.origin, Origin::Heap { times: Times::Once | Times::Counted, .. });
-        let is_freed = matches!(old.origin, Origin::Heap { .. });
-        let freed_at = uses.get(&nodes.find(old.node)).and_then(|of| of.freed_at);
-        spans.extend(freed_at.filter(|_| is_later && is_freed));
+impl Use {
+    fn own(&self) -> bool {
+        !self.allocated_by.is_disjoint(&self.freed_by)
     }
-    spans.sort_by_key(|span| (span.file, span.start));
-    spans.dedup();
-    let message = "memory that is given back here may be allocated again, which is left out of the model: an old pointer is never equal to one to a new object";
-    spans.into_iter().map(|span| Diagnostic::new(span, message)).collect()
+
+    fn foreign(&self) -> bool {
+        self.allocated_by.iter().any(|one| self.freed_by.iter().any(|other| one != other))
+    }
 }
 
-fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
-    let mut uses: HashMap<NodeId, Use> = HashMap::new();
-    for object in &core.objects {
-        if let Origin::Heap { thread, times, bytes, .. } = object.origin {
-            let of = uses.entry(nodes.find(object.node)).or_default();
-            of.sizes.insert(bytes);
-            if times != Times::First {
-                of.allocated_by.insert(thread);
-            }
+/// Whether an allocation may give an object that was there before.
+pub fn comes_back(core: &Core, nodes: &Nodes) -> bool {
+    let uses = uses(core, nodes);
+    let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());
+    let object = |number: super::core::ObjectId| &core.objects[number.0 as usize];
+    let mut folded = core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
+    uses.values().any(Use::own)
+        || !passed_on(core, nodes).is_empty()
+        || folded.any(|(old, new)| freed(object(old).node) && is_later(object(new).origin))
+}
+
+/// The classes of which one thread gives objects back and another one allocates some, and pointers to them are compared.
+pub(super) fn passed_on(core: &Core, nodes: &Nodes) -> FxHashSet<NodeId> {
+    let (uses, compared) = (uses(core, nodes), compared(core, nodes));
+    let foreign = uses.into_iter().filter(|(_, of)| of.foreign()).map(|(node, _)| node);
+    foreign.filter(|node| nodes.has_part(*node, &compared)).collect()
+}
+
+/// Whether an object is allocated when others may have been given back.
+pub fn is_later(origin: Origin) -> bool {
+    matches!(origin, Origin::Heap { times: Times::Once | Times::Counted, .. })
+}
+
+fn uses(core: &Core, nodes: &Nodes) -> FxHashMap<NodeId, Use> {
+    let mut uses: FxHashMap<NodeId, Use> = FxHashMap::default();
+    for object in core.objects.iter().filter(|object| is_later(object.origin)) {
+        if let Origin::Heap { thread, .. } = object.origin {
+            uses.entry(nodes.find(object.node)).or_default().allocated_by.insert(thread);
         }
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
-        let points = |register: Register| thread.registers[register.0 as usize].points;
         each_statement(&thread.code, &mut |statement| {
             if let StmtKind::Free(_, node) = &statement.kind {
-                let of = uses.entry(nodes.find(*node)).or_default();
-                of.freed_by.insert(number);
-                of.freed_at.get_or_insert(statement.span);
+                uses.entry(nodes.find(*node)).or_default().freed_by.insert(number);
             }
+        });
+    }
+    uses
+}
+
+/// The classes to which pointers are compared with other pointers.
+pub fn compared(core: &Core, nodes: &Nodes) -> FxHashSet<NodeId> {
+    let mut compared = FxHashSet::default();
+    for thread in &core.threads {
+        let points = |register: Register| thread.registers[register.0 as usize].points;
+        each_statement(&thread.code, &mut |statement| {
             statement.kind.values(&mut |value| {
                 value.each(&mut |part| {
                     if let Value::Binary(op, a, b) = part
                         && op.is_comparison()
                         && !matches!((&**a, &**b), (Value::Number(_), _) | (_, Value::Number(_)))
                     {
-                        for node in a.pointed_to(&points).into_iter().chain(b.pointed_to(&points)) {
-                            uses.entry(nodes.find(node)).or_default().compared = true;
-                        }
+                        let pointed = a.pointed_to(&points).into_iter().chain(b.pointed_to(&points));
+                        compared.extend(pointed.map(|node| nodes.find(node)));
                     }
                 });
             });
         });
     }
-    uses
+    compared
 }

@@ -26,7 +26,9 @@ pub struct Memory {
     /// Where threads make mistakes.
     pub mistakes: Vec<Mistake>,
     /// The arrays of registers in which threads mark the objects that they gave back, with those threads, by the kind of the objects.
-    pub marks: BTreeMap<usize, Vec<(String, String)>>,
+    pub freed: BTreeMap<usize, Vec<(String, String)>>,
+    /// The arrays of registers in which threads count, modulo 2, how often they gave objects to other threads or took them.
+    pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 
 /// An object in memory: a variable, or what one allocation gives.
@@ -184,18 +186,24 @@ impl Memory {
 
     /// Whether some thread has given back the object that a place is part of.
     pub fn is_marked(&self, program: &Program, state: &State, part: Part) -> bool {
-        self.marks_of(part).any(|(thread, mark)| {
-            let thread = thread_named(program, thread);
-            thread.and_then(|thread| register(&mark, thread, program, state)) == Some(1)
-        })
+        let set = |arrays| {
+            let marks = marks(arrays, part).filter(|(thread, mark)| {
+                let thread = thread_named(program, thread);
+                thread.and_then(|thread| register(mark, thread, program, state)) == Some(1)
+            });
+            marks.count()
+        };
+        set(&self.freed) > 0 || set(&self.passed) % 2 == 1
     }
+}
 
-    /// The registers that say whether an object was given back, with their threads.
-    pub fn marks_of(&self, part: Part) -> impl Iterator<Item = (&str, String)> {
-        let (kind, number) = part.mark;
-        let arrays = self.marks.get(&kind).into_iter().flatten();
-        arrays.map(move |(thread, array)| (thread.as_str(), format!("{array}[{number}]")))
-    }
+fn marks(
+    arrays: &BTreeMap<usize, Vec<(String, String)>>,
+    part: Part,
+) -> impl Iterator<Item = (&str, String)> {
+    let (kind, number) = part.mark;
+    let arrays = arrays.get(&kind).into_iter().flatten();
+    arrays.map(move |(thread, array)| (thread.as_str(), format!("{array}[{number}]")))
 }
 
 /// The thread with this name.

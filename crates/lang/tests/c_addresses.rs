@@ -240,6 +240,57 @@ fn freed_memory_may_come_back() {
     holds("", "int *p = malloc(4); int *q = malloc(4); assert(p != q); free(p); free(q);");
 }
 
+/// An object that is freed by one thread and allocated by another one.
+#[test]
+fn freed_memory_comes_back_elsewhere() {
+    let globals = "long *old; void *frees(void *p) { free(p); return 0; }";
+    let before = "long *p = malloc(8); old = p; pthread_t t; pthread_create(&t, 0, frees, p);";
+    let after = "long *q = malloc(8);";
+    fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q != old);"));
+    fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q == old);"));
+    holds(globals, &format!("{before} {after} *q = 1; pthread_join(t, 0); assert(*q == 1); free(q);"));
+    // What was written before comes with it, and it is not free any more.
+    let globals = "long *old, x; void *frees(void *p) { x = 1; free(p); return 0; }";
+    holds(globals, &format!("{before} {after} if (q == old) {{ assert(x == 1); *q = 2; }}"));
+    let twice = format!("{before} {after} if (q == old) {{ free(q); free(q); }}");
+    memory(&main_does(globals, &twice), "uuu");
+    // Part of a structure is compared.
+    let member = "struct node { long a, b; } *last; long *old; void *frees(void *p) { free(p); return 0; }";
+    let before = "struct node *p = malloc(sizeof *p); last = p; old = &p->b; pthread_t t; pthread_create(&t, 0, frees, p);";
+    let after =
+        "pthread_join(t, 0); struct node *q = malloc(sizeof *q); if (&q->b == old) assert(q != last);";
+    fails(member, &format!("{before} {after}"));
+}
+
+#[test]
+fn other_objects_may_lie_where_one_was() {
+    let place = "an_address_at_which_another_object_was";
+    ends(
+        &main_does(
+            "",
+            "int *p = malloc(16); p[0] = 1; free(p); int *q = malloc(8); q[0] = 1; assert(p != q);",
+        ),
+        place,
+    );
+    let locals = "int *keep; void f(void) { int a = 1; keep = &a; a++; } int g(void) { int b = 2; int *q = &b; return q == keep; }";
+    ends(&main_does(locals, "f(); assert(!g());"), place);
+    holds(locals, "int a = 1; keep = &a; assert(!g());");
+    // The stack of a thread that was joined is used again, that of one that runs is not.
+    let stacks = "_Atomic(int *) keep; void *f(void *p) { int a = 1; int *k = atomic_exchange(&keep, &a); assert(k != &a); a++; return 0; }";
+    let create = |n: usize| format!("pthread_create(&t[{n}], 0, f, 0);");
+    let join = |n: usize| format!("pthread_join(t[{n}], 0);");
+    let apart = [create(0), create(1), join(0), join(1)].concat();
+    holds(stacks, &format!("pthread_t t[2]; {apart}"));
+    let again = [create(0), join(0), create(1), join(1)].concat();
+    ends(&main_does(stacks, &format!("pthread_t t[2]; {again}")), place);
+    let detached = [create(0), "pthread_detach(t[0]);".to_string(), create(1), join(1)].concat();
+    ends(&main_does(stacks, &format!("pthread_t t[2]; {detached}")), place);
+    // `realloc` has to know the object, so nothing comes back in the model.
+    let moved = "int *p = malloc(8); p[0] = 1; int *old = p; p = realloc(p, 16); assert(p[0] == 1);";
+    holds("", moved);
+    ends(&main_does("", &format!("{moved} assert(p != old);")), place);
+}
+
 const LISTS: &str = "struct list { struct list *next, *prev; };
     struct node { int key; struct list l; int val; };
     struct set { long lock; struct list l; } s;

@@ -2,9 +2,9 @@
 //! where ([`Memory`](fencewright_lang::facts::Memory)); the last state says which of it is.
 
 use fencewright_kit::accesses::written_register;
-use fencewright_lang::facts::{About, Made, Object, Part, Storage, thread_named};
+use fencewright_lang::facts::{About, Made, Object, Part, Storage};
 use fencewright_program::reference::Access;
-use fencewright_program::{EventKind, Property, Replayed, Span, ThreadId};
+use fencewright_program::{EventKind, Property, Replayed, Span, State, ThreadId};
 
 use crate::step::steps;
 use crate::words::{Source, shortened};
@@ -173,21 +173,11 @@ fn last_before(source: Source<'_>, made: &Made<'_>) -> Option<Part> {
 /// Who marked an object as given back last, and where.
 fn freed<'a>(source: Source<'a>, replayed: &Replayed, part: Part) -> Option<(&'a str, Span)> {
     let program = source.program;
-    let marks = source.facts.memory.marks_of(part).filter_map(|(thread, mark)| {
-        let thread = thread_named(program, thread)?;
-        let register = program.thread(thread).registers.iter().position(|register| register.name == mark)?;
-        Some((thread, register))
-    });
-    let marks: Vec<(ThreadId, usize)> = marks.collect();
-    let marking = steps(source, replayed).filter_map(|step| {
-        let thread = step.event.thread;
-        let value = |state: &fencewright_program::State, n: usize| state.registers[thread.index()][n];
-        let sets = |&&(of, n): &&(ThreadId, usize)| {
-            of == thread && value(&step.before, n) == 0 && value(&step.after, n) == 1
-        };
-        marks.iter().find(sets).and(Some((program.thread(thread).name.as_str(), step.span()?)))
-    });
-    marking.last()
+    let is_freed = |state: &State| source.facts.memory.is_marked(program, state, part);
+    let freeing = steps(source, replayed)
+        .filter(|step| !is_freed(&step.before) && is_freed(&step.after))
+        .filter_map(|step| Some((program.thread(step.event.thread).name.as_str(), step.span()?)));
+    freeing.last()
 }
 
 /// The part of an object from which a register got its value, if it was read from shared memory.

@@ -222,6 +222,11 @@ impl Elaborator<'_> {
             {
                 return None;
             }
+            (Known::Address(one, _), Known::Address(other, _))
+                if self.may_replace(*one, *other) || self.may_replace(*other, *one) =>
+            {
+                return None;
+            }
             // Different objects have different addresses; which of them comes first is not known.
             (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
                 if let (Known::Address(one, _), Known::Address(other, _)) = (&a, &b) {

@@ -7,9 +7,10 @@
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
 use fencewright_code::core::{
-    Base, Core, Known, Location, NodeId, ObjectId, Origin, Stmt, StmtKind, each_statement,
+    Base, Core, Known, Location, NodeId, ObjectId, Origin, Stmt, StmtKind, ThreadNumber, each_statement,
 };
-use fencewright_code::nodes::{Nodes, Shape};
+use fencewright_code::nodes::Nodes;
+use fencewright_code::reuse::{self, Reuse};
 use fencewright_program::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -124,6 +125,19 @@ impl Elaborator<'_> {
         let kept =
             move |object: &&ObjectId| reach[object.0 as usize].pointed || reach[object.0 as usize].shared;
         self.writer.env.gone.iter().filter(kept).copied()
+    }
+
+    /// Whether an object may lie where another one was that is gone.
+    pub(super) fn may_replace(&self, old: ObjectId, new: ObjectId) -> bool {
+        match (self.objects[old.0 as usize].origin, self.objects[new.0 as usize].origin) {
+            (Origin::Local(one), Origin::Local(other)) if one == other => self.writer.env.gone.contains(&old),
+            // Layout asks when threads are created and end.
+            (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
+            (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
+            (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),
+            (Origin::Heap { .. }, new) => self.options.reuse == Reuse::Compared && reuse::is_later(new),
+            _ => false,
+        }
     }
 
     /// The program starts here: what was gone before is gone.
@@ -251,10 +265,10 @@ pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<S
     threads.iter_mut().for_each(|code| retain(code, &ended));
 }
 
-/// Takes out what is said about the ends of variables that nobody can access any more by then.
+/// Takes out what is said about the ends of variables that nobody can access any more by then, nor compare with others.
 pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes) {
     let (mut ended, mut followed) = (FxHashSet::default(), FxHashSet::default());
-    let mut pointed: FxHashSet<NodeId> = FxHashSet::default();
+    let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes);
     for thread in &core.threads {
         each_statement(&thread.code, &mut |statement| match &statement.kind {
             StmtKind::End(object) => _ = ended.insert(*object),
@@ -271,7 +285,7 @@ pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes) {
         });
     }
     let is_followed = |object: &ObjectId| {
-        followed.contains(object) || has_part(nodes, core.objects[object.0 as usize].node, &pointed)
+        followed.contains(object) || nodes.has_part(core.objects[object.0 as usize].node, &pointed)
     };
     let needed: FxHashSet<ObjectId> = ended.into_iter().filter(is_followed).collect();
     for thread in &mut core.threads {
@@ -287,15 +301,4 @@ fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>) {
             true
         }
     });
-}
-
-/// Whether a place, or a part of it, is one of these.
-fn has_part(nodes: &Nodes, node: NodeId, wanted: &FxHashSet<NodeId>) -> bool {
-    let node = nodes.find(node);
-    wanted.contains(&node)
-        || match nodes.shape_of(node) {
-            Shape::Record(_, members) => members.iter().flatten().any(|part| has_part(nodes, *part, wanted)),
-            Shape::Array(_, element) => has_part(nodes, *element, wanted),
-            _ => false,
-        }
 }

@@ -6,6 +6,7 @@ use fencewright_code::core::{
     Value, View, known, way,
 };
 use fencewright_code::numbers::{self, ADDRESSES, Operand};
+use fencewright_code::reuse::Reuse;
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
 
@@ -186,6 +187,10 @@ impl Elaborator<'_> {
 
     /// A new piece of memory of so many bytes; the pointer to it.
     pub fn allocate(&mut self, bytes: u64, zeroed: bool, span: Span) -> Result<Operand> {
+        if self.phase == super::Phase::Creating && self.options.reuse == Reuse::Allocated {
+            // A thread that was created may have freed what this gives.
+            self.run();
+        }
         let node = self.nodes.unknown();
         let times = match (self.phase == super::Phase::Alone, self.repeated()) {
             (true, _) => Times::First,
@@ -212,7 +217,7 @@ impl Elaborator<'_> {
         let points = self.writer.registers[register.0 as usize].points.expect("it is a pointer");
         self.unify(points, node, span)?;
         self.emit(StmtKind::Allocate(register, object), span);
-        if times == Times::Once && !self.options.reuse {
+        if times == Times::Once && self.options.reuse != Reuse::Allocated {
             return Ok(self
                 .known_operand(&Known::Address(object, vec![Step::Element(0)]), (0, 0))
                 .expect("an address is defined"));

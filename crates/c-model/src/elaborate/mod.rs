@@ -32,6 +32,7 @@ use fencewright_code::core::{
 };
 use fencewright_code::nodes::{Clash, Nodes};
 use fencewright_code::numbers::Operand;
+use fencewright_code::reuse::Reuse;
 use fencewright_program::{Call, CallId, Span};
 use fencewright_text::{Diagnostic, Stop};
 use rustc_hash::FxHashMap;
@@ -67,13 +68,13 @@ pub struct Options {
     pub awaits: bool,
     /// Waiting for a condition variable may end without a signal. That is what C allows, but hides that nobody signals.
     pub spurious: bool,
-    /// An allocation may give what was given back.
-    pub reuse: bool,
+    /// Whether an allocation may give what was given back.
+    pub reuse: Reuse,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { awaits: true, spurious: true, reuse: false }
+        Options { awaits: true, spurious: true, reuse: Reuse::Never }
     }
 }
 
@@ -391,11 +392,13 @@ impl<'u> Elaborator<'u> {
                 initial: (!code.undefined.contains(&Register(n as u32))).then_some(0),
                 points: state.points,
             });
+            let late = self.is_late(writer.number);
             threads.push(Thread {
                 name: self.thread_name(writer.number),
                 registers: registers.collect(),
                 code: code.statements,
                 span: writer.span,
+                late,
             });
         }
         self.initial_strangers();

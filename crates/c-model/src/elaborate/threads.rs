@@ -51,6 +51,8 @@ enum Parameter {
 pub(super) struct State {
     /// What it waits for first; `None` if it starts with the program.
     flag: Option<ObjectId>,
+    /// Whether it may get the stack of another thread, as far as it was known when it was created.
+    late: bool,
     /// The register of its creator that says whether it was created, if that is not certain.
     created: Option<(ThreadNumber, Register)>,
     /// Whether anybody may wait for it.
@@ -69,6 +71,10 @@ pub(super) struct State {
 pub(super) struct Shared {
     /// How many threads each call has created.
     sites: FxHashMap<Span, usize>,
+    /// Whether `main` has waited for a thread or detached one, so that its stack may be used again.
+    reclaims: bool,
+    /// Whether another thread does so.
+    others_reclaim: bool,
     /// Whether somebody waits for a thread whose number is not known.
     pub(super) dynamic: bool,
     done: Option<ObjectId>,
@@ -118,6 +124,20 @@ impl Elaborator<'_> {
             next += 1;
         }
         Ok(())
+    }
+
+    /// Whether a thread that is created later may get the stack of another one.
+    pub(super) fn is_late(&self, thread: ThreadNumber) -> bool {
+        let late = |state: &State| state.late || state.flag.is_some() && self.shared.others_reclaim;
+        self.instances.get(thread.0 as usize).is_some_and(|instance| late(&instance.state))
+    }
+
+    /// The stack of a thread may be used again, from here on or when it ends.
+    fn reclaim(&mut self) {
+        match self.thread() {
+            ThreadNumber(0) => self.shared.reclaims = true,
+            _ => self.shared.others_reclaim = true,
+        }
     }
 
     fn whole_thread(&mut self, number: usize) -> Result<()> {
@@ -342,7 +362,8 @@ impl Elaborator<'_> {
             stores.append(&mut store);
             parameters.push(Parameter::Cell(cell));
         }
-        let mut state = State::default();
+        let late = self.shared.reclaims || self.repeated();
+        let mut state = State { late, ..State::default() };
         if self.phase == Phase::Running {
             let flag = self.own_object(format!("start_{number}"), int(), span);
             state.flag = Some(flag);
@@ -497,6 +518,7 @@ impl Elaborator<'_> {
     /// Waits for a thread, and takes its result.
     fn wait_for(&mut self, thread: Operand, result: Operand, to: &Type, span: Span) -> Result<()> {
         let wanted = !Self::is_null(&result);
+        self.reclaim();
         self.require_other(&thread, span);
         if !self.writer.reachable {
             return Ok(());
@@ -585,6 +607,7 @@ impl Elaborator<'_> {
 
     /// Nobody waits for a thread any more. Of threads whose number is not known nothing is noted.
     fn detach(&mut self, thread: &Operand, span: Span) -> Result<()> {
+        self.reclaim();
         let Some(instance) = thread.known().and_then(|number| self.created(number)) else { return Ok(()) };
         if self.executing() && !self.instances[instance].state.detached {
             self.instances[instance].state.detached = true;
@@ -598,6 +621,9 @@ impl Elaborator<'_> {
 
     /// A thread is detached from the start if this is not 0.
     fn start_detached(&mut self, instance: usize, kind: Operand, span: Span) -> Result<()> {
+        if kind.known() != Some(0) {
+            self.reclaim();
+        }
         if let Some(kind) = kind.known() {
             self.instances[instance].state.detached = kind != 0;
             return Ok(());

@@ -274,6 +274,8 @@ pub(super) enum Unknown {
     Bits,
     /// Whether a number is the address of some object.
     Number,
+    /// Whether an object lies where another one was.
+    Overlap,
 }
 
 impl Unknown {
@@ -283,6 +285,7 @@ impl Unknown {
             Unknown::Order => "which of these addresses comes first is not known",
             Unknown::Bits => "this depends on the bits of an address, which are not known",
             Unknown::Number => "this number may be the address of an object",
+            Unknown::Overlap => "one of these objects may lie where the other one was",
         }
     }
 
@@ -292,6 +295,7 @@ impl Unknown {
             Unknown::Order => "an order of addresses",
             Unknown::Bits => "bits of an address",
             Unknown::Number => "a number that may be an address",
+            Unknown::Overlap => "an address at which another object was before",
         }
     }
 }
@@ -458,6 +462,7 @@ impl Resolver<'_> {
             return plain;
         };
         self.with_odd(class, &x, &y, equality);
+        self.end_at_overlaps(class, &x, &y);
         match equality {
             true => {
                 let adjacent = self.adjacent(class, &x, &y).or(self.adjacent(class, &y, &x));

@@ -159,8 +159,8 @@ fn emit_thread(
         })
         .collect();
     for (array, text) in thread.arrays.iter().zip(&arrays).filter(|(_, text)| !text.is_empty()) {
-        if let Some(class) = array.marks {
-            evidence.marks.entry(class).or_default().push((name.to_string(), text.clone()));
+        if let Some(marked) = array.marks {
+            evidence.marks.entry(marked).or_default().push((name.to_string(), text.clone()));
         }
     }
     let span = thread.span;

@@ -9,6 +9,7 @@ use fencewright_front_end::facts::{Memory, Mistake, Object, Part, Places, Storag
 
 use super::super::core::{Core, ObjectId, Origin};
 use super::super::nodes::{Nodes, Scalar, Shape};
+use super::flat::Mark;
 use super::layout::{Class, Layout, Placement};
 
 /// All that is known about the memory of a program.
@@ -18,11 +19,18 @@ pub(super) fn memory(
     layout: &Layout,
     variables: BTreeMap<String, usize>,
     mistakes: Vec<Mistake>,
-    marks: BTreeMap<usize, Vec<(String, String)>>,
+    marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
 ) -> Memory {
     let objects = (0..core.objects.len()).map(|n| object(core, nodes, layout, ObjectId(n as u32))).collect();
     let places = layout.classes.iter().map(|class| places(layout, class)).enumerate().collect();
-    Memory { objects, places, variables, mistakes, marks }
+    let (mut freed, mut passed) = (BTreeMap::new(), BTreeMap::new());
+    for ((class, mark), arrays) in marks {
+        match mark {
+            Mark::Freed => freed.insert(class, arrays),
+            Mark::Passed => passed.insert(class, arrays),
+        };
+    }
+    Memory { objects, places, variables, mistakes, freed, passed }
 }
 
 fn object(core: &Core, nodes: &Nodes, layout: &Layout, id: ObjectId) -> Object {

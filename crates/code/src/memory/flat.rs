@@ -507,5 +507,14 @@ pub struct Array {
     /// What its elements hold at first.
     pub init: Vec<i64>,
     /// The class whose objects it marks as given back, if that is what it is for.
-    pub marks: Option<usize>,
+    pub marks: Option<(usize, Mark)>,
+}
+
+/// What an element of an array of registers says about an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    /// 1: this thread has given it back, for itself to allocate again.
+    Freed,
+    /// Whether this thread has given it to others, or taken it from them, an odd number of times. An object is free if that is so for an odd number of threads.
+    Passed,
 }

@@ -2,13 +2,15 @@
 //!
 //! The objects of an allocation in a loop are given one after the other, counted by a register; behind the last one nothing is known any more. What was given back is marked in registers
 //! of the thread that did it, so that a mark is no event of the memory model. With reuse an allocation may as well give an object of the same
-//! kind that its thread gave back, and takes the mark away. Local variables that pointers may outlive are marked in the same way while they are gone.
+//! kind that its thread gave back, and takes the mark away. Where it matters, an object may be given to other threads as well: by a store that says so, and the thread that takes it finds
+//! that store in memory. Local variables that pointers may outlive are marked in the same way while they are gone.
 
 use fencewright_program::BinaryOp;
 
 use super::super::core::{Access, NodeId, ObjectId, Register, Value};
+use super::super::reuse::Reuse;
 use super::claims::About;
-use super::flat::{Array, Cell, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
+use super::flat::{Array, Cell, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use super::layout::{Placed, among};
 use super::resolve::Resolver;
 
@@ -33,9 +35,22 @@ impl Resolver<'_> {
             fresh.push(self.step(StepKind::Assign(counter, Term::Register(counter).plus(1))));
         }
         let mut ways = vec![fresh];
-        if self.options.reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
+        let reuse = self.options.reuse == Reuse::Allocated;
+        if reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
             for number in self.like(placed) {
-                ways.push(self.again(register, object, number));
+                let marks = self.marks(placed.class, Mark::Freed);
+                let mark = Term::Element(marks, Box::new(Term::Number(number)));
+                let taken = vec![
+                    self.step(StepKind::Assume(mark.with(BinaryOp::Eq, 1))),
+                    self.step(StepKind::Set(marks, Term::Number(number), Term::Number(0))),
+                ];
+                ways.push(self.again(taken, register, object, number));
+            }
+        }
+        if let Some(returned) = self.layout.passed_to(placed.class, self.thread) {
+            for number in self.like(placed) {
+                let taken = vec![self.take(returned, placed.class, number)];
+                ways.push(self.again(taken, register, object, number));
             }
         }
         match <[_; 1]>::try_from(ways) {
@@ -69,17 +84,38 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// One way of an allocation: an object that this thread gave back.
-    fn again(&mut self, register: Register, object: ObjectId, number: i64) -> Vec<Step> {
+    /// Takes an object that another thread gave back: with what allocators use, which is indivisible and drains the buffer.
+    fn take(&mut self, returned: usize, class: usize, number: i64) -> Step {
+        let there = self.register("returned", 0);
+        let cell = self.returned(returned, Term::Number(number));
+        let steps = vec![
+            self.step(StepKind::Load(there, cell.clone())),
+            self.step(StepKind::Assume(Term::Register(there).with(BinaryOp::Eq, 1))),
+            self.step(StepKind::Store(cell, Term::Number(0))),
+            self.pass(class, Term::Number(number)),
+        ];
+        self.step(StepKind::Atomic(steps))
+    }
+
+    /// The cell that says whether somebody may take what another thread gave back.
+    fn returned(&self, class: usize, number: Term) -> Cell {
+        let index = (!self.layout.classes[class].is_single()).then_some(number);
+        Cell { class, index, access: Access::Own }
+    }
+
+    /// This thread gives an object to others, or takes it from them.
+    fn pass(&mut self, class: usize, number: Term) -> Step {
+        let passed = self.marks(class, Mark::Passed);
+        let before = Term::Element(passed, Box::new(number.clone()));
+        self.step(StepKind::Set(passed, number, before.with(BinaryOp::Eq, 0)))
+    }
+
+    /// One way of an allocation: an object that is there already, and is taken in this way.
+    fn again(&mut self, taken: Vec<Step>, register: Register, object: ObjectId, number: i64) -> Vec<Step> {
         let placed = self.layout.placed(object);
         let scale = self.layout.classes[placed.class].scale;
-        let marks = self.marks(placed.class);
-        let mark = Term::Element(marks, Box::new(Term::Number(number)));
-        let mut steps = vec![
-            self.step(StepKind::Assume(mark.with(BinaryOp::Eq, 1))),
-            self.step(StepKind::Set(marks, Term::Number(number), Term::Number(0))),
-            self.step(StepKind::Assign(register, Term::Number(number * scale))),
-        ];
+        let mut steps = taken;
+        steps.push(self.step(StepKind::Assign(register, Term::Number(number * scale))));
         if !self.core.objects[object.0 as usize].undefined {
             for (class, number) in self.layout.scalars_of(placed.class, number, placed.elements) {
                 if self.layout.classes[class].used.accessed_by.is_empty() {
@@ -103,15 +139,19 @@ impl Resolver<'_> {
     }
 
     /// The registers that mark what this thread gave back, of a class.
-    fn marks(&mut self, class: usize) -> usize {
-        if let Some(&marks) = self.marks.get(&class) {
+    pub(super) fn marks(&mut self, class: usize, mark: Mark) -> usize {
+        if let Some(&marks) = self.marks.get(&(class, mark)) {
             return marks;
         }
         let of = &self.layout.classes[class];
-        let what = if of.used.freed_by.is_empty() { "gone" } else { "freed" };
+        let what = match mark {
+            Mark::Passed => "passed",
+            Mark::Freed if of.used.freed_by.is_empty() => "gone",
+            Mark::Freed => "freed",
+        };
         let (name, init) = (format!("{what}_{}", of.name), vec![0; of.places.len()]);
-        self.arrays.push(Array { name, first: of.first, init, marks: Some(class) });
-        self.marks.insert(class, self.arrays.len() - 1);
+        self.arrays.push(Array { name, first: of.first, init, marks: Some((class, mark)) });
+        self.marks.insert((class, mark), self.arrays.len() - 1);
         self.arrays.len() - 1
     }
 
@@ -132,9 +172,26 @@ impl Resolver<'_> {
     pub(super) fn mark_local(&mut self, object: ObjectId, gone: bool) {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);
-            let marks = self.marks(placed.class);
+            let marks = self.marks(placed.class, Mark::Freed);
             self.push(StepKind::Set(marks, Term::Number(placed.first), Term::Number(gone.into())));
         }
+    }
+
+    /// An object is given back: for this thread to allocate again, or for others too.
+    fn give_back(&mut self, class: usize, number: Term) {
+        let marks = self.marks(class, Mark::Freed);
+        let kept = self.step(StepKind::Set(marks, number.clone(), Term::Number(1)));
+        let Some(returned) = self.layout.passed_from(class, self.thread) else {
+            return self.out.push(kept);
+        };
+        let cell = self.returned(returned, number.clone());
+        let given = vec![
+            self.pass(class, number),
+            // Whoever takes it finds what was written before.
+            self.step(StepKind::StoreFence),
+            self.step(StepKind::Store(cell, Term::Number(1))),
+        ];
+        self.push(StepKind::Choose(vec![vec![kept], given]));
     }
 
     /// What a pointer points to is given back, if it points anywhere.
@@ -159,8 +216,7 @@ impl Resolver<'_> {
                 if !starts.is_empty() {
                     let number = self.in_registers(number);
                     self.push(StepKind::Touch(class, number.clone(), Touching::Free));
-                    let marks = self.marks(class);
-                    self.push(StepKind::Set(marks, number, Term::Number(1)));
+                    self.give_back(class, number);
                 }
             }
         }

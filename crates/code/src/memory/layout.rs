@@ -15,6 +15,7 @@ use super::super::core::{
     each_statement, function_number,
 };
 use super::super::nodes::{Nodes, Shape};
+use super::super::reuse::{self, Reuse};
 use super::Options;
 use super::addresses::{Order, Piece, WayBack};
 use super::flat::{Term, UNDEFINED};
@@ -31,6 +32,8 @@ pub struct Layout {
     pub(super) objects: Vec<Placed>,
     /// Local variables that pointers may outlive.
     ended: HashSet<ObjectId>,
+    /// The variables that say which objects of a class other threads may take that were given back, by class.
+    returned: BTreeMap<usize, usize>,
     /// The order of objects in memory, if the program may see it.
     pub order: Option<Order>,
     /// The ways from a member back to its structure.
@@ -129,6 +132,7 @@ impl Layout {
             by_node: HashMap::new(),
             objects: Vec::new(),
             ended,
+            returned: BTreeMap::new(),
             order: None,
             ways_back: Vec::new(),
         };
@@ -146,6 +150,12 @@ impl Layout {
         layout.initial_values(core, nodes)?;
         layout.choose_order();
         layout.find_ways_back(core, nodes)?;
+        if options.reuse == Reuse::Allocated {
+            let mut passed_on: Vec<usize> =
+                reuse::passed_on(core, nodes).iter().filter_map(|node| layout.class(nodes, *node)).collect();
+            passed_on.sort_unstable();
+            passed_on.into_iter().for_each(|class| layout.pass_on(class));
+        }
         Ok(layout)
     }
 
@@ -226,6 +236,31 @@ impl Layout {
             true => !self.classes[placed.class].used.freed_by.is_empty(),
             false => self.ended.contains(&object) && !self.classes[placed.class].places.is_empty(),
         }
+    }
+
+    /// The variable that says what a thread may take of what others gave back.
+    pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
+        let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
+        self.returned.get(&class).copied().filter(|_| others)
+    }
+
+    /// The variable in which a thread says what it gives back for others to take.
+    pub fn passed_from(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
+        let others = self.classes[class].used.allocated_by.iter().any(|other| *other != thread);
+        self.returned.get(&class).copied().filter(|_| others)
+    }
+
+    /// A variable for each object of a class, which is 1 while others may take it.
+    fn pass_on(&mut self, class: usize) {
+        let of = &self.classes[class];
+        let mut returned = Class::new(NodeId(u32::MAX));
+        returned.name = format!("returned_{}", of.name);
+        returned.used.accessed_by = of.used.freed_by.union(&of.used.allocated_by).copied().collect();
+        (returned.scalar, returned.used.written) = (true, true);
+        (returned.first, returned.count) = (of.first, of.count);
+        (returned.places, returned.initial) = (of.places.clone(), vec![0; of.places.len()]);
+        self.returned.insert(class, self.classes.len());
+        self.classes.push(returned);
     }
 
     fn is_union(&self, class: usize, nodes: &Nodes) -> bool {

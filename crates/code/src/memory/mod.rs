@@ -15,6 +15,7 @@ mod heap;
 mod joins;
 mod layout;
 mod open_arrays;
+mod overlaps;
 mod plain;
 mod property;
 mod ranges;
@@ -35,6 +36,7 @@ use fencewright_text::{Diagnostic, Sources, Stop};
 
 use super::core::Core;
 use super::nodes::Nodes;
+use super::reuse::Reuse;
 
 use layout::Layout;
 pub(super) use statements::label_name;
@@ -44,8 +46,8 @@ pub(super) use statements::label_name;
 pub struct Options {
     /// How many objects each allocation in a loop may give.
     pub heap: u32,
-    /// Whether an allocation may give an object that its thread gave back.
-    pub reuse: bool,
+    /// Whether an allocation may give an object that was given back.
+    pub reuse: Reuse,
     /// Whether a loop that only waits is one step, which can be taken when there is nothing left to wait for.
     pub waiting_is_a_step: bool,
     /// Whether what is supposed about a value that was just read may wait until it holds. Then a thread that supposes something wrong waits, and
@@ -55,7 +57,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { heap: 4, reuse: false, waiting_is_a_step: true, suppositions_wait: true }
+        Options { heap: 4, reuse: Reuse::Never, waiting_is_a_step: true, suppositions_wait: true }
     }
 }
 

@@ -10,6 +10,7 @@ use fencewright_fw::ast::{Expr, ExprKind, Place, Property, PropertyKind, ThreadR
 use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span};
 
+use super::flat::Mark;
 use super::layout::{Layout, Runs};
 
 /// What the property is about.
@@ -22,7 +23,7 @@ pub(super) struct Evidence {
     /// Where threads touch memory that can be given back.
     pub touched: Vec<Touched>,
     /// The registers that mark what threads gave back, with their threads, by class.
-    pub marks: BTreeMap<usize, Vec<(String, String)>>,
+    pub marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
 }
 
 /// An access to memory that can be given back.
@@ -56,12 +57,15 @@ pub(super) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         }
     }
     for ((class, number), touches) in by_allocation {
-        let marks = evidence.marks.get(&class).into_iter().flatten().map(|(thread, marks)| {
-            let place = build::cell(marks, build::int(number, span), span);
-            let mark = register(thread, place);
-            build::binary(BinaryOp::Eq, mark, build::int(1, span), span)
-        });
-        let freed = build::balanced(BinaryOp::Or, marks.collect(), span);
+        let marks = |mark| {
+            let marks = evidence.marks.get(&(class, mark)).into_iter().flatten();
+            marks.map(|(thread, marks)| register(thread, build::cell(marks, build::int(number, span), span)))
+        };
+        let is_set = |mark| build::binary(BinaryOp::Eq, mark, build::int(1, span), span);
+        let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
+        // An odd number of them is 1.
+        free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
+        let freed = build::balanced(BinaryOp::Or, free, span);
         let touched = build::balanced(BinaryOp::Or, touches, span);
         parts.push(build::binary(BinaryOp::And, freed, touched, span));
     }

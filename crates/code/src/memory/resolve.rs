@@ -18,7 +18,8 @@ use super::Options;
 use super::addresses::{Unknown, WayBack};
 use super::claims::{About, Claims};
 use super::flat::{
-    Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, Touching, UNDEFINED, Waiting, Wrong,
+    Array, Cell, Mark, Program, RegisterInfo, Step, StepKind, Term, Thread, Touching, UNDEFINED, Waiting,
+    Wrong,
 };
 use super::layout::Layout;
 
@@ -81,7 +82,7 @@ pub(super) struct Resolver<'a> {
     /// The registers of classes that only this thread uses.
     homes: HashMap<usize, Home>,
     /// The arrays that mark what this thread gave back.
-    pub(super) marks: HashMap<usize, usize>,
+    pub(super) marks: HashMap<(usize, Mark), usize>,
     /// How often this thread has allocated each object.
     pub(super) counters: HashMap<ObjectId, Register>,
     /// When the part of a value that is being resolved is computed at all.

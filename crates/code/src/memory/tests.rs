@@ -91,6 +91,7 @@ impl Maker {
             registers: registers.collect(),
             code: code.into_iter().map(stmt).collect(),
             span: Span::default(),
+            late: false,
         });
     }
 

@@ -26,6 +26,8 @@ pub struct Use {
     pub accessed_by: BTreeSet<ThreadNumber>,
     /// Something is written there.
     pub written: bool,
+    /// The threads that allocate there, when something may have been given back.
+    pub allocated_by: BTreeSet<ThreadNumber>,
     /// The threads that give back what a pointer to there points to.
     pub freed_by: BTreeSet<ThreadNumber>,
 }
@@ -92,7 +94,10 @@ impl<'a> Uses<'a> {
             StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => self.access(place, true),
             StmtKind::Allocate(_, object) => {
                 let node = self.objects[object.0 as usize];
-                self.at(node).addressed = true;
+                let thread = self.thread;
+                let used = self.at(node);
+                used.addressed = true;
+                used.allocated_by.insert(thread);
             }
             StmtKind::Free(_, node) => {
                 let thread = self.thread;

@@ -1,0 +1,103 @@
+//! Objects that may lie where another one was, with other numbers here: an allocation of another size, a local variable of another block, the stack of another thread.
+//!
+//! A pointer to the one that is gone may be equal to one to the new object in reality, and is not equal here. So where two such pointers are compared, what is modelled ends.
+//! Allocations of one size need none of that: they get the number of what was freed ([`super::heap`]).
+
+use std::collections::BTreeMap;
+
+use fencewright_program::BinaryOp;
+
+use super::super::core::{HIGHEST_ADDRESS, ObjectId, Origin, ThreadNumber};
+use super::super::reuse::{Reuse, is_later};
+use super::addresses::{Piece, Unknown};
+use super::flat::{Mark, Term};
+use super::layout::{Placement, Runs, among};
+use super::resolve::Resolver;
+
+/// When an object may lie where another one was.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum When {
+    /// As far as this thread knows, at any time.
+    Always,
+    /// While the other one is gone, which this thread has marked.
+    Gone,
+}
+
+impl Resolver<'_> {
+    /// Two pointers into a class are compared.
+    pub(super) fn end_at_overlaps(&mut self, class: usize, x: &Term, y: &Term) {
+        let of = &self.layout.classes[class];
+        let mut runs: BTreeMap<(ObjectId, u64), Runs> = BTreeMap::new();
+        for Piece { of: Placement { object, time }, low, high } in &of.pieces {
+            let pointers = (low * of.scale, (high + 1) * of.scale - 1);
+            runs.entry((*object, *time)).or_default().push(pointers);
+        }
+        let address = |pointer: &Term| match of.used.tagged {
+            true => pointer.clone().with(BinaryOp::BitAnd, HIGHEST_ADDRESS),
+            false => pointer.clone(),
+        };
+        let (x, y) = (address(x), address(y));
+        for (&old, there) in &runs {
+            let mut later: BTreeMap<When, Runs> = BTreeMap::new();
+            for (&new, runs) in &runs {
+                if let Some(when) = self.may_replace(old, new) {
+                    later.entry(when).or_default().extend(runs);
+                }
+            }
+            for (when, mut later) in later {
+                later.sort_unstable();
+                let one = among(there, &x).and(among(&later, &y));
+                let both = one.or(among(there, &y).and(among(&later, &x)));
+                if both.number() != Some(0) {
+                    let gone = self.is_gone(old.0, when);
+                    self.beyond_if(both.and(gone), Unknown::Overlap);
+                }
+            }
+        }
+    }
+
+    fn is_gone(&mut self, old: ObjectId, when: When) -> Term {
+        match when {
+            When::Always => Term::Number(1),
+            When::Gone => {
+                let placed = self.layout.placed(old);
+                let marks = self.marks(placed.class, Mark::Freed);
+                Term::Element(marks, Box::new(Term::Number(placed.first))).with(BinaryOp::Eq, 1)
+            }
+        }
+    }
+
+    /// When an object with numbers of its own may lie where another one was.
+    fn may_replace(&self, old: (ObjectId, u64), new: (ObjectId, u64)) -> Option<When> {
+        if old == new || !self.layout.is_freed(old.0) {
+            return None;
+        }
+        let (old, new) = (old.0, new.0);
+        let origin = |object: ObjectId| self.core.objects[object.0 as usize].origin;
+        let is_late = |thread: ThreadNumber| self.core.threads[thread.0 as usize].late;
+        // The variables of `main` last as long as the program, and those of this thread as long as it runs.
+        let may_have_ended = |thread: ThreadNumber| thread.0 != 0 && thread != self.thread;
+        let replaces = match (origin(old), origin(new)) {
+            (Origin::Local(one), Origin::Local(other)) if one == other => {
+                return Some(if one == self.thread { When::Gone } else { When::Always });
+            }
+            (Origin::Local(one), Origin::Local(other)) => may_have_ended(one) && is_late(other),
+            (Origin::Local(one), other) => may_have_ended(one) && is_later(other),
+            (Origin::Heap { .. }, Origin::Local(other)) => is_late(other),
+            (Origin::Heap { .. }, other) => {
+                let shape = |object| {
+                    let placed = self.layout.placed(object);
+                    (placed.class, placed.elements)
+                };
+                let leaves = match self.options.reuse {
+                    Reuse::Never => false,
+                    Reuse::Allocated => shape(old) != shape(new),
+                    Reuse::Compared => true,
+                };
+                leaves && is_later(other)
+            }
+            (Origin::Global, _) => false,
+        };
+        replaces.then_some(When::Always)
+    }
+}
