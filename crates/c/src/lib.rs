@@ -5,7 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-mod advice;
 pub mod arithmetic;
 pub mod ast;
 mod error;
@@ -18,7 +17,6 @@ mod token;
 pub mod typed;
 pub mod write;
 
-pub use advice::nearest;
 pub use error::Error;
 pub use lexer::lex;
 pub use token::{ExpansionId, Kind, Names, Symbol, Token};

@@ -425,7 +425,7 @@ pub fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String
             None => {
                 let mut known = stated(loaded);
                 known.push("deadlock".into());
-                known.extend(loaded.front_end.is_c().then(|| TERMINATION.into()));
+                known.extend(loaded.front_end.more_properties().iter().map(|&name| name.into()));
                 let known = known.join(", ");
                 return Err(format!("no property is called `{}`; there is {known}", escape(name)));
             }

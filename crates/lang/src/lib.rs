@@ -1,4 +1,4 @@
-//! Text in and out: the `.fw` language, importers for other formats, printers and diagnostics.
+//! All languages that programs are written in, and what the rest needs to know about texts.
 //!
 //! [`load()`] goes from the text of a file to a program, whatever language it is in:
 //!
@@ -13,27 +13,16 @@
 
 #![forbid(unsafe_code)]
 
-pub mod ast;
-pub mod diagnostic;
-pub mod edit;
 pub mod export;
-pub mod facts;
 pub mod front_end;
-pub mod fw;
 pub mod import;
 pub mod load;
-pub mod lower;
-pub mod options;
-pub mod places;
-pub mod source;
-pub mod sources;
-pub mod stop;
-mod visit;
 
-pub use diagnostic::Diagnostic;
-pub use front_end::FrontEnd;
-pub use load::{LoadError, Loaded, Loader, load};
-pub use options::{Awaits, COptions, Options, Spins};
-pub use source::SourceFile;
-pub use sources::{Position, Sources};
-pub use stop::Stop;
+pub use fencewright_front_end::{
+    Awaits, COptions, FrontEnd, Loaded, Options, Spins, edit, facts, options, places,
+};
+pub use fencewright_fw::{self as fw, ast, lower};
+pub use fencewright_text::{
+    Diagnostic, Position, SourceFile, Sources, Stop, diagnostic, source, sources, stop,
+};
+pub use load::{LoadError, Loader, load};

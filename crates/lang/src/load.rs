@@ -1,57 +1,14 @@
 //! From bytes to a program: decode, recognise the language, parse, lower.
 
-use std::collections::HashSet;
-use std::path::Path;
+use fencewright_front_end::{FrontEnd, Input, Open, Options, Parsed};
+use fencewright_fw::ast;
+use fencewright_fw::lower::{self, Awaits, Defines};
+use fencewright_program::{Formula, Program, Span};
+use fencewright_text::{Diagnostic, SourceFile, Sources, Stop, source};
 
-use fencewright_program::{Call, Formula, Program, Property, PropertyKind, Span};
+use crate::front_end;
 
-use crate::ast::{self, ExprKind, Item};
-use crate::diagnostic::Diagnostic;
-use crate::facts::Facts;
-use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
-use crate::import::View;
-use crate::import::c::spinning::add_waiting_places;
-use crate::lower::{self, Defines};
-use crate::options::{Awaits, COptions, Options, Spins};
-use crate::places::Sites;
-use crate::source::{self, SourceFile};
-use crate::sources::Sources;
-use crate::stop::Stop;
-
-/// A program with everything needed to talk about it.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    /// The texts, for messages.
-    pub sources: Sources,
-    /// What reads and writes the language of the texts.
-    pub front_end: &'static dyn FrontEnd,
-    /// Its syntax tree.
-    pub file: ast::File,
-    /// The program.
-    pub program: Program,
-    /// The name the text gives itself: that of a litmus test.
-    pub name: Option<String>,
-    /// What a reader should know about an imported program.
-    pub notes: Vec<String>,
-    /// How a litmus test shows its final states.
-    pub view: Option<View>,
-    /// Which final states of a litmus test count.
-    pub filter: Option<Formula>,
-    /// The calls that spans of the syntax tree name.
-    pub calls: Vec<Call>,
-    /// Where fences can be put, if not everywhere between statements of the syntax tree.
-    pub sites: Option<Sites>,
-    /// What somebody should look at although it is no error.
-    pub warnings: Vec<Diagnostic>,
-    /// The accesses that a compiler may move, by their places: they must not race.
-    pub plain: HashSet<Span>,
-    /// What the front end knows beside the syntax tree.
-    pub facts: Facts,
-    /// The constants that were given other values.
-    pub defines: Vec<(String, i64)>,
-    /// How it was read.
-    pub options: Options,
-}
+pub use fencewright_front_end::Loaded;
 
 /// Why a program could not be loaded.
 #[derive(Clone, Debug)]
@@ -60,26 +17,6 @@ pub struct LoadError {
     pub sources: Sources,
     /// What is wrong with it, at least one thing.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-impl Loaded {
-    /// What to call the program: the name it gives itself, otherwise that of its file without the extension.
-    pub fn title(&self) -> String {
-        let stem = || Some(Path::new(self.sources.name()).file_stem()?.to_string_lossy().into_owned());
-        self.name.clone().or_else(stem).unwrap_or_else(|| self.sources.name().to_owned())
-    }
-
-    /// Writes the constants that were given other values into the syntax tree, as lowering has used them: then it can be printed.
-    pub fn settle_constants(&mut self) {
-        for item in &mut self.file.items {
-            if let Item::Const(constant) = item
-                && let Some((_, value)) =
-                    self.defines.iter().rev().find(|(name, _)| *name == constant.name.text)
-            {
-                constant.value.kind = ExprKind::Int(*value);
-            }
-        }
-    }
 }
 
 /// Loads a program that includes no other files. The front end is recognised unless it is given; `defines` override top-level constants.
@@ -145,7 +82,7 @@ impl Loader<'_> {
         };
         let front_end = self.front_end.unwrap_or_else(|| front_end::detect(name, &text));
         let main = SourceFile::new(name, text);
-        let defines = match constants(front_end, self.options) {
+        let defines = match front_end.constants(self.options) {
             Ok(defines) => defines,
             Err(diagnostic) => return Err(wrong(main.into(), vec![diagnostic])),
         };
@@ -153,9 +90,7 @@ impl Loader<'_> {
         let lowered = parse(front_end, &mut input).and_then(|mut parsed| {
             let (mut program, filter) =
                 lower_with_filter(self.stop, &mut parsed, &defines, self.options.awaits)?;
-            if front_end.is_c() {
-                c_properties(&mut program, &self.options.c, self.stop)?;
-            }
+            front_end.add_properties(&mut program, self.options, self.stop)?;
             Ok((parsed, program, filter))
         });
         let sources = input.sources;
@@ -185,41 +120,6 @@ impl Loader<'_> {
             Err(diagnostics) => Err(wrong(sources, diagnostics)),
         }
     }
-}
-
-/// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
-/// that only wait are steps: that no thread waits for ever.
-pub(crate) fn c_properties(
-    program: &mut Program,
-    options: &COptions,
-    stop: &Stop<'_>,
-) -> Result<(), Vec<Diagnostic>> {
-    let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
-    if !stated(program, "assertions") {
-        program.properties.push(Property::assertions());
-    }
-    if !stated(program, "memory") {
-        let never = PropertyKind::Never(Formula::Const(0));
-        program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
-    }
-    if options.spins == Spins::Step && options.exact_waits {
-        add_waiting_places(program, stop)?;
-        program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
-    }
-    Ok(())
-}
-
-/// The constants that get other values, unless something is asked for that means nothing in this language.
-fn constants(front_end: &dyn FrontEnd, options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
-    if front_end.is_c() {
-        return Ok(Vec::new());
-    }
-    if let Some(option) = options.for_c_only() {
-        let message =
-            format!("{option} is for C programs, and this is read as a {} program", front_end.name());
-        return Err(Diagnostic::new(Span::default(), message).help("--format c reads it as C"));
-    }
-    options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
 }
 
 fn parse(front_end: &dyn FrontEnd, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {

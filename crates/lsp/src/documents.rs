@@ -39,8 +39,7 @@ impl Document {
             "fencewright" => "fw",
             other => other.strip_prefix("fencewright-").unwrap_or(other),
         };
-        // What a header says is C, and yet no program.
-        let by_language = || front_end::named(language).filter(|f| !f.is_c() || extension.is_none());
+        let by_language = || front_end::named(language).filter(|f| f.is_program(extension));
         let by_text = || front_end::ALL.into_iter().find(|f| extension != Some("h") && f.detect(&self.text));
         by_name.or_else(by_language).or_else(by_text)
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fencewright_engines::{Limits, Reason, Token};
-use fencewright_lang::import::c::elaborate::NO_MAIN;
 use fencewright_lang::load::Failure;
 use fencewright_lang::{FrontEnd, LoadError, Loaded, Loader, Stop};
 
@@ -74,14 +73,14 @@ pub fn load(question: &Question, environment: Environment) -> Answer {
             None => (environment.read)(&path),
         }
     };
-    let options = question.settings.options_for(question.front_end.is_c());
+    let options = question.settings.options_for(question.front_end);
     let stop = Stop::when(&ask);
     let loader = Loader { front_end: Some(question.front_end), options: &options, stop: &stop, open: &open };
     let outcome = match loader.load(&question.name, question.text.as_bytes()) {
         Ok(loaded) => Outcome::Program(Arc::new(loaded)),
-        Err(Failure::Wrong(error)) => match &error.diagnostics[..] {
-            [only] if question.front_end.is_c() && only.message == NO_MAIN => Outcome::Part,
-            _ => Outcome::Wrong(error),
+        Err(Failure::Wrong(error)) => match question.front_end.is_part(&error.diagnostics) {
+            true => Outcome::Part,
+            false => Outcome::Wrong(error),
         },
         Err(Failure::Stopped(at)) => match reason.get() {
             Some(Reason::Cancelled) | None => Outcome::Cancelled,

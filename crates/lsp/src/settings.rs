@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fencewright_lang::Options;
+use fencewright_lang::{FrontEnd, Options};
 use fencewright_program::MemoryModel;
 use serde_json::Value;
 
@@ -100,12 +100,9 @@ impl Settings {
         Ok(())
     }
 
-    /// What is said about a program outside of its text.
-    pub fn options_for(&self, is_c: bool) -> Options {
-        match is_c {
-            true => self.options.clone(),
-            false => Options { defines: self.options.defines.clone(), ..Options::default() },
-        }
+    /// What is said outside of its text about a program in this language.
+    pub fn options_for(&self, front_end: &dyn FrontEnd) -> Options {
+        front_end.own_options(&self.options)
     }
 }
 
@@ -145,6 +142,7 @@ fn defines(value: &Value) -> Option<Vec<(String, Option<String>)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fencewright_lang::front_end;
     use serde_json::json;
 
     #[test]
@@ -157,8 +155,9 @@ mod tests {
         assert_eq!(settings.timeout, Some(Duration::from_millis(2_500)));
         assert_eq!(settings.memory, Settings::default().memory);
         assert_eq!(settings.options.defines, [("FAST".into(), None), ("N".into(), Some("3".into()))]);
-        assert_eq!(settings.options_for(true).c.folders, ["include"]);
-        assert!(settings.options_for(false).c.folders.is_empty() && settings.check_on_save && settings.pages);
+        let options = |name| settings.options_for(front_end::named(name).expect("a front end"));
+        assert_eq!(options("c").c.folders, ["include"]);
+        assert!(options("fw").c.folders.is_empty() && settings.check_on_save && settings.pages);
         assert_eq!(
             complaints,
             [

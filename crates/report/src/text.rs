@@ -135,13 +135,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
 /// What a property means where its name alone does not say it: who counts as blocked in a deadlock.
 pub(crate) fn meaning(source: Source<'_>, property: &Property) -> Option<&'static str> {
     let is_deadlock = property.kind == PropertyKind::NoDeadlock && property.name == Property::deadlock().name;
-    match source.front_end.is_c() {
-        _ if !is_deadlock => None,
-        true => Some(
-            "mutexes, joins, condition variables and semaphores block; threads that spin can move: --property termination",
-        ),
-        false => Some("await, assume and locks block; a loop that is written out can move"),
-    }
+    is_deadlock.then(|| source.front_end.blocked())
 }
 
 /// Why there is no verdict. Where a translation ends what it models, the name of the open array there says what it would have taken.
@@ -151,7 +145,9 @@ pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
         Reason::Unsupported(_, span) => *span,
         _ => None,
     };
-    let Some(span) = span.filter(|_| source.front_end.is_c()) else { return reason.to_string() };
+    let Some(span) = span.filter(|_| source.front_end.ends_in_open_arrays()) else {
+        return reason.to_string();
+    };
     let edges = source.program.threads.iter().flat_map(|thread| &thread.edges);
     let mut ops = edges.filter(|edge| edge.span.text() == span.text()).flat_map(|edge| edge.action.ops());
     let open = ops.find_map(|op| match op {
@@ -318,9 +314,9 @@ pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, s
     let mut text = cells.initially(source, style);
     text.push_str(&table(source, replayed, &cells, &[], style));
     text.push_str(&final_state(source, replayed, property, style));
-    match source.front_end.is_c() {
-        true => text.replace(&fencewright_lang::import::c::UNDEFINED.to_string(), "undefined"),
-        false => text,
+    match source.front_end.undefined() {
+        Some(number) => text.replace(&number.to_string(), "undefined"),
+        None => text,
     }
 }
 

@@ -104,7 +104,7 @@ impl Typer<'_> {
         if let Some(signature) = builtins::signature(&spelled) {
             return self.known_call(spelled, &signature, arguments, expr).map(Operand::Value);
         }
-        let nearest = crate::nearest(&spelled, builtins::names());
+        let nearest = fencewright_text::nearest(&spelled, builtins::names());
         let message = match nearest {
             Some(other) => format!("`{spelled}` is not declared; did you mean `{other}`?"),
             None => format!("`{spelled}` is not declared"),

@@ -112,7 +112,7 @@ impl Typer<'_> {
             return error.help(format!("`#include <{header}>` declares it"));
         }
         let known = self.scopes.iter().flat_map(|scope| scope.keys());
-        match crate::nearest(&name, known.map(|&symbol| &**self.names.spelling(symbol))) {
+        match fencewright_text::nearest(&name, known.map(|&symbol| &**self.names.spelling(symbol))) {
             Some(other) => error.help(format!("did you mean `{other}`?")),
             None => error.help("declare it before it is used"),
         }

@@ -219,7 +219,7 @@ impl Typer<'_> {
         }
         let wanted = self.spelled(name.symbol);
         let known = members.keys().map(|&member| &**self.names.spelling(member));
-        let nearest = crate::nearest(&wanted, known);
+        let nearest = fencewright_text::nearest(&wanted, known);
         let record = &self.records[id.0 as usize];
         let error = Error::new(name.span, format!("`{}` has no member `{wanted}`", record.name));
         Err(match nearest {

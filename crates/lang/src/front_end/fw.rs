@@ -2,13 +2,11 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::Diagnostic;
-use crate::edit::{Change, Edit, What, inserted_after, inserted_before};
-use crate::fw;
-use crate::load::Loaded;
-use crate::places::Side;
-
-use super::{FrontEnd, Input, Parsed, between};
+use fencewright_front_end::edit::{Change, Edit, What, inserted_after, inserted_before};
+use fencewright_front_end::places::Side;
+use fencewright_front_end::{FrontEnd, Input, Loaded, Parsed, between};
+use fencewright_fw as fw;
+use fencewright_text::Diagnostic;
 
 /// The front end of `.fw`.
 pub struct Fw;

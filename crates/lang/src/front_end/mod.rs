@@ -1,101 +1,18 @@
-//! Front ends: the languages that programs are written in. Nothing outside this folder knows how many there are.
+//! All front ends. Nothing outside this file knows how many there are.
 //!
-//! A new one is a file here with an implementation of [`FrontEnd`], and a line in [`ALL`].
+//! A new one is an implementation of [`FrontEnd`], and a line in [`ALL`].
 
-mod c;
 mod fw;
-mod litmus;
-mod rmm;
-mod trencher;
 
-use std::collections::HashSet;
-use std::fmt;
-use std::ops::Range;
-
-use fencewright_program::{Call, FileId, Span};
-
-use crate::ast;
-use crate::diagnostic::Diagnostic;
-use crate::edit::{Change, Edit};
-use crate::facts::Facts;
-use crate::import::View;
-use crate::load::Loaded;
-use crate::options::Options;
-use crate::places::Sites;
-use crate::source::{self, MAX_FILE_BYTES, SourceFile};
-use crate::sources::Sources;
-use crate::stop::Stop;
-
-/// A language: how to recognise it, to read it, to show a statement of it, to put fences into it and to write it.
-pub trait FrontEnd: Send + Sync {
-    /// What it is called on the command line.
-    fn name(&self) -> &'static str;
-
-    /// The extension of its files, in lower case, if that is enough to know them.
-    fn extension(&self) -> Option<&'static str>;
-
-    /// Whether a text without such an extension is in this language, by how it begins.
-    fn detect(&self, text: &str) -> bool;
-
-    /// The longest text of it that is read, in bytes.
-    fn most_bytes(&self) -> usize {
-        MAX_FILE_BYTES
-    }
-
-    /// Parses the main file and whatever it includes. All spans point at the text that the user wrote.
-    fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>>;
-
-    /// What has to be changed in the text of one file to put fences there; in words why that cannot be.
-    fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
-
-    /// Whether it is C: `-D` defines macros, and the options for C mean something.
-    fn is_c(&self) -> bool {
-        false
-    }
-
-    /// What an answer about a program in this language is about, where that is less than the language says.
-    fn meaning(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether its importer makes copies of texts that are written once, so that a fence in the text is one in every copy.
-    fn copies_texts(&self) -> bool {
-        false
-    }
-
-    /// Whether a locked instruction can be written in place of a store.
-    fn has_locked_stores(&self) -> bool {
-        false
-    }
-
-    /// Whether this store is one that a locked instruction can be written in place of.
-    fn can_lock(&self, _store: &str) -> bool {
-        true
-    }
-
-    /// The statement around some bytes of a line, as bytes of that line.
-    fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize>;
-
-    /// A program written in this language, or what the language cannot say.
-    fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>>;
-
-    /// The text in the one style of this language, if there is one.
-    fn format(&self, _text: &str) -> Option<Result<String, Vec<Diagnostic>>> {
-        None
-    }
-}
-
-impl fmt::Debug for dyn FrontEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use fencewright_c_model::C;
+use fencewright_formats::{Litmus, Rmm, Trencher};
+pub use fencewright_front_end::{FrontEnd, Input, Open, Parsed};
 
 /// The front end of `.fw`, which is what an unknown text is taken for.
 const DEFAULT: &dyn FrontEnd = &fw::Fw;
 
 /// All front ends, in the order in which users see them.
-pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &rmm::Rmm, &trencher::Trencher, &litmus::Litmus, &c::C];
+pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &Rmm, &Trencher, &Litmus, &C];
 
 /// The front end with this name.
 pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {
@@ -109,102 +26,6 @@ pub fn detect(file_name: &str, text: &str) -> &'static dyn FrontEnd {
     let by_name = ALL.into_iter().find(|f| extension.is_some() && f.extension() == extension.as_deref());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     by_name.or_else(|| ALL.into_iter().find(|f| f.detect(text))).unwrap_or(DEFAULT)
-}
-
-/// What a front end makes of a text.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parsed {
-    /// The syntax tree.
-    pub file: ast::File,
-    /// The name the text gives itself: that of a litmus test.
-    pub name: Option<String>,
-    /// What a reader should know about the translation.
-    pub notes: Vec<String>,
-    /// How a litmus test shows its final states.
-    pub view: Option<View>,
-    /// The calls that spans of the tree name: those of a language whose importer makes copies of what is called.
-    pub calls: Vec<Call>,
-    /// Where fences can be put; everywhere between statements of the tree if nothing is said.
-    pub sites: Option<Sites>,
-    /// What somebody should look at although it is no error.
-    pub warnings: Vec<Diagnostic>,
-    /// The accesses that a compiler may move, by their places: they must not race.
-    pub plain: HashSet<Span>,
-    /// What it knows beside the syntax tree.
-    pub facts: Facts,
-}
-
-/// Reads a file that another one includes; in words why that is not possible.
-pub type Open<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
-
-/// What a front end reads.
-pub struct Input<'a> {
-    /// The main file, and those included so far.
-    pub sources: Sources,
-    /// Whether to go on.
-    pub stop: &'a Stop<'a>,
-    /// What was said about it outside of its text.
-    pub options: &'a Options,
-    open: &'a Open<'a>,
-}
-
-impl<'a> Input<'a> {
-    /// The main file, with a way to read others.
-    pub fn new(main: SourceFile, stop: &'a Stop<'a>, options: &'a Options, open: &'a Open<'a>) -> Self {
-        Input { sources: main.into(), stop, options, open }
-    }
-
-    /// The text of the main file.
-    pub fn text(&self) -> &str {
-        &self.sources.main().text
-    }
-
-    /// The file with this name, read if it is not known yet; `included_at` is where another file asks for it.
-    pub fn include(&mut self, name: &str, included_at: Span) -> Result<FileId, Diagnostic> {
-        self.read(name).map_err(|unread| match unread {
-            Unread::Closed(why) => Diagnostic::new(included_at, format!("cannot include `{name}`: {why}")),
-            Unread::NoText(diagnostic) => diagnostic,
-        })
-    }
-
-    /// The file with this name, read if it is not known yet.
-    pub(crate) fn read(&mut self, name: &str) -> Result<FileId, Unread> {
-        if let Some(known) = self.sources.named(name) {
-            return Ok(known);
-        }
-        let bytes = (self.open)(name).map_err(Unread::Closed)?;
-        let so_far: usize = self.sources.iter().map(|(_, file)| file.text.len()).sum();
-        if so_far + bytes.len() > MAX_FILE_BYTES {
-            return Err(Unread::Closed("all files together are larger than 64 MiB".into()));
-        }
-        match source::decode(&bytes) {
-            Ok(text) => Ok(self.sources.add(SourceFile::new(name, text))),
-            Err(error) => {
-                let file = self.sources.add(SourceFile::lossy(name, &bytes));
-                Err(Unread::NoText(Diagnostic { span: error.span.in_file(file), ..error }))
-            }
-        }
-    }
-}
-
-/// Why an included file cannot be read.
-pub(crate) enum Unread {
-    /// It cannot be opened, in words why.
-    Closed(String),
-    /// What is in it is no text.
-    NoText(Diagnostic),
-}
-
-/// What stands between separators: from behind the last of `separators` before the part to behind the first of `ends` at or
-/// after its end.
-fn between(line: &str, part: Range<usize>, separators: &[char], ends: &[char]) -> Range<usize> {
-    let Range { start, end } = part;
-    let first = line[..start].rfind(separators).map_or(0, |i| i + 1);
-    let last = match line[..end].ends_with(ends) && end > start {
-        true => end,
-        false => line[end..].find(ends).map_or(line.len(), |i| end + i + 1),
-    };
-    first..last
 }
 
 #[cfg(test)]

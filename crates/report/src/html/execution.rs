@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_executions::happens_before::{HappensBefore, Link, Relation};
-use fencewright_lang::import::c::UNDEFINED;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
     Action, Edge, Event, EventKind, LocationId, MemoryModel, Observable, Program, Property, Reference,
@@ -175,7 +174,7 @@ impl View<'_> {
 
     /// A value in words.
     fn value(&self, value: i64) -> String {
-        match value == UNDEFINED && self.source.front_end.is_c() {
+        match Some(value) == self.source.front_end.undefined() {
             true => "undefined".into(),
             false => value.to_string(),
         }
@@ -184,9 +183,9 @@ impl View<'_> {
     /// The same for a text with values in it.
     fn words(&self, text: &str) -> String {
         let text = shortened(&line_of(text), LONGEST_WORDS);
-        match self.source.front_end.is_c() {
-            true => text.replace(&UNDEFINED.to_string(), "undefined"),
-            false => text,
+        match self.source.front_end.undefined() {
+            Some(number) => text.replace(&number.to_string(), "undefined"),
+            None => text,
         }
     }
 

@@ -7,7 +7,7 @@ use fencewright_memory::linear::Simple;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Constraint, Contents, Linear};
 use fencewright_program::{BinaryOp, Expr, Observable, Op, Program, Property, RegisterId, ThreadId};
 
-use crate::task::{Limits, Reason};
+use fencewright_verdict::{Limits, Reason};
 
 /// Larger moduli are not used: there would be too many states.
 const MOST: i64 = 64;

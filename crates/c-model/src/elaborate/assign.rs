@@ -1,0 +1,337 @@
+//! Conversions and assignments.
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::{BinaryOp as Operator, Integer};
+use fencewright_c::typed::tree::{Expr, Place, Step, Type, TypeKind};
+use fencewright_code::core::{Known, StmtKind, Value, known};
+use fencewright_code::numbers::{self, Operand, convert, truth};
+use fencewright_program::Span;
+
+use super::expressions::pointee;
+use super::memory::Target;
+use super::{Elaborator, Result};
+
+impl Elaborator<'_> {
+    /// The value of an expression as one of another type.
+    pub(super) fn converted(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Operand> {
+        if to.kind == TypeKind::Void {
+            self.dropped(inner)?;
+            return Ok(Operand::number(0));
+        }
+        if let Some(operand) = self.container_of(inner, to, span)? {
+            return Ok(operand);
+        }
+        let operand = self.value(inner)?;
+        self.cast(operand, &inner.ty, to, span)
+    }
+
+    /// A value as one of another type.
+    pub fn cast(&mut self, operand: Operand, from: &Type, to: &Type, span: Span) -> Result<Operand> {
+        match (&from.kind, &to.kind) {
+            (TypeKind::Integer(_), TypeKind::Integer(to)) => Ok(convert(*to, operand)),
+            (TypeKind::Pointer(_) | TypeKind::Function(_), TypeKind::Integer(Arithmetic::Bool)) => {
+                match known(&operand.value) {
+                    Some(Known::Address(..) | Known::Function(_)) => Ok(Operand::number(1)),
+                    _ => Ok(truth(operand)),
+                }
+            }
+            (TypeKind::Pointer(_), TypeKind::Integer(to)) => {
+                if let Some(points) = operand.points {
+                    self.nodes.mark_integer(points);
+                }
+                match to {
+                    // The same 64 bits.
+                    Arithmetic::Integer(Integer { signed: false, .. })
+                        if to.greatest() == u64::MAX.into() =>
+                    {
+                        Ok(operand)
+                    }
+                    _ => Ok(convert(*to, operand)),
+                }
+            }
+            (TypeKind::Integer(_), TypeKind::Pointer(_)) => {
+                let unsigned =
+                    Arithmetic::Integer(Integer { rank: fencewright_c::ast::Rank::Long, signed: false });
+                let mut operand = convert(unsigned, operand);
+                if !Self::is_null(&operand) && operand.points.is_none() {
+                    let node = self.nodes.unknown();
+                    self.nodes.mark_integer(node);
+                    operand.points = Some(node);
+                }
+                Ok(operand)
+            }
+            (TypeKind::Pointer(from), TypeKind::Pointer(to)) => self.cast_pointer(operand, from, to, span),
+            (TypeKind::Record(_), TypeKind::Record(_)) => Ok(operand),
+            (TypeKind::Floating(_), _) | (_, TypeKind::Floating(_)) => {
+                self.arithmetic(&Type { kind: TypeKind::Floating(8), atomic: false, volatile: false }, span)?;
+                Ok(operand)
+            }
+            _ => self.error(
+                span,
+                "this conversion is not understood",
+                "convert between integers and pointers only",
+            ),
+        }
+    }
+
+    /// A pointer as one to another type: to the first member of a structure, back to the structure, or to the same place.
+    fn cast_pointer(&mut self, operand: Operand, from: &Type, to: &Type, span: Span) -> Result<Operand> {
+        if from.kind == TypeKind::Void
+            || to.kind == TypeKind::Void
+            || Self::is_null(&operand)
+            || from.kind == to.kind
+        {
+            return Ok(operand);
+        }
+        if let Some(Known::Address(object, way)) = known(&operand.value) {
+            let way = self.fitted(object, way, to);
+            return Ok(self
+                .known_operand(&Known::Address(object, way), operand.range)
+                .expect("an address is defined"));
+        }
+        let Some(points) = operand.points else { return Ok(operand) };
+        if let Some(way) = self.first_members(from, to) {
+            let mut target = self.pointed(&operand, from, span)?;
+            for step in way {
+                target = self.part_at(&target, step, span)?;
+            }
+            return self.address(&target, span);
+        }
+        if let (Some(way), TypeKind::Record(record)) = (self.first_members(to, from), &to.kind)
+            && way.iter().all(|step| matches!(step, Step::Field(_)))
+        {
+            self.shape(points, from, span)?;
+            return self.container(operand, to, *record, way, span);
+        }
+        Ok(operand)
+    }
+
+    /// The structure around the member that a pointer points to.
+    fn container(
+        &mut self,
+        member: Operand,
+        ty: &Type,
+        record: fencewright_c::ast::RecordId,
+        path: Vec<Step>,
+        span: Span,
+    ) -> Result<Operand> {
+        let node = self.nodes.object(ty, span);
+        let mut part = node;
+        for step in &path {
+            part = match step {
+                Step::Field(field) => self.nodes.field(part, *field),
+                Step::Element(_) => self.nodes.element(part),
+            };
+        }
+        let points = match member.points {
+            Some(points) => points,
+            None => self.nodes.unknown(),
+        };
+        self.unify(part, points, span)?;
+        let value = Value::Container { member: Box::new(member.value), node, record, path };
+        Ok(Operand { value, range: member.range, points: Some(node) })
+    }
+
+    /// A part of a place.
+    pub(super) fn part_at(&mut self, target: &Target, step: Step, span: Span) -> Result<Target> {
+        match (&target.ty.kind, step) {
+            (TypeKind::Record(record), Step::Field(field)) => {
+                let ty = self.unit.records[record.0 as usize].fields[field as usize].ty.clone();
+                self.field(target, field, &ty, span)
+            }
+            (TypeKind::Array(element, _), Step::Element(index)) => {
+                let ty = (**element).clone();
+                self.element(target, Operand::number(index.into()), &ty, span)
+            }
+            _ => self.error(span, "this initial value does not fit its variable", ""),
+        }
+    }
+
+    /// The way from a value of the first type to one of the second at the same address.
+    fn first_members(&self, from: &Type, to: &Type) -> Option<Vec<Step>> {
+        let mut way = Vec::new();
+        let mut ty = from.clone();
+        loop {
+            let (step, inner) = match &ty.kind {
+                TypeKind::Record(record) => {
+                    let first = self.unit.records[record.0 as usize].fields.first()?;
+                    (Step::Field(0), first.ty.clone())
+                }
+                TypeKind::Array(element, _) => (Step::Element(0), (**element).clone()),
+                _ => return None,
+            };
+            way.push(step);
+            if inner.kind == to.kind {
+                return Some(way);
+            }
+            ty = inner;
+        }
+    }
+
+    /// `(T *)((char *)p - offset)`: the structure whose member `p` points to.
+    fn container_of(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Option<Operand>> {
+        use fencewright_c::typed::tree::ExprKind;
+        let (TypeKind::Pointer(to), ExprKind::Move(bytes, by)) = (&to.kind, &inner.kind) else {
+            return Ok(None);
+        };
+        let TypeKind::Record(record) = to.kind else { return Ok(None) };
+        let ExprKind::Convert(member) = &bytes.kind else { return Ok(None) };
+        let byte = matches!(pointee(&bytes.ty).kind, TypeKind::Integer(ty) if ty.greatest() <= 255);
+        let TypeKind::Pointer(member_type) = &member.ty.kind else { return Ok(None) };
+        if !byte
+            || self.size(member_type) == 1
+                && !matches!(member_type.kind, TypeKind::Integer(_) | TypeKind::Record(_))
+        {
+            return Ok(None);
+        }
+        let by = self.value(by)?;
+        let Some(offset) = by.known().and_then(|by| u64::try_from(-by).ok()) else { return Ok(None) };
+        let Some(path) = self.member_at(to, offset, member_type) else { return Ok(None) };
+        let operand = self.value(member)?;
+        if let Some(Known::Address(object, mut way)) = known(&operand.value)
+            && way.ends_with(&path)
+            && let Some(around) = self.type_at(object, &way[..way.len() - path.len()])
+            && around.kind == TypeKind::Record(record)
+        {
+            way.truncate(way.len() - path.len());
+            return Ok(self.known_operand(&Known::Address(object, way), operand.range));
+        }
+        self.container(operand, to, record, path, span).map(Some)
+    }
+
+    /// The way to the member of this type that starts at a byte.
+    fn member_at(&self, ty: &Type, offset: u64, member: &Type) -> Option<Vec<Step>> {
+        if offset == 0 && ty.kind == member.kind {
+            return Some(Vec::new());
+        }
+        let TypeKind::Record(record) = &ty.kind else { return None };
+        let fields = self.unit.records[record.0 as usize].fields.iter().enumerate();
+        for (n, field) in fields {
+            if (field.offset..field.offset + self.size(&field.ty).max(1)).contains(&offset)
+                && let Some(mut way) = self.member_at(&field.ty, offset - field.offset, member)
+            {
+                way.insert(0, Step::Field(n as u32));
+                return Some(way);
+            }
+        }
+        None
+    }
+
+    /// `place = value`.
+    pub(super) fn assign(&mut self, place: &Place, value: &Expr, span: Span) -> Result<Operand> {
+        if matches!(place.ty.kind, TypeKind::Record(_)) {
+            let target = self.place(place)?;
+            let from = self.aggregate(value)?;
+            self.copy(&from, &target, span)?;
+            return Ok(Operand::number(0));
+        }
+        let target = self.place(place)?;
+        let operand = self.value(value)?;
+        if place.ty.atomic {
+            let new = operand.clone();
+            self.update(&target, |_, _| Ok((None, new)), span)?;
+        } else {
+            self.write(&target, operand.clone(), span)?;
+        }
+        Ok(match &target.spot {
+            super::Spot::Register(register) => self.register_value(*register),
+            super::Spot::Memory(_) => operand,
+        })
+    }
+
+    /// `place op= value`, `++` and `--`.
+    pub(super) fn modify(
+        &mut self,
+        place: &Place,
+        op: Operator,
+        left: &Type,
+        value: &Expr,
+        old: bool,
+        span: Span,
+    ) -> Result<Operand> {
+        let target = self.place(place)?;
+        if place.ty.atomic {
+            let value = self.value(value)?;
+            if matches!(
+                op,
+                Operator::Divide | Operator::Remainder | Operator::ShiftLeft | Operator::ShiftRight
+            ) {
+                return self.modify_checked(&target, (op, left), value, old, span);
+            }
+            let mut new = None;
+            let before = self.update(
+                &target,
+                |this, before| {
+                    let result = this.operated(before.clone(), op, &place.ty, left, value, true, span)?;
+                    new = Some(result.clone());
+                    Ok((None, result))
+                },
+                span,
+            )?;
+            return Ok(if old { before } else { new.expect("it was computed") });
+        }
+        let before = self.read(&target, span)?;
+        let before = if old { self.kept_value(before, &place.ty, span)? } else { before };
+        let value = self.value(value)?;
+        let new = self.operated(before.clone(), op, &place.ty, left, value, false, span)?;
+        self.write(&target, new.clone(), span)?;
+        match (&target.spot, old) {
+            (_, true) => Ok(before),
+            (super::Spot::Register(register), false) => Ok(self.register_value(*register)),
+            (super::Spot::Memory(_), false) => Ok(new),
+        }
+    }
+
+    /// `place op= value` on an atomic place, for an operation that can go wrong: what is found there is checked before it is used, in one indivisible step.
+    fn modify_checked(
+        &mut self,
+        target: &Target,
+        (op, left): (Operator, &Type),
+        value: Operand,
+        old: bool,
+        span: Span,
+    ) -> Result<Operand> {
+        let mut result = Operand::number(0);
+        let steps = self.written(|this| {
+            let before = this.read(target, span)?;
+            let before = this.kept_value(before, &target.ty, span)?;
+            let new = this.operated(before.clone(), op, &target.ty, left, value, true, span)?;
+            let new = this.kept_value(new, &target.ty, span)?;
+            this.write(target, new.clone(), span)?;
+            result = if old { before } else { new };
+            Ok(())
+        })?;
+        match steps.is_empty() {
+            true => self.emit(StmtKind::Fence, span),
+            false => self.emit(StmtKind::Atomic(steps), span),
+        }
+        Ok(result)
+    }
+
+    /// What `op=` writes.
+    #[allow(clippy::too_many_arguments)] // Everything that an operator needs to know.
+    fn operated(
+        &mut self,
+        before: Operand,
+        op: Operator,
+        ty: &Type,
+        left: &Type,
+        value: Operand,
+        wraps: bool,
+        span: Span,
+    ) -> Result<Operand> {
+        if let TypeKind::Pointer(to) = &ty.kind {
+            return self.moved(before, value, to, span);
+        }
+        let (of, inside) = (self.arithmetic(ty, span)?, self.arithmetic(left, span)?);
+        let before = convert(inside, before);
+        use Operator::{Add, BitAnd, BitOr, BitXor, Multiply, Subtract};
+        let result = match op {
+            Add | Subtract | Multiply | BitAnd | BitOr | BitXor if wraps => {
+                numbers::wrapping(op, inside, before, value)
+            }
+            _ => numbers::binary(self, op, inside, before, value),
+        };
+        Ok(convert(of, result))
+    }
+}

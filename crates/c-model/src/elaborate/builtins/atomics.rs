@@ -1,0 +1,448 @@
+//! Atomic operations of C11 (7.17) and of gcc (`__atomic_*`, `__sync_*`).
+//!
+//! Integers wrap around, signed ones too. `atomic_compare_exchange_weak` fails only where the strong one does, as on x86, and a failing one drains too.
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
+use fencewright_c::typed::tree::{Expr, Type, TypeKind};
+use fencewright_code::core::{Access, StmtKind};
+use fencewright_code::numbers::{self, Operand};
+use fencewright_program::Span;
+
+use super::super::memory::Target;
+use super::super::{Elaborator, Result};
+use super::BuiltinCall;
+
+/// What is done to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Load,
+    Store,
+    /// The first value, before anybody else looks.
+    Init,
+    Exchange,
+    /// The result says whether it worked; what was there goes to where the old value was expected.
+    CompareExchange,
+    /// The result is whether it worked, or what was there.
+    CompareAndSwap(Answer),
+    Modify(Modify, Answer),
+    /// Sets a flag; the result is what it was.
+    TestAndSet,
+    Clear,
+    /// Whether operations on such places need no lock: always.
+    IsLockFree,
+}
+
+/// How a place is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Modify {
+    Add,
+    Sub,
+    And,
+    Or,
+    Xor,
+    Nand,
+}
+
+/// What the result of a read-modify-write is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Old,
+    New,
+    Success,
+}
+
+/// How arguments are passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Convention {
+    /// C11 without orders.
+    Implicit,
+    /// C11, orders last.
+    Explicit,
+    /// gcc, orders last; pointers are moved by bytes.
+    Gnu,
+    /// gcc, orders last; values by way of pointers.
+    Indirect,
+    /// gcc's old ones: no orders, and all are full fences but the ones for locks.
+    Sync,
+}
+
+/// The orders that make a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Relaxed,
+    Acquire,
+    Release,
+    AcquireRelease,
+    Sequential,
+}
+
+fn modify(name: &str) -> Option<Modify> {
+    Some(match name {
+        "add" => Modify::Add,
+        "sub" => Modify::Sub,
+        "and" => Modify::And,
+        "or" => Modify::Or,
+        "xor" => Modify::Xor,
+        "nand" => Modify::Nand,
+        _ => return None,
+    })
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<(Operation, Convention)> {
+    if let Some(rest) = name.strip_prefix("__sync_") {
+        return named_sync(rest).map(|operation| (operation, Convention::Sync));
+    }
+    if let Some(rest) = name.strip_prefix("__atomic_") {
+        return named_gnu(rest);
+    }
+    let (rest, explicit) = match name.strip_prefix("__c11_atomic_") {
+        Some("init") => ("init", false),
+        Some(rest) => (rest, true),
+        None => {
+            let rest = name.strip_prefix("atomic_")?;
+            rest.strip_suffix("_explicit").map_or((rest, false), |rest| (rest, true))
+        }
+    };
+    let operation = match rest {
+        "load" => Operation::Load,
+        "store" => Operation::Store,
+        "init" => Operation::Init,
+        "exchange" => Operation::Exchange,
+        "compare_exchange_strong" | "compare_exchange_weak" => Operation::CompareExchange,
+        "flag_test_and_set" => Operation::TestAndSet,
+        "flag_clear" => Operation::Clear,
+        "is_lock_free" => Operation::IsLockFree,
+        _ => Operation::Modify(modify(rest.strip_prefix("fetch_")?)?, Answer::Old),
+    };
+    Some((operation, if explicit { Convention::Explicit } else { Convention::Implicit }))
+}
+
+fn named_gnu(rest: &str) -> Option<(Operation, Convention)> {
+    let (rest, convention) = match rest.strip_suffix("_n") {
+        Some(rest) => (rest, Convention::Gnu),
+        None => (rest, Convention::Indirect),
+    };
+    let operation = match rest {
+        "load" => Operation::Load,
+        "store" => Operation::Store,
+        "exchange" => Operation::Exchange,
+        "compare_exchange" => Operation::CompareExchange,
+        "test_and_set" => return Some((Operation::TestAndSet, Convention::Gnu)),
+        "clear" => return Some((Operation::Clear, Convention::Gnu)),
+        "always_lock_free" | "is_lock_free" => return Some((Operation::IsLockFree, Convention::Gnu)),
+        _ => {
+            let old = rest.strip_prefix("fetch_").and_then(modify).map(|modify| (modify, Answer::Old));
+            let new = || rest.strip_suffix("_fetch").and_then(modify).map(|modify| (modify, Answer::New));
+            let (modify, answer) = old.or_else(new)?;
+            return Some((Operation::Modify(modify, answer), Convention::Gnu));
+        }
+    };
+    Some((operation, convention))
+}
+
+fn named_sync(rest: &str) -> Option<Operation> {
+    // The size may be part of the name.
+    let rest = ["_1", "_2", "_4", "_8"].into_iter().find_map(|size| rest.strip_suffix(size)).unwrap_or(rest);
+    Some(match rest {
+        "bool_compare_and_swap" => Operation::CompareAndSwap(Answer::Success),
+        "val_compare_and_swap" => Operation::CompareAndSwap(Answer::Old),
+        "lock_test_and_set" | "swap" => Operation::Exchange,
+        "lock_release" => Operation::Clear,
+        _ => {
+            let old = rest.strip_prefix("fetch_and_").and_then(modify).map(|modify| (modify, Answer::Old));
+            let new = || rest.strip_suffix("_and_fetch").and_then(modify).map(|modify| (modify, Answer::New));
+            let (modify, answer) = old.or_else(new)?;
+            Operation::Modify(modify, answer)
+        }
+    })
+}
+
+impl Elaborator<'_> {
+    /// An atomic operation.
+    pub(super) fn atomic(
+        &mut self,
+        operation: Operation,
+        convention: Convention,
+        call: BuiltinCall,
+    ) -> Result<Operand> {
+        if operation == Operation::IsLockFree {
+            return Ok(Operand::number(1));
+        }
+        let place = self.argument_target(call, 0)?.accessed(Access::Atomic);
+        let span = call.span;
+        match operation {
+            Operation::IsLockFree => Ok(Operand::number(1)),
+            Operation::Load => match convention {
+                Convention::Indirect => {
+                    self.order(call, convention, 2)?;
+                    let value = self.read(&place, span)?;
+                    self.passed_back(call, 1, value)
+                }
+                _ => {
+                    self.order(call, convention, 1)?;
+                    self.read(&place, span)
+                }
+            },
+            Operation::Store => {
+                let value = self.passed(call, convention, 1)?;
+                let order = self.order(call, convention, 2)?;
+                self.ordered_store(&place, value, order, span)?;
+                Ok(Operand::number(0))
+            }
+            Operation::Init => {
+                let value = self.argument_value(call, 1)?;
+                self.write(&place, value, span)?;
+                Ok(Operand::number(0))
+            }
+            Operation::Exchange => {
+                let value = self.passed(call, convention, 1)?;
+                let old = self.swapped(&place, value, span)?;
+                match convention {
+                    Convention::Indirect => self.passed_back(call, 2, old),
+                    _ => Ok(old),
+                }
+            }
+            Operation::CompareExchange => {
+                let desired = self.passed(call, convention, 2)?;
+                self.compare_exchange(&place, call, 1, desired)
+            }
+            Operation::CompareAndSwap(answer) => {
+                let (expected, desired) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
+                let (old, success) = self.compare_and_swap(&place, expected, desired, span)?;
+                Ok(if answer == Answer::Old { old } else { success })
+            }
+            Operation::Modify(modify, answer) => {
+                let by = self.argument_value(call, 1)?;
+                let order = self.order(call, convention, 2)?;
+                let bytes = matches!(convention, Convention::Gnu | Convention::Sync);
+                let by = self.elements(&place.ty, modify, by, bytes, span)?;
+                let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
+                if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
+                    // A compiler makes a load of it.
+                    return self.read(&place, span);
+                }
+                let old = self.atomic_modify(&place, modify, by.clone(), span)?;
+                match answer {
+                    Answer::New => self.modified(&place.ty, modify, old, by, span),
+                    _ => Ok(old),
+                }
+            }
+            Operation::TestAndSet => {
+                let old = self.swapped(&place, Operand::number(1), span)?;
+                Ok(numbers::truth(old))
+            }
+            Operation::Clear => {
+                // `__sync_lock_release` releases.
+                let order = match convention {
+                    Convention::Sync => Order::Release,
+                    _ => self.order(call, convention, 1)?,
+                };
+                self.ordered_store(&place, Operand::number(0), order, span)?;
+                Ok(Operand::number(0))
+            }
+        }
+    }
+
+    /// The order that an argument asks for.
+    fn order(&mut self, call: BuiltinCall, convention: Convention, number: usize) -> Result<Order> {
+        if matches!(convention, Convention::Implicit | Convention::Sync) {
+            return Ok(Order::Sequential);
+        }
+        let argument = self.argument(call, number)?;
+        self.order_of(argument)
+    }
+
+    /// The order that a value says.
+    pub(super) fn order_of(&mut self, argument: &Expr) -> Result<Order> {
+        let order = self.value(argument)?;
+        Ok(match order.known().map(|known| known & 0xffff) {
+            Some(0) => Order::Relaxed,
+            Some(1 | 2) => Order::Acquire,
+            Some(3) => Order::Release,
+            Some(4) => Order::AcquireRelease,
+            Some(5) => Order::Sequential,
+            Some(_) => {
+                let help =
+                    "use one of `memory_order_relaxed`, `_acquire`, `_release`, `_acq_rel`, `_seq_cst`";
+                return self.error(argument.span, "this is no memory order", help);
+            }
+            None => {
+                self.warn(
+                    argument.span,
+                    "the memory order is not a constant: taken as seq_cst, as compilers do",
+                );
+                Order::Sequential
+            }
+        })
+    }
+
+    /// A value that an argument is, or points to.
+    fn passed(&mut self, call: BuiltinCall, convention: Convention, number: usize) -> Result<Operand> {
+        match convention {
+            Convention::Indirect => {
+                let place = self.argument_target(call, number)?;
+                self.read(&place, call.span)
+            }
+            _ => self.argument_value(call, number),
+        }
+    }
+
+    /// Writes a result to where an argument points.
+    fn passed_back(&mut self, call: BuiltinCall, number: usize, value: Operand) -> Result<Operand> {
+        let place = self.argument_target(call, number)?;
+        self.write(&place, value, call.span)?;
+        Ok(Operand::number(0))
+    }
+
+    /// A store with an order.
+    pub(super) fn ordered_store(
+        &mut self,
+        place: &Target,
+        value: Operand,
+        order: Order,
+        span: Span,
+    ) -> Result<()> {
+        match order {
+            Order::Sequential => self.swapped(place, value, span).map(|_| ()),
+            Order::Relaxed => self.write(place, value, span),
+            Order::Release | Order::AcquireRelease | Order::Acquire => {
+                if order != Order::Release {
+                    self.warn(span, "a store cannot acquire: taken as release");
+                }
+                self.emit(StmtKind::StoreFence, span);
+                self.write(place, value, span)
+            }
+        }
+    }
+
+    /// Puts a value into a place; what was there.
+    pub(super) fn swapped(&mut self, place: &Target, value: Operand, span: Span) -> Result<Operand> {
+        self.update(place, |_, _| Ok((None, value)), span)
+    }
+
+    /// Puts a value into a place if the expected one is there: what was there, and whether it worked.
+    pub(super) fn compare_and_swap(
+        &mut self,
+        place: &Target,
+        expected: Operand,
+        desired: Operand,
+        span: Span,
+    ) -> Result<(Operand, Operand)> {
+        let (ty, wanted) = (place.ty.clone(), expected.clone());
+        let old = self.update(
+            place,
+            |this, old| Ok((Some(this.same(&ty, old.clone(), wanted, span)?), desired)),
+            span,
+        )?;
+        let success = self.same(&place.ty, old.clone(), expected, span)?;
+        Ok((old, success))
+    }
+
+    /// The same with an expected value in a place, which gets what was there.
+    pub(super) fn compare_exchange(
+        &mut self,
+        place: &Target,
+        call: BuiltinCall,
+        number: usize,
+        desired: Operand,
+    ) -> Result<Operand> {
+        let span = call.span;
+        let holder = self.argument_target(call, number)?;
+        let expected = self.read(&holder, span)?;
+        let expected = self.kept_value(expected, &holder.ty, span)?;
+        let (old, success) = self.compare_and_swap(place, expected, desired, span)?;
+        match self.is_own(&holder) {
+            // Where it worked, this is what is there already.
+            true => self.write(&holder, old, span)?,
+            false => {
+                let write = |this: &mut Self| this.write(&holder, old, span);
+                self.branch(success.clone(), span, |_| Ok(()), write)?;
+            }
+        }
+        Ok(success)
+    }
+
+    /// Whether only this thread can see a place.
+    fn is_own(&self, target: &Target) -> bool {
+        match target.known() {
+            Some((object, _)) => self.is_private(object),
+            None => matches!(target.spot, super::super::memory::Spot::Register(_)),
+        }
+    }
+
+    /// By how many elements a pointer is moved that is moved by bytes; other values are as they are.
+    fn elements(
+        &mut self,
+        ty: &Type,
+        modify: Modify,
+        by: Operand,
+        bytes: bool,
+        span: Span,
+    ) -> Result<Operand> {
+        let TypeKind::Pointer(to) = &ty.kind else { return Ok(by) };
+        let size = i128::from(self.size(to).max(1));
+        let help = "move it with `+` on the pointer, and exchange it with a compare-and-swap";
+        if !matches!(modify, Modify::Add | Modify::Sub) {
+            return self.error(span, "the bits of a pointer are changed here", help);
+        }
+        match (bytes, by.known()) {
+            (false, _) => Ok(by),
+            (true, Some(known)) if known % size == 0 => Ok(Operand::number(known / size)),
+            (true, _) => {
+                self.error(span, "this moves a pointer by a number of bytes that is not known", help)
+            }
+        }
+    }
+
+    /// Changes a place; what was there.
+    pub(super) fn atomic_modify(
+        &mut self,
+        place: &Target,
+        modify: Modify,
+        by: Operand,
+        span: Span,
+    ) -> Result<Operand> {
+        let ty = place.ty.clone();
+        self.update(place, |this, old| Ok((None, this.modified(&ty, modify, old.clone(), by, span)?)), span)
+    }
+
+    /// What a change makes of a value.
+    pub(super) fn modified(
+        &mut self,
+        ty: &Type,
+        modify: Modify,
+        old: Operand,
+        by: Operand,
+        span: Span,
+    ) -> Result<Operand> {
+        let arithmetic = match &ty.kind {
+            TypeKind::Integer(arithmetic) => *arithmetic,
+            TypeKind::Pointer(to) => {
+                let long = Arithmetic::Integer(Integer { rank: Rank::Long, signed: true });
+                let by = match modify {
+                    Modify::Sub => numbers::wrapping(Operator::Subtract, long, Operand::number(0), by),
+                    _ => by,
+                };
+                return self.moved(old, by, to, span);
+            }
+            _ => return self.error(span, "this is no integer", "use an atomic integer"),
+        };
+        let op = match modify {
+            Modify::Add => Operator::Add,
+            Modify::Sub => Operator::Subtract,
+            Modify::Or => Operator::BitOr,
+            Modify::Xor => Operator::BitXor,
+            Modify::And | Modify::Nand => Operator::BitAnd,
+        };
+        let result = numbers::wrapping(op, arithmetic, old, by);
+        Ok(match modify {
+            Modify::Nand => {
+                let promoted = Arithmetic::Integer(arithmetic.promoted());
+                numbers::convert(arithmetic, numbers::complement(promoted, result))
+            }
+            _ => result,
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! Assertions, assumptions, values from outside, indivisible sections, and ways to end.
+
+use fencewright_c::typed::tree::TypeKind;
+use fencewright_code::core::{Label, StmtKind};
+use fencewright_code::numbers::Operand;
+use fencewright_program::Span;
+
+use super::super::env::Section;
+use super::super::{Elaborator, Result};
+use super::{BuiltinCall, strings};
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Assert,
+    Assume,
+    /// The program must not come here.
+    Fail,
+    /// The program ends, and nothing is wrong.
+    End,
+    /// Any value of the type of the result.
+    Any,
+    /// Any value of the type of the result, but not negative.
+    AnyNatural,
+    /// Nobody else does anything from here to the end of the section.
+    Begin,
+    Finish,
+    /// A hint that is not needed.
+    Nothing,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    if name.starts_with("__VERIFIER_nondet_") || name.starts_with("nondet_") {
+        return Some(Operation::Any);
+    }
+    Some(match name {
+        "assert" | "__fencewright_assert" | "__VERIFIER_assert" | "__CPROVER_assert" => Operation::Assert,
+        "__VERIFIER_assume" | "__CPROVER_assume" | "__builtin_assume" | "assume" => Operation::Assume,
+        "__VERIFIER_error" | "reach_error" | "__assert_fail" | "__assert_rtn" | "__assert" => Operation::Fail,
+        "__builtin_unreachable" | "BUG" => Operation::Fail,
+        "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__builtin_trap" | "__builtin_abort"
+        | "__builtin_exit" | "panic" => Operation::End,
+        "rand" | "random" | "time" | "clock" | "sched_getcpu" | "getpid" | "gettid" => Operation::AnyNatural,
+        "__VERIFIER_atomic_begin" | "__CPROVER_atomic_begin" => Operation::Begin,
+        "__VERIFIER_atomic_end" | "__CPROVER_atomic_end" => Operation::Finish,
+        "__VERIFIER_loop_end"
+        | "__VERIFIER_loop_bound"
+        | "__VERIFIER_loop_begin"
+        | "__VERIFIER_spin_start"
+        | "__VERIFIER_spin_end" => Operation::Nothing,
+        "__CPROVER_cover" | "__CPROVER_input" | "__CPROVER_output" | "__VERIFIER_ignore" => {
+            Operation::Nothing
+        }
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    pub(super) fn ending(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        match operation {
+            Operation::Assert => {
+                let condition = self.argument_value(call, 0)?;
+                let text = call.arguments.get(1).and_then(|text| strings::text(self.unit, text));
+                self.require(condition, &text.unwrap_or_default(), span);
+            }
+            Operation::Assume => {
+                let condition = self.argument_value(call, 0)?;
+                match self.options.spurious {
+                    true => self.assume(condition, span),
+                    false => self.branch(condition, span, |_| Ok(()), |this| this.end_all(span))?,
+                }
+            }
+            Operation::Fail => {
+                let text = match call.name {
+                    "__builtin_unreachable" => "what must not be reachable is reached".to_string(),
+                    name => call
+                        .arguments
+                        .first()
+                        .and_then(|text| strings::text(self.unit, text))
+                        .unwrap_or_else(|| name.to_string()),
+                };
+                self.require(Operand::number(0), &text, span);
+            }
+            Operation::End => {
+                self.evaluated(call)?;
+                self.end_all(span)?;
+            }
+            Operation::Any | Operation::AnyNatural => {
+                self.evaluated(call)?;
+                let TypeKind::Integer(ty) = call.ty.kind else {
+                    let help =
+                        "choose between addresses that the program has: `__VERIFIER_nondet_int() ? &a : &b`";
+                    return self.error(
+                        span,
+                        format!("`{}` gives something other than an integer", call.name),
+                        help,
+                    );
+                };
+                let least = if operation == Operation::Any { ty.least() } else { 0 };
+                return Ok(self.any("any", call.ty, (least, ty.greatest()), span));
+            }
+            Operation::Begin => self.section(true, span)?,
+            Operation::Finish => self.section(false, span)?,
+            Operation::Nothing => self.evaluated(call)?,
+        }
+        Ok(Operand::number(0))
+    }
+
+    /// All threads end here, or what happens does not count. Where the question is whether threads wait for ever, the thread goes where the process has ended
+    /// ([`Label::EXIT`]).
+    fn end_all(&mut self, span: Span) -> Result<()> {
+        match self.options.spurious {
+            true => self.assume(Operand::number(0), span),
+            false => {
+                self.emit(StmtKind::Goto(Label::EXIT), span);
+                self.writer.exits |= self.writer.reachable;
+                self.writer.reachable = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arguments that matter only for their effects.
+    pub(super) fn evaluated(&mut self, call: BuiltinCall) -> Result<()> {
+        for argument in call.arguments {
+            if strings::text(self.unit, argument).is_none() {
+                self.value(argument)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A function that is indivisible because of its name, as competitions of verifiers have them.
+    pub(in super::super) fn indivisible(&self, name: &str) -> bool {
+        name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
+    }
+
+    /// An indivisible section begins or ends.
+    pub(in super::super) fn section(&mut self, begin: bool, span: Span) -> Result<()> {
+        if !self.writer.reachable {
+            return Ok(());
+        }
+        let (before, after, kind) = match begin {
+            true => (Section::Outside, Section::Inside, StmtKind::Lock),
+            false => (Section::Inside, Section::Outside, StmtKind::Unlock),
+        };
+        if self.writer.env.section != before {
+            let message = match begin {
+                true => "an indivisible section begins where the thread is, or may be, in one already",
+                false => "an indivisible section ends where the thread is not, or may not be, in one",
+            };
+            return self.error(
+                span,
+                message,
+                "begin and end each section once on every way through the function",
+            );
+        }
+        self.writer.env.section = after;
+        self.emit(kind, span);
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! Fences: of C11, gcc, x86 intrinsics, Linux and CPROVER.
+
+use super::super::{Elaborator, Result};
+use super::atomics::Order;
+use super::{BuiltinCall, strings};
+use fencewright_code::core::StmtKind;
+use fencewright_code::numbers::Operand;
+use fencewright_program::Span;
+
+/// What a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fence {
+    /// Everything.
+    Full,
+    /// Stores with each other.
+    Stores,
+    /// What both models order anyway.
+    Nothing,
+    /// What its order says.
+    Ordered,
+    /// What the texts of its arguments say.
+    Described,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Fence> {
+    Some(match name {
+        "atomic_thread_fence" | "__atomic_thread_fence" | "__c11_atomic_thread_fence" => Fence::Ordered,
+        "__sync_synchronize" | "_mm_mfence" | "__builtin_ia32_mfence" => Fence::Full,
+        "_mm_sfence" | "__builtin_ia32_sfence" => Fence::Stores,
+        "_mm_lfence" | "__builtin_ia32_lfence" => Fence::Nothing,
+        "smp_mb" | "mb" | "virt_mb" => Fence::Full,
+        "smp_wmb" | "wmb" | "dma_wmb" | "virt_wmb" => Fence::Stores,
+        "smp_rmb" | "rmb" | "dma_rmb" | "virt_rmb" | "barrier" | "smp_read_barrier_depends" => Fence::Nothing,
+        "smp_acquire__after_ctrl_dep" => Fence::Nothing,
+        // They stand beside read-modify-writes, which drain.
+        "smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock" => Fence::Nothing,
+        "smp_mb__after_unlock_lock" | "smp_mb__before_spinlock" => Fence::Nothing,
+        "atomic_signal_fence" | "__atomic_signal_fence" | "__c11_atomic_signal_fence" => Fence::Nothing,
+        "cpu_relax" | "_mm_pause" | "__builtin_ia32_pause" | "__pause" => Fence::Nothing,
+        "__CPROVER_fence" => Fence::Described,
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    pub(super) fn called_fence(&mut self, fence: Fence, call: BuiltinCall) -> Result<Operand> {
+        let fence = match fence {
+            Fence::Ordered => {
+                let argument = self.argument(call, 0)?;
+                match self.order_of(argument)? {
+                    Order::Sequential => Fence::Full,
+                    Order::Release | Order::AcquireRelease => Fence::Stores,
+                    Order::Acquire | Order::Relaxed => Fence::Nothing,
+                }
+            }
+            Fence::Described => {
+                let texts: Vec<String> =
+                    call.arguments.iter().filter_map(|argument| strings::text(self.unit, argument)).collect();
+                let orders = |kind: &str| texts.iter().any(|text| text.starts_with(kind));
+                match (orders("WR"), orders("WW")) {
+                    (true, _) => Fence::Full,
+                    (false, true) => Fence::Stores,
+                    (false, false) => Fence::Nothing,
+                }
+            }
+            other => other,
+        };
+        self.fence(fence, call.span);
+        Ok(Operand::number(0))
+    }
+
+    /// A fence.
+    pub(super) fn fence(&mut self, fence: Fence, span: Span) {
+        match fence {
+            Fence::Full => self.emit(StmtKind::Fence, span),
+            Fence::Stores => self.emit(StmtKind::StoreFence, span),
+            Fence::Nothing | Fence::Ordered | Fence::Described => {}
+        }
+    }
+}

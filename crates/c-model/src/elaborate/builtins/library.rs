@@ -1,0 +1,189 @@
+//! Memory from the heap, output, and time: the rest of the C library.
+
+use fencewright_c::typed::tree::{Expr, TypeKind};
+use fencewright_code::core::{Known, StmtKind, known};
+use fencewright_code::numbers::Operand;
+use fencewright_program::Span;
+use fencewright_text::Diagnostic;
+
+use super::super::{Elaborator, Result};
+use super::{BuiltinCall, unconverted};
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Memory, as many bytes as the argument with this number says.
+    Allocate(usize),
+    /// Memory for so many elements, with zeros in it.
+    AllocateZeroed,
+    /// Memory, the pointer to which goes to where the first argument points.
+    AllocateAt,
+    Free,
+    /// Memory of another size, with what was in the old one.
+    Reallocate,
+    /// Something that nobody else can see; the result is a number of characters or the like.
+    Print,
+    /// Nothing happens; the result is 0.
+    Pass,
+    /// The first argument.
+    Same,
+    /// How large what a pointer points to is: a compiler may not know.
+    Unknown,
+    /// What time it is goes to where the second argument points.
+    Time,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
+        "malloc" | "alloca" | "kmalloc" | "vmalloc" => Operation::Allocate(0),
+        "kzalloc" | "calloc" | "kcalloc" => Operation::AllocateZeroed,
+        "aligned_alloc" | "memalign" => Operation::Allocate(1),
+        "posix_memalign" => Operation::AllocateAt,
+        "realloc" | "krealloc" => Operation::Reallocate,
+        "free" | "kfree" | "vfree" | "cfree" => Operation::Free,
+        "printf" | "fprintf" | "puts" | "fputs" | "putchar" | "fputc" | "putc" | "vprintf" | "vfprintf"
+        | "dprintf" | "fwrite" | "write" | "printk" | "pr_info" | "pr_err" | "pr_warn"
+        | "putchar_unlocked" => Operation::Print,
+        "fflush" | "perror" | "setbuf" | "setvbuf" | "sleep" | "usleep" | "nanosleep" | "sched_yield"
+        | "pthread_yield" | "thrd_yield" | "thrd_sleep" | "srand" | "srandom" | "msleep" | "udelay"
+        | "ndelay" | "cond_resched" | "schedule" | "prefetch" | "atexit" | "setlocale" => Operation::Pass,
+        "assume_aligned" => Operation::Same,
+        "object_size" => Operation::Unknown,
+        "clock_gettime" => Operation::Time,
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    pub(super) fn library(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        match operation {
+            Operation::Allocate(number) => {
+                let size = self.argument(call, number)?;
+                let bytes = self.bytes(size)?;
+                self.allocate(bytes, false, span)
+            }
+            Operation::AllocateZeroed => {
+                let one = call.name == "kzalloc";
+                let count = if one { 1 } else { self.bytes(self.argument(call, 0)?)? };
+                let size = self.bytes(self.argument(call, usize::from(!one))?)?;
+                self.allocate(count.saturating_mul(size), true, span)
+            }
+            Operation::AllocateAt => {
+                let place = self.argument_target(call, 0)?;
+                let bytes = self.bytes(self.argument(call, 2)?)?;
+                let pointer = self.allocate(bytes, false, span)?;
+                self.write(&place, pointer, span)?;
+                Ok(Operand::number(0))
+            }
+            Operation::Free => {
+                let pointer = self.argument_value(call, 0)?;
+                self.free(pointer, span)
+            }
+            Operation::Reallocate => self.reallocate(call),
+            Operation::Print => {
+                self.evaluated(call)?;
+                match &call.ty.kind {
+                    TypeKind::Integer(ty) if call.used => {
+                        Ok(self.any("printed", call.ty, (-1, ty.greatest()), span))
+                    }
+                    _ => Ok(Operand::number(0)),
+                }
+            }
+            Operation::Pass => {
+                self.evaluated(call)?;
+                Ok(Operand::number(0))
+            }
+            Operation::Same => self.argument_value(call, 0),
+            Operation::Unknown => Ok(Operand::number(u64::MAX.into())),
+            Operation::Time => {
+                let place = self.pointed_by(self.argument(call, 1)?)?;
+                for number in 0..2 {
+                    let member = self.member(&place, number, span)?;
+                    let value = self.any("time", &member.ty, (0, i64::MAX.into()), span);
+                    self.write(&member, value, span)?;
+                }
+                Ok(Operand::number(0))
+            }
+        }
+    }
+
+    /// A number of bytes.
+    fn bytes(&mut self, size: &Expr) -> Result<u64> {
+        let known = self.value(size)?.known();
+        match known.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0 && bytes < 1 << 32)
+        {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let help = "allocate a number of bytes that is known before the program runs: `sizeof (struct node)`, or an array of constant length";
+                self.error(size.span, "the size of this allocation is not known, or makes no sense", help)
+            }
+        }
+    }
+
+    /// New memory gets what the old one holds, as much as fits, and the old one is given back.
+    fn reallocate(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let argument = unconverted(self.argument(call, 0)?);
+        let old = self.value(argument)?;
+        let bytes = self.bytes(self.argument(call, 1)?)?;
+        if Self::is_null(&old) {
+            return self.allocate(bytes, false, span);
+        }
+        let element = super::super::expressions::pointee(&argument.ty);
+        let before = match known(&old.value) {
+            Some(Known::Address(object, _)) => self.allocated_bytes(object),
+            _ => None,
+        };
+        let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
+            // Another attempt may know more about all of the program.
+            let message = "how much memory `realloc` has to copy is not known here";
+            let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
+            let error = Diagnostic::new(self.here(span), message).help(help);
+            self.postponed.get_or_insert(Box::new(error));
+            return self.allocate(bytes, false, span);
+        };
+        if self.open_array(&element).is_some() {
+            let message = "`realloc` of a structure that ends in an array of open length is not understood";
+            return self.error(span, message, "allocate it with the longest array that is needed");
+        }
+        let new = self.allocate(bytes, false, span)?;
+        for number in 0..before.min(bytes) / self.size(&element).max(1) {
+            let by = Operand::number(number.into());
+            let from = self.moved(old.clone(), by.clone(), &element, span)?;
+            let from = self.pointed(&from, &element, span)?;
+            let to = self.moved(new.clone(), by, &element, span)?;
+            let to = self.pointed(&to, &element, span)?;
+            self.copy(&from, &to, span)?;
+        }
+        self.free(old, span)?;
+        Ok(new)
+    }
+
+    /// Memory is given back.
+    fn free(&mut self, pointer: Operand, span: Span) -> Result<Operand> {
+        if pointer.known() == Some(0) {
+            return Ok(Operand::number(0));
+        }
+        let node = match pointer.points {
+            Some(node) => node,
+            None => {
+                return self.error(
+                    span,
+                    "what this pointer points to is not known",
+                    "free what `malloc` gave",
+                );
+            }
+        };
+        match known(&pointer.value) {
+            // What it holds is not to be relied on any more.
+            Some(Known::Address(object, _)) => {
+                self.writer.env.objects.remove(&object);
+            }
+            _ => self.forget_pointed(),
+        }
+        self.emit(StmtKind::Free(pointer.value, node), span);
+        Ok(Operand::number(0))
+    }
+}

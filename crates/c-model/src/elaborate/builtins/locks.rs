@@ -1,0 +1,452 @@
+//! Mutexes, spin locks and locks for readers and writers: of pthread, `<threads.h>` and Linux.
+//!
+//! A mutex holds the number of its owner plus one, or 0. Taking it is one indivisible step that waits until it is free; taking it and giving it back drain,
+//! as the locked instructions do with which x86 implements them. A spin lock is taken in the same way and given back by a plain store, with a store-store fence before it.
+//!
+//! A lock that was destroyed holds [`DESTROYED`] until it is initialised again. What POSIX leaves undefined violates `assertions`; the assertions stand in the indivisible steps
+//! that are there anyway, and where no thread destroys such a lock the flow analysis takes them out.
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_program::Span;
+
+use fencewright_c::typed::tree::Step;
+use fencewright_code::core::{Access, Object, ObjectId, Origin, StmtKind, ThreadNumber};
+use fencewright_code::numbers::{self, Operand};
+
+use super::super::memory::{Spot, Target};
+use super::super::{Elaborator, MOST_THREADS, Result};
+use super::mutex_types::Taking;
+use super::{BuiltinCall, int};
+
+/// What `trylock` says of a lock that is taken.
+pub(super) const BUSY: i128 = 16;
+/// What locks with a limit of time say when it is over.
+pub(super) const TIMED_OUT: i128 = 110;
+/// What `<threads.h>` says instead of them.
+const THREADS_BUSY: i128 = 3;
+pub(super) const THREADS_TIMED_OUT: i128 = 2;
+/// What a lock, a semaphore or a condition variable holds once it is destroyed: neither free nor the number of an owner, nor that of a writer.
+pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
+
+/// What is wrong with giving back a mutex that another thread has, or none.
+pub(super) const NOT_HELD: &str = "a mutex is given back by a thread that does not have it";
+
+/// A thread, and a lock: which part of which object.
+pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
+
+/// Which lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Mutex,
+    /// A spin lock of POSIX: only its owner gives it back.
+    OwnedSpin,
+    /// A spin lock of Linux: it may be given back elsewhere than where it was taken.
+    Spin,
+    Readers,
+    Writer,
+}
+
+impl Kind {
+    /// What it is called in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Mutex => "a mutex",
+            Kind::OwnedSpin | Kind::Spin => "a spin lock",
+            Kind::Readers | Kind::Writer => "a lock for readers and writers",
+        }
+    }
+}
+
+/// What a lock says of success, or that it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum World {
+    /// 0, or a number of an error.
+    Posix,
+    /// `thrd_success`, `thrd_busy`.
+    Threads,
+    /// 1, or 0.
+    Linux,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Init(Kind),
+    /// No thread has the lock, or takes it any more.
+    Destroy(Kind),
+    Lock(Kind),
+    /// The same within a limit of time.
+    TimedLock(Kind, World),
+    TryLock(Kind, World),
+    Unlock(Kind),
+    /// A lock for readers and writers, whoever has it.
+    UnlockEither,
+    /// Whether anybody has it.
+    IsLocked,
+    /// Attributes that change nothing here.
+    Nothing,
+    /// The attributes of an ordinary mutex.
+    Ordinary,
+    /// A type of mutexes as an attribute.
+    SetType,
+    /// The attributes of an ordinary thread.
+    Joinable,
+    /// Whether a thread is detached, as an attribute.
+    SetDetached,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    if let Some(rest) = name.strip_prefix("pthread_") {
+        return named_pthread(rest);
+    }
+    if let Some(rest) = name.strip_prefix("mtx_") {
+        return Some(match rest {
+            "init" => Operation::Init(Kind::Mutex),
+            "destroy" => Operation::Destroy(Kind::Mutex),
+            "lock" => Operation::Lock(Kind::Mutex),
+            "timedlock" => Operation::TimedLock(Kind::Mutex, World::Threads),
+            "trylock" => Operation::TryLock(Kind::Mutex, World::Threads),
+            "unlock" => Operation::Unlock(Kind::Mutex),
+            _ => return None,
+        });
+    }
+    named_linux(name)
+}
+
+fn named_pthread(rest: &str) -> Option<Operation> {
+    Some(match rest {
+        "mutex_init" => Operation::Init(Kind::Mutex),
+        "mutex_destroy" => Operation::Destroy(Kind::Mutex),
+        "spin_destroy" => Operation::Destroy(Kind::OwnedSpin),
+        "rwlock_destroy" => Operation::Destroy(Kind::Writer),
+        "mutex_lock" => Operation::Lock(Kind::Mutex),
+        "mutex_timedlock" | "mutex_clocklock" => Operation::TimedLock(Kind::Mutex, World::Posix),
+        "mutex_trylock" => Operation::TryLock(Kind::Mutex, World::Posix),
+        "mutex_unlock" => Operation::Unlock(Kind::Mutex),
+        "spin_init" => Operation::Init(Kind::OwnedSpin),
+        "spin_lock" => Operation::Lock(Kind::OwnedSpin),
+        "spin_trylock" => Operation::TryLock(Kind::OwnedSpin, World::Posix),
+        "spin_unlock" => Operation::Unlock(Kind::OwnedSpin),
+        "rwlock_init" => Operation::Init(Kind::Writer),
+        "rwlock_rdlock" => Operation::Lock(Kind::Readers),
+        "rwlock_wrlock" => Operation::Lock(Kind::Writer),
+        "rwlock_timedrdlock" => Operation::TimedLock(Kind::Readers, World::Posix),
+        "rwlock_timedwrlock" => Operation::TimedLock(Kind::Writer, World::Posix),
+        "rwlock_tryrdlock" => Operation::TryLock(Kind::Readers, World::Posix),
+        "rwlock_trywrlock" => Operation::TryLock(Kind::Writer, World::Posix),
+        "rwlock_unlock" => Operation::UnlockEither,
+        "attr_init" => Operation::Joinable,
+        "attr_setdetachstate" => Operation::SetDetached,
+        "mutexattr_init" => Operation::Ordinary,
+        "mutexattr_settype" => Operation::SetType,
+        _ if ["attr_", "mutexattr_", "condattr_", "rwlockattr_", "barrierattr_"]
+            .iter()
+            .any(|kind| rest.starts_with(kind)) =>
+        {
+            Operation::Nothing
+        }
+        "setcancelstate" | "setcanceltype" | "testcancel" | "setname_np" | "setaffinity_np" => {
+            Operation::Nothing
+        }
+        _ => return None,
+    })
+}
+
+fn named_linux(name: &str) -> Option<Operation> {
+    let rest = name.strip_prefix("raw_").or_else(|| name.strip_prefix("arch_")).unwrap_or(name);
+    // Interrupts are not modelled.
+    let rest = ["_irqsave", "_irqrestore", "_irq", "_bh"]
+        .iter()
+        .find_map(|end| rest.strip_suffix(end))
+        .unwrap_or(rest);
+    Some(match rest {
+        "spin_lock_init" => Operation::Init(Kind::Spin),
+        "spin_lock" => Operation::Lock(Kind::Spin),
+        "spin_trylock" => Operation::TryLock(Kind::Spin, World::Linux),
+        "spin_unlock" => Operation::Unlock(Kind::Spin),
+        "spin_is_locked" | "mutex_is_locked" => Operation::IsLocked,
+        "mutex_init" => Operation::Init(Kind::Mutex),
+        "mutex_destroy" => Operation::Destroy(Kind::Mutex),
+        "mutex_lock" => Operation::Lock(Kind::Mutex),
+        "mutex_trylock" => Operation::TryLock(Kind::Mutex, World::Linux),
+        "mutex_unlock" => Operation::Unlock(Kind::Mutex),
+        "rwlock_init" => Operation::Init(Kind::Writer),
+        "read_lock" | "down_read" => Operation::Lock(Kind::Readers),
+        "write_lock" | "down_write" => Operation::Lock(Kind::Writer),
+        "read_unlock" | "up_read" => Operation::Unlock(Kind::Readers),
+        "write_unlock" | "up_write" => Operation::Unlock(Kind::Writer),
+        "read_trylock" => Operation::TryLock(Kind::Readers, World::Linux),
+        "write_trylock" => Operation::TryLock(Kind::Writer, World::Linux),
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    pub(super) fn lock_operation(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let typed = self.has_types() && call.name.starts_with("pthread_");
+        let ignored = match operation {
+            Operation::Nothing => true,
+            Operation::Ordinary | Operation::SetType => !typed,
+            Operation::Joinable | Operation::SetDetached => !self.graph.detached_by_attributes,
+            _ => false,
+        };
+        if ignored {
+            self.evaluated(call)?;
+            return Ok(Operand::number(0));
+        }
+        let lock = self.argument_target(call, 0)?.accessed(Access::Own);
+        match operation {
+            Operation::Init(_) => {
+                let recursive = call.name == "mtx_init"
+                    && self.argument_value(call, 1)?.known().is_none_or(|known| known & 1 != 0);
+                if recursive {
+                    return self.recursive(span);
+                }
+                self.write(&lock, Operand::number(0), span)?;
+                if typed && call.name == "pthread_mutex_init" {
+                    self.init_typed(call)?;
+                }
+            }
+            Operation::Ordinary | Operation::Joinable => self.write(&lock, Operand::number(0), span)?,
+            Operation::SetType | Operation::SetDetached => {
+                let ty = self.argument_value(call, 1)?;
+                self.write(&lock, ty, span)?;
+            }
+            Operation::Destroy(kind) => self.destroy(kind, &lock, span)?,
+            Operation::IsLocked => return self.read(&lock, span).map(numbers::truth),
+            Operation::Lock(Kind::Mutex) if typed => return self.lock_typed(call, Taking::Waits),
+            Operation::TryLock(Kind::Mutex, World::Posix) if typed => {
+                return self.lock_typed(call, Taking::Tries);
+            }
+            Operation::TimedLock(Kind::Mutex, World::Posix) if typed => {
+                return self.lock_typed(call, Taking::GivesUp);
+            }
+            Operation::Unlock(Kind::Mutex) if typed => return self.unlock_typed(call),
+            Operation::Lock(kind) => self.acquire(kind, &lock, span)?,
+            Operation::TryLock(kind, world) => {
+                let free = self.try_acquire(kind, world, &lock, span)?;
+                return Ok(answer(world, free));
+            }
+            Operation::TimedLock(kind, world) => {
+                let late = self.any("late", &int(), (0, 1), span);
+                let result = match world {
+                    World::Threads => THREADS_TIMED_OUT,
+                    _ => TIMED_OUT,
+                };
+                let condition = late.clone();
+                self.branch(condition, span, |_| Ok(()), |this| this.acquire(kind, &lock, span))?;
+                return Ok(numbers::choose(late, Operand::number(result), Operand::number(0)));
+            }
+            Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
+            Operation::UnlockEither => self.release(None, &lock, span)?,
+            Operation::Nothing => {}
+        }
+        Ok(Operand::number(0))
+    }
+
+    fn recursive<T>(&self, span: Span) -> Result<T> {
+        let help = "take it once, in the outermost function, and call functions that expect it to be taken";
+        self.error(span, "mutexes that their owner can take again are not understood", help)
+    }
+
+    /// What a lock holds that this thread has.
+    pub(super) fn owner(&self) -> Operand {
+        Operand::number(i128::from(self.thread().0) + 1)
+    }
+
+    /// What a lock holds once this thread has taken it, and whether it could take it.
+    fn taken(&mut self, kind: Kind, held: Operand) -> (Operand, Operand) {
+        let compare =
+            |this: &mut Self, op, held| numbers::binary(this, op, Arithmetic::INT, held, Operand::number(0));
+        match kind {
+            Kind::Mutex => (self.owner(), compare(self, Operator::Equal, held)),
+            Kind::OwnedSpin | Kind::Spin => (Operand::number(1), compare(self, Operator::Equal, held)),
+            Kind::Writer => {
+                let owner =
+                    numbers::wrapping(Operator::Subtract, Arithmetic::INT, Operand::number(0), self.owner());
+                (owner, compare(self, Operator::Equal, held))
+            }
+            Kind::Readers => {
+                let more =
+                    numbers::wrapping(Operator::Add, Arithmetic::INT, held.clone(), Operand::number(1));
+                (more, compare(self, Operator::GreaterOrEqual, held))
+            }
+        }
+    }
+
+    /// Takes a lock, and waits for it if it must.
+    pub(super) fn acquire(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
+        self.atomically(span, |this| {
+            let held = this.read(lock, span)?;
+            this.require_usable(kind.name(), &held, span);
+            let (taken, free) = this.taken(kind, held);
+            this.assume(free, span);
+            this.write(lock, taken, span)
+        })?;
+        self.note_taken(kind, lock, span)
+    }
+
+    /// Whether this thread has a lock that does not say itself who has it; of a lock for readers, which it may take again, whether it ever had it. That is noted where it is known which
+    /// locks are taken, in a variable of the thread; the flow analysis takes it out wherever a thread gives back what it has taken.
+    fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
+        if self.premises.computed_locks {
+            return None;
+        }
+        let (object, way) = lock.known()?;
+        let thread = self.thread();
+        let holder = (thread, object, way);
+        let held = match self.held.get(&holder) {
+            Some(&held) => held,
+            None => {
+                let name = format!("{}_held", self.objects[object.0 as usize].name);
+                let (ty, node) = (Some(int()), self.nodes.object(&int(), span));
+                let (origin, initial) = (Origin::Local(thread), Vec::new());
+                let held = self.object(Object { name, ty, node, origin, initial, undefined: false, span });
+                if !self.executing() {
+                    // Control may have been here before.
+                    self.writer.env.objects.remove(&held);
+                }
+                self.held.insert(holder, held);
+                held
+            }
+        };
+        Some(Target::new(Spot::Memory(self.location(held, &[])), int()).accessed(Access::Own))
+    }
+
+    /// This thread has taken a lock.
+    fn note_taken(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
+        if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
+            return Ok(());
+        }
+        // It may be given back by its name.
+        self.computed_locks |= lock.known().is_none();
+        let Some(held) = self.noted(lock, span) else { return Ok(()) };
+        self.write(&held, Operand::number(1), span)
+    }
+
+    /// Takes a lock if it is free; whether it was. Locks of Linux, and those for readers and writers, look before they do anything that drains.
+    fn try_acquire(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
+        if world == World::Linux || matches!(kind, Kind::Readers | Kind::Writer) {
+            let takes = |this: &mut Self, held: &Operand| {
+                let (taken, free) = this.taken(kind, held.clone());
+                (free, taken)
+            };
+            let held = self.looking_update(lock, takes, span)?;
+            self.require_usable(kind.name(), &held, span);
+            let free = self.taken(kind, held).1;
+            self.branch(free.clone(), span, |this| this.note_taken(kind, lock, span), |_| Ok(()))?;
+            return Ok(free);
+        }
+        let held = self.update(
+            lock,
+            |this, held| {
+                let (taken, free) = this.taken(kind, held.clone());
+                Ok((Some(free), taken))
+            },
+            span,
+        )?;
+        self.require_usable(kind.name(), &held, span);
+        let free = self.taken(kind, held).1;
+        if kind == Kind::OwnedSpin {
+            self.branch(free.clone(), span, |this| this.note_taken(kind, lock, span), |_| Ok(()))?;
+        }
+        Ok(free)
+    }
+
+    /// A violation if a lock, a semaphore or a condition variable with this in it was destroyed.
+    pub(super) fn require_usable(&mut self, what: &str, held: &Operand, span: Span) {
+        let there = self.differs(held, DESTROYED);
+        self.require(there, &format!("{what} is used after it was destroyed"), span);
+    }
+
+    fn differs(&mut self, held: &Operand, from: i128) -> Operand {
+        numbers::binary(self, Operator::NotEqual, Arithmetic::INT, held.clone(), Operand::number(from))
+    }
+
+    /// Destroys a lock.
+    fn destroy(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
+        self.destroying(span, |this| {
+            let held = this.read(lock, span)?;
+            this.require_usable(kind.name(), &held, span);
+            let free = numbers::not(held);
+            this.require(free, &format!("{} is destroyed while a thread has it", kind.name()), span);
+            this.write(lock, Operand::number(DESTROYED), span)
+        })
+    }
+
+    /// Gives a lock back.
+    pub(super) fn release(&mut self, kind: Option<Kind>, lock: &Target, span: Span) -> Result<()> {
+        match kind {
+            Some(Kind::OwnedSpin) => self.release_spin(true, lock, span),
+            Some(Kind::Spin) => self.release_spin(false, lock, span),
+            Some(Kind::Mutex) => self.release_mutex(lock, NOT_HELD, span),
+            Some(Kind::Readers | Kind::Writer) => self.release_shared(lock, None, span),
+            None => {
+                let reads = self.noted(lock, span);
+                self.release_shared(lock, reads, span)
+            }
+        }
+    }
+
+    fn release_spin(&mut self, owned: bool, lock: &Target, span: Span) -> Result<()> {
+        if let Some(held) = if owned { self.noted(lock, span) } else { None } {
+            let has = self.read(&held, span)?;
+            self.require(has, "a spin lock is given back by a thread that does not have it", span);
+            self.write(&held, Operand::number(0), span)?;
+        }
+        self.emit(StmtKind::StoreFence, span);
+        self.write(lock, Operand::number(0), span)
+    }
+
+    /// Gives a mutex back; `otherwise` is what is wrong if this thread does not have it.
+    pub(super) fn release_mutex(&mut self, lock: &Target, otherwise: &str, span: Span) -> Result<()> {
+        self.atomically(span, |this| {
+            let held = this.read(lock, span)?;
+            this.require_usable(Kind::Mutex.name(), &held, span);
+            this.require_own(held, otherwise, span);
+            this.write(lock, Operand::number(0), span)
+        })
+    }
+
+    fn require_own(&mut self, held: Operand, otherwise: &str, span: Span) {
+        let owner = self.owner();
+        let own = numbers::binary(self, Operator::Equal, Arithmetic::INT, held, owner);
+        self.require(own, otherwise, span);
+    }
+
+    /// Gives a lock for readers and writers back; `reads` says whether this thread ever had it for reading, if that is known.
+    fn release_shared(&mut self, lock: &Target, reads: Option<Target>, span: Span) -> Result<()> {
+        let reads = reads.map(|reads| self.read(&reads, span)).transpose()?;
+        self.atomically(span, |this| {
+            let held = this.read(lock, span)?;
+            this.require_usable(Kind::Writer.name(), &held, span);
+            let owner =
+                numbers::wrapping(Operator::Subtract, Arithmetic::INT, Operand::number(0), this.owner());
+            let zero = Operand::number(0);
+            let own = numbers::binary(this, Operator::Equal, Arithmetic::INT, held.clone(), owner);
+            let read = numbers::binary(this, Operator::Greater, Arithmetic::INT, held.clone(), zero.clone());
+            let text = "a lock is given back by a thread that does not have it";
+            let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own.clone(), read.clone());
+            this.require(either, text, span);
+            if let Some(reads) = reads {
+                let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own, reads);
+                this.require(either, text, span);
+            }
+            let fewer = numbers::wrapping(Operator::Subtract, Arithmetic::INT, held, Operand::number(1));
+            this.write(lock, numbers::choose(read, fewer, zero), span)
+        })
+    }
+}
+
+/// What `trylock` says.
+fn answer(world: World, free: Operand) -> Operand {
+    let busy = match world {
+        World::Linux => return free,
+        World::Posix => BUSY,
+        World::Threads => THREADS_BUSY,
+    };
+    numbers::choose(free, Operand::number(0), Operand::number(busy))
+}

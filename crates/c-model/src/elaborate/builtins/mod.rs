@@ -1,0 +1,364 @@
+//! What functions without a body do: those of the C library, of compilers, of Linux and of verification tools, known by name.
+//!
+//! Each family of names has a module of its own: a table from names to what is meant ([`Named`]), and the meaning in terms of reads, writes,
+//! read-modify-writes and fences. Which event each of them is under TSO and PSO is said in `docs/c.md`. In short: every load is plain; a store is
+//! plain if it is relaxed, has a store-store fence before it if it releases, and is a swap if it is sequentially consistent; every read-modify-write drains.
+
+mod assembly;
+mod atomics;
+mod bits;
+mod ending;
+mod fences;
+mod library;
+mod linux;
+mod locks;
+mod mutex_types;
+mod strings;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind};
+use fencewright_code::core::{Base, Location, StmtKind, Value};
+use fencewright_code::numbers::{self, Operand, Range};
+use fencewright_program::Span;
+
+pub(super) use locks::Holder;
+
+use super::memory::{Spot, Target};
+use super::{Elaborator, Result};
+
+/// A call of a function without a body.
+#[derive(Clone, Copy)]
+pub(super) struct BuiltinCall<'a> {
+    /// The name of the function.
+    pub name: &'a str,
+    /// The arguments, converted to the types that the name asks for.
+    pub arguments: &'a [Expr],
+    /// The type of the result.
+    pub ty: &'a Type,
+    /// Whether anybody looks at the result.
+    pub used: bool,
+    /// Where.
+    pub span: Span,
+}
+
+/// What a name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Atomic(atomics::Operation, atomics::Convention),
+    Linux(linux::Operation),
+    Fence(fences::Fence),
+    Lock(locks::Operation),
+    Waiting(waiting::Operation),
+    Ending(ending::Operation),
+    Library(library::Operation),
+    Strings(strings::Operation),
+    Bits(bits::Operation),
+}
+
+/// What a name means; a few are used by Linux and by C11, with different arguments.
+fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
+    let by_value = arguments.first().is_some_and(|first| !matches!(first.ty.kind, TypeKind::Pointer(_)));
+    let atomic = || atomics::named(name).map(|(operation, convention)| Named::Atomic(operation, convention));
+    let linux = || linux::named(name).map(Named::Linux);
+    let atomic = if by_value { linux().or_else(atomic) } else { atomic().or_else(linux) };
+    atomic
+        .or_else(|| fences::named(name).map(Named::Fence))
+        .or_else(|| locks::named(name).map(Named::Lock))
+        .or_else(|| waiting::named(name).map(Named::Waiting))
+        .or_else(|| ending::named(name).map(Named::Ending))
+        .or_else(|| library::named(name).map(Named::Library))
+        .or_else(|| strings::named(name).map(Named::Strings))
+        .or_else(|| bits::named(name).map(Named::Bits))
+}
+
+/// What to do instead of calling a function that is not modelled on purpose.
+fn advice(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "reallocarray" => "call `realloc` with the product",
+        "synchronize_rcu" | "call_rcu" | "kfree_rcu" | "synchronize_srcu" => {
+            "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
+        }
+        "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
+            "include <string.h>, which says what it does"
+        }
+        "__fencewright_destructor_of_a_key" => {
+            "what a key calls when a thread ends is not modelled: pass NULL, and call it at the end of the thread"
+        }
+        "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
+        | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
+            "texts and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for what comes from outside"
+        }
+        "pthread_cancel" | "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {
+            "signals, cancellation and processes are not modelled: set a flag that the thread looks at"
+        }
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    /// Calls a function without a body.
+    pub(super) fn builtin(&mut self, name: &str, arguments: &[Expr], call: &Expr) -> Result<Operand> {
+        let used = !std::mem::take(&mut self.unused);
+        let call = BuiltinCall { name, arguments, ty: &call.ty, used, span: call.span };
+        match named(call.name, call.arguments) {
+            Some(Named::Atomic(operation, convention)) => self.atomic(operation, convention, call),
+            Some(Named::Linux(operation)) => self.linux(operation, call),
+            Some(Named::Fence(fence)) => self.called_fence(fence, call),
+            Some(Named::Lock(operation)) => self.lock_operation(operation, call),
+            Some(Named::Waiting(operation)) => self.waiting(operation, call),
+            Some(Named::Ending(operation)) => self.ending(operation, call),
+            Some(Named::Library(operation)) => self.library(operation, call),
+            Some(Named::Strings(operation)) => self.strings(operation, call),
+            Some(Named::Bits(operation)) => self.bits(operation, call),
+            None => self.unknown_function(call),
+        }
+    }
+
+    fn unknown_function<T>(&mut self, call: BuiltinCall) -> Result<T> {
+        let name = call.name;
+        let help = advice(name).unwrap_or(
+            "give it a body; or, if any result will do, call a function of the name `__VERIFIER_nondet_int` (or another type) in its place",
+        );
+        self.error(call.span, format!("what `{name}` does is not known: it has no body"), help)
+    }
+
+    /// One of the arguments of a call.
+    fn argument<'a>(&self, call: BuiltinCall<'a>, number: usize) -> Result<&'a Expr> {
+        match call.arguments.get(number) {
+            Some(argument) => Ok(argument),
+            None => {
+                let message =
+                    format!("`{}` has {} arguments here, which are too few", call.name, call.arguments.len());
+                self.error(call.span, message, "look up its arguments")
+            }
+        }
+    }
+
+    /// The value of an argument.
+    fn argument_value(&mut self, call: BuiltinCall, number: usize) -> Result<Operand> {
+        let argument = self.argument(call, number)?;
+        self.value(argument)
+    }
+
+    /// Whether a place is part of a variable that holds something from the start.
+    fn starts_defined(&self, target: &Target) -> bool {
+        let Spot::Memory(Location { base: Base::Object(object), .. }) = &target.spot else { return false };
+        !self.objects[object.0 as usize].undefined
+    }
+
+    /// The scalar that an argument points to: that of an `atomic_flag`, `atomic_t` or lock is its first member.
+    fn argument_target(&mut self, call: BuiltinCall, number: usize) -> Result<Target> {
+        let pointer = self.argument(call, number)?;
+        let target = self.pointed_by(unconverted(pointer))?;
+        self.scalar(target, pointer.span)
+    }
+
+    /// The first scalar in a place.
+    pub(super) fn scalar(&mut self, mut target: Target, span: Span) -> Result<Target> {
+        loop {
+            target = match &target.ty.kind {
+                TypeKind::Record(_) => self.member(&target, 0, span)?,
+                TypeKind::Array(..) | TypeKind::Void | TypeKind::Function(_) | TypeKind::Floating(_) => {
+                    let help = "use an integer, a pointer, or a structure that starts with one";
+                    return self.error(span, "this is no place for a single number", help);
+                }
+                TypeKind::Integer(_) | TypeKind::Pointer(_) => return Ok(target),
+            };
+        }
+    }
+
+    /// A member of a structure by its number.
+    fn member(&mut self, of: &Target, number: u32, span: Span) -> Result<Target> {
+        let unit = self.unit;
+        let field = match &of.ty.kind {
+            TypeKind::Record(record) => unit.records[record.0 as usize].fields.get(number as usize),
+            _ => None,
+        };
+        let Some(field) = field else {
+            return self.error(
+                span,
+                "this structure has too few members",
+                "include the header that declares it",
+            );
+        };
+        let whole = matches!(unit.records.get(record_of(&of.ty)), Some(record) if record.fields.len() > 1);
+        let target = self.field(of, number, &field.ty, span)?;
+        // A structure that is `_Atomic` all in all is accessed at once.
+        if of.ty.atomic && whole {
+            let help = "use an atomic integer or pointer, with several parts in its bits if need be";
+            return self.error(span, "atomic structures are not understood", help);
+        }
+        Ok(target)
+    }
+
+    /// The value of a call whose result is any of a range.
+    pub(super) fn any(&mut self, name: &str, ty: &Type, range: Range, span: Span) -> Operand {
+        let register = self.temporary(name, ty);
+        let numbers = match range.1 > i64::MAX.into() {
+            // The numbers that represent all of them.
+            true => (i64::MIN, i64::MAX),
+            false => (range.0 as i64, range.1 as i64),
+        };
+        self.emit(StmtKind::Havoc(register, numbers.0, numbers.1), span);
+        Operand::new(Value::Register(register), range)
+    }
+
+    /// Goes on only if this holds.
+    fn assume(&mut self, condition: Operand, span: Span) {
+        let condition = numbers::truth(condition);
+        match condition.known() {
+            Some(0) => self.end_execution(span),
+            Some(_) => {}
+            None => {
+                self.emit(StmtKind::Assume(condition.value.clone()), span);
+                self.refine(&condition, true);
+            }
+        }
+    }
+
+    /// A violation of `assertions`, unless this holds.
+    pub(super) fn require(&mut self, condition: Operand, text: &str, span: Span) {
+        let condition = numbers::truth(condition);
+        match condition.known() {
+            Some(0) => {
+                self.emit(StmtKind::Assert(Value::Number(0), text.to_string()), span);
+                self.writer.reachable = false;
+            }
+            Some(_) => {}
+            None => self.emit(StmtKind::Assert(condition.value, text.to_string()), span),
+        }
+    }
+
+    /// Loads and stores that destroy something, which drain nothing; where nobody else is there any more, they may as well be one step that does.
+    fn destroying(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        match self.is_alone() {
+            true => self.atomically(span, work),
+            false => work(self),
+        }
+    }
+
+    /// One indivisible step that drains: reads, writes, assumptions and assertions.
+    fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let before = self.writer.reachable;
+        let block = self.written(work)?;
+        // If control cannot come behind it, it is stuck in it.
+        let after = std::mem::replace(&mut self.writer.reachable, before);
+        match block.is_empty() {
+            true => self.emit(StmtKind::Fence, span),
+            false => self.emit(StmtKind::Atomic(block), span),
+        }
+        self.writer.reachable = after;
+        Ok(())
+    }
+
+    /// A read-modify-write that looks first, and does nothing else if there is nothing to do: only one that writes drains. `new` says, of what was there, when
+    /// something is written, and what. Gives what was there.
+    ///
+    /// What is seen before an indivisible step that looks again decides nothing else. So where accesses matter it is guessed, and the load is performed only if there is nothing to do.
+    fn looking_update(
+        &mut self,
+        place: &Target,
+        new: impl Fn(&mut Self, &Operand) -> (Operand, Operand),
+        span: Span,
+    ) -> Result<Operand> {
+        let old = self.temporary("old", &place.ty);
+        let update = |this: &mut Self| {
+            let found = this.update(
+                place,
+                |this, found| {
+                    let (does, value) = new(this, found);
+                    Ok((Some(does), value))
+                },
+                span,
+            )?;
+            this.write_register(old, found, span)
+        };
+        if let Some(guess) = self.guess(span) {
+            let looks = |this: &mut Self| {
+                let nothing_to_do = |this: &mut Self, seen: &Operand| numbers::not(new(this, seen).0);
+                let seen = this.see(place, nothing_to_do, span)?;
+                this.write_register(old, seen, span)
+            };
+            self.branch(guess, span, update, looks)?;
+            return Ok(self.register_value(old));
+        }
+        let seen = self.read(place, span)?;
+        self.write_register(old, seen.clone(), span)?;
+        let (does, _) = new(self, &seen);
+        self.branch(does, span, update, |_| Ok(()))?;
+        Ok(self.register_value(old))
+    }
+
+    /// Reads a place, and goes on only if this holds of what is there; otherwise nothing has been read.
+    fn see(
+        &mut self,
+        place: &Target,
+        holds: impl FnOnce(&mut Self, &Operand) -> Operand,
+        span: Span,
+    ) -> Result<Operand> {
+        let seen = self.read(place, span)?;
+        if !self.writer.reachable {
+            return Ok(seen);
+        }
+        let condition = numbers::truth(holds(self, &seen));
+        let load = self.block().pop_if(|last| matches!(last.kind, StmtKind::Load(..)));
+        match load.map(|load| load.kind) {
+            Some(StmtKind::Load(register, from, access)) if condition.known().is_none() => {
+                self.emit(StmtKind::Await(register, from, condition.value.clone(), access), span);
+                self.refine(&condition, true);
+            }
+            load => {
+                if let Some(load) = load {
+                    self.emit(load, span);
+                }
+                self.assume(condition, span);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Whether a call does something that drains is guessed where accesses matter: then a load that finds something to do is no event.
+    fn guess(&mut self, span: Span) -> Option<Operand> {
+        let guesses = self.options.accesses_only && !self.executing();
+        guesses.then(|| self.any("does", &int(), (0, 1), span))
+    }
+
+    /// Whether two values of a type, integers or pointers, are the same.
+    fn same(&mut self, ty: &Type, a: Operand, b: Operand, span: Span) -> Result<Operand> {
+        if let TypeKind::Integer(arithmetic) = ty.kind {
+            return Ok(numbers::binary(self, Operator::Equal, arithmetic, a, b));
+        }
+        if let (Some(one), Some(other)) = (a.points, b.points) {
+            self.unify(one, other, span)?;
+        }
+        Ok(numbers::compare(Operator::Equal, a, b))
+    }
+}
+
+/// `int` as a type of results.
+fn int() -> Type {
+    Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
+}
+
+fn record_of(ty: &Type) -> usize {
+    match &ty.kind {
+        TypeKind::Record(record) => record.0 as usize,
+        _ => usize::MAX,
+    }
+}
+
+/// The pointer before it was made the `void *` of a parameter, or one to a structure around the number that it points to.
+fn unconverted(pointer: &Expr) -> &Expr {
+    let ExprKind::Convert(inner) = &pointer.kind else { return pointer };
+    let (TypeKind::Pointer(from), TypeKind::Pointer(to)) = (&inner.ty.kind, &pointer.ty.kind) else {
+        return pointer;
+    };
+    match (&from.kind, &to.kind) {
+        (_, TypeKind::Void) | (TypeKind::Integer(_), TypeKind::Record(_)) => unconverted(inner),
+        _ => pointer,
+    }
+}

@@ -1,0 +1,306 @@
+//! Mutexes of pthread with a type: those that their owner can take again, and those that tell it that it cannot.
+//!
+//! Where a program gives some mutex such a type, every mutex says its own, and how often its owner has taken it beyond the first time. Both are
+//! looked at in the one indivisible step that takes it or gives it back. An owner that takes it again, or is told that it cannot, does that with loads and stores:
+//! POSIX does not say that buffers are drained then, and they are not. Other programs have ordinary mutexes only ([`super::locks`]).
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_code::core::{Access, StmtKind};
+use fencewright_code::numbers::{self, Operand};
+use fencewright_program::Span;
+
+use super::super::memory::Target;
+use super::super::{Elaborator, Result};
+use super::locks::{BUSY, Kind, NOT_HELD, TIMED_OUT};
+use super::{BuiltinCall, int, unconverted};
+
+/// The members of `pthread_mutex_t`.
+const TYPE: u32 = 1;
+const DEPTH: u32 = 2;
+/// `PTHREAD_MUTEX_RECURSIVE`, `PTHREAD_MUTEX_ERRORCHECK`.
+const RECURSIVE: i128 = 1;
+const CHECKED: i128 = 2;
+/// `EPERM`, `EDEADLK`.
+pub(super) const NOT_OWNER: i128 = 1;
+const DEADLOCK: i128 = 35;
+
+/// What it is called in messages.
+const MUTEX: &str = "a mutex";
+
+/// What a thread does about a mutex that somebody else has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    Waits,
+    Tries,
+    GivesUp,
+}
+
+/// A mutex: who has it, its type, how often beyond the first time.
+struct Mutex {
+    owner: Target,
+    ty: Target,
+    depth: Target,
+}
+
+/// What is found in a mutex: who has it, whether that is this thread, whether it can be taken again, or says that it cannot, and how often it was.
+struct Found {
+    held: Operand,
+    own: Operand,
+    recursive: Operand,
+    checked: Operand,
+    depth: Operand,
+}
+
+impl Elaborator<'_> {
+    /// Whether the program gives some mutex a type.
+    pub(super) fn has_types(&self) -> bool {
+        self.graph.typed_mutexes
+    }
+
+    fn mutex(&mut self, call: BuiltinCall, argument: usize) -> Result<Mutex> {
+        let pointer = unconverted(self.argument(call, argument)?);
+        let whole = self.pointed_by(pointer)?;
+        let mut part =
+            |number| -> Result<Target> { Ok(self.member(&whole, number, call.span)?.accessed(Access::Own)) };
+        Ok(Mutex { owner: part(0)?, ty: part(TYPE)?, depth: part(DEPTH)? })
+    }
+
+    /// A mutex gets the type that its attributes say.
+    pub(super) fn init_typed(&mut self, call: BuiltinCall) -> Result<()> {
+        let Mutex { ty, depth, .. } = self.mutex(call, 0)?;
+        let attributes = self.argument_value(call, 1)?;
+        let kind = match attributes.known() {
+            Some(0) => Operand::number(0),
+            _ => {
+                let from = self.argument_target(call, 1)?.accessed(Access::Own);
+                self.read(&from, call.span)?
+            }
+        };
+        self.write(&ty, kind, call.span)?;
+        self.write(&depth, Operand::number(0), call.span)
+    }
+
+    fn found(&mut self, mutex: &Mutex, span: Span) -> Result<Found> {
+        let held = self.read(&mutex.owner, span)?;
+        let ty = self.read(&mutex.ty, span)?;
+        let depth = self.read(&mutex.depth, span)?;
+        let owner = self.owner();
+        let own = self.compared_numbers(Operator::Equal, held.clone(), owner);
+        let recursive = self.compared_numbers(Operator::Equal, ty.clone(), Operand::number(RECURSIVE));
+        let checked = self.compared_numbers(Operator::Equal, ty, Operand::number(CHECKED));
+        Ok(Found { held, own, recursive, checked, depth })
+    }
+
+    /// Whether this thread does not have the mutex that this argument is, and is told so.
+    pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
+        let mutex = self.mutex(call, argument)?;
+        let own = self.is_owner(&mutex, call.span)?;
+        let ty = self.read(&mutex.ty, call.span)?;
+        let checked = self.compared_numbers(Operator::Equal, ty, Operand::number(CHECKED));
+        let told = self.compared_numbers(Operator::And, numbers::not(own), checked);
+        self.kept_value(told, &int(), call.span)
+    }
+
+    /// A condition variable waits with the mutex that this argument is: who has taken it twice does not give it back.
+    pub(super) fn taken_once(&mut self, call: BuiltinCall, argument: usize) -> Result<()> {
+        let span = call.span;
+        if !self.has_types() {
+            return Ok(());
+        }
+        let Mutex { depth, .. } = self.mutex(call, argument)?;
+        self.atomically(span, |this| {
+            let depth = this.read(&depth, span)?;
+            let once = this.compared_numbers(Operator::Equal, depth, Operand::number(0));
+            this.require(
+                once,
+                "a condition variable waits with a mutex that its owner has taken twice",
+                span,
+            );
+            Ok(())
+        })
+    }
+
+    fn compared_numbers(&mut self, op: Operator, a: Operand, b: Operand) -> Operand {
+        numbers::binary(self, op, Arithmetic::INT, a, b)
+    }
+
+    /// Takes a mutex; what the call says.
+    pub(super) fn lock_typed(&mut self, call: BuiltinCall, taking: Taking) -> Result<Operand> {
+        let span = call.span;
+        let mutex = self.mutex(call, 0)?;
+        let result = self.temporary("result", &int());
+        let takes = |this: &mut Self| {
+            let says = this.take_typed(&mutex, taking, span)?;
+            this.write_register(result, says, span)
+        };
+        let has = |this: &mut Self| {
+            let (recursive, tells) = this.type_of(&mutex, span)?;
+            let again = |this: &mut Self| {
+                let refused = if taking == Taking::Tries { BUSY } else { DEADLOCK };
+                let says = numbers::choose(recursive.clone(), Operand::number(0), Operand::number(refused));
+                this.write_register(result, says, span)?;
+                this.branch(recursive, span, |this| this.count_typed(&mutex, 1, span), |_| Ok(()))
+            };
+            this.branch(tells, span, again, takes)
+        };
+        if let Some(guess) = self.guess(span) {
+            let has = |this: &mut Self| {
+                let is_own = |this: &mut Self, held: &Operand| {
+                    let owner = this.owner();
+                    this.compared_numbers(Operator::Equal, held.clone(), owner)
+                };
+                this.see(&mutex.owner, is_own, span)?;
+                has(this)
+            };
+            let has_not = |this: &mut Self| {
+                let says = this.take_from_others(&mutex, taking, span)?;
+                this.write_register(result, says, span)
+            };
+            self.branch(guess, span, has, has_not)?;
+            return Ok(self.register_value(result));
+        }
+        let own = self.is_owner(&mutex, span)?;
+        self.branch(own, span, has, takes)?;
+        Ok(self.register_value(result))
+    }
+
+    /// Takes a mutex that this thread does not have, whatever its type is, as an ordinary one: nobody looks at its type or depth then. What the call says.
+    fn take_from_others(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
+        let take = |this: &mut Self| this.acquire(Kind::Mutex, &mutex.owner, span);
+        match taking {
+            Taking::Waits => take(self).map(|()| Operand::number(0)),
+            Taking::Tries => {
+                let free = self.any("free", &int(), (0, 1), span);
+                let is_taken = |this: &mut Self, held: &Operand| {
+                    let owner = this.owner();
+                    let other = this.compared_numbers(Operator::NotEqual, held.clone(), owner);
+                    this.compared_numbers(Operator::And, held.clone(), other)
+                };
+                let finds_taken = |this: &mut Self| {
+                    this.emit(StmtKind::Fence, span);
+                    this.see(&mutex.owner, is_taken, span).map(|_| ())
+                };
+                self.branch(free.clone(), span, take, finds_taken)?;
+                Ok(numbers::choose(free, Operand::number(0), Operand::number(BUSY)))
+            }
+            Taking::GivesUp => {
+                let late = self.any("late", &int(), (0, 1), span);
+                self.branch(late.clone(), span, |_| Ok(()), take)?;
+                Ok(numbers::choose(late, Operand::number(TIMED_OUT), Operand::number(0)))
+            }
+        }
+    }
+
+    /// Whether this thread has a mutex, as a load finds out: nobody else gives it to this thread or takes it from it. One that was destroyed is nobody's.
+    fn is_owner(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
+        let held = self.read(&mutex.owner, span)?;
+        self.require_usable(MUTEX, &held, span);
+        let owner = self.owner();
+        Ok(self.compared_numbers(Operator::Equal, held, owner))
+    }
+
+    /// Whether the owner of a mutex can take it again, and whether it can do that or is told that it cannot.
+    fn type_of(&mut self, mutex: &Mutex, span: Span) -> Result<(Operand, Operand)> {
+        let ty = self.read(&mutex.ty, span)?;
+        let recursive = self.compared_numbers(Operator::Equal, ty.clone(), Operand::number(RECURSIVE));
+        let checked = self.compared_numbers(Operator::Equal, ty, Operand::number(CHECKED));
+        let tells = self.compared_numbers(Operator::Or, recursive.clone(), checked);
+        Ok((recursive, tells))
+    }
+
+    /// Its owner takes a mutex once more, or once less.
+    fn count_typed(&mut self, mutex: &Mutex, by: i128, span: Span) -> Result<()> {
+        let depth = self.read(&mutex.depth, span)?;
+        let depth = numbers::wrapping(Operator::Add, Arithmetic::INT, depth, Operand::number(by));
+        self.write(&mutex.depth, depth, span)
+    }
+
+    /// Takes a mutex, or waits for it, in one indivisible step; what the call says.
+    fn take_typed(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
+        let late = match taking {
+            Taking::GivesUp => self.any("late", &int(), (0, 1), span),
+            _ => Operand::number(0),
+        };
+        let mut result = Operand::number(0);
+        self.atomically(span, |this| {
+            let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
+            this.require_usable(MUTEX, &held, span);
+            let free = this.compared_numbers(Operator::Equal, held.clone(), Operand::number(0));
+            let again = this.compared_numbers(Operator::And, own.clone(), recursive);
+            let told = this.compared_numbers(Operator::And, own, checked);
+            let takes = this.compared_numbers(Operator::Or, free, again.clone());
+            let (takes, says) = match taking {
+                Taking::Tries => {
+                    (takes.clone(), numbers::choose(takes, Operand::number(0), Operand::number(BUSY)))
+                }
+                Taking::Waits | Taking::GivesUp => {
+                    let ends = this.compared_numbers(Operator::Or, takes.clone(), told.clone());
+                    let ends = this.compared_numbers(Operator::Or, ends, late.clone());
+                    this.assume(ends, span);
+                    let on_time = numbers::not(late.clone());
+                    let takes = this.compared_numbers(Operator::And, takes, on_time);
+                    let otherwise = numbers::choose(late, Operand::number(TIMED_OUT), Operand::number(0));
+                    (takes, numbers::choose(told, Operand::number(DEADLOCK), otherwise))
+                }
+            };
+            result = this.kept_value(says, &int(), span)?;
+            let owner = this.owner();
+            this.write(&mutex.owner, numbers::choose(takes.clone(), owner, held), span)?;
+            let deeper = this.compared_numbers(Operator::And, takes, again);
+            let more = numbers::wrapping(Operator::Add, Arithmetic::INT, depth.clone(), Operand::number(1));
+            this.write(&mutex.depth, numbers::choose(deeper, more, depth), span)
+        })?;
+        Ok(result)
+    }
+
+    /// Gives a mutex back; what the call says.
+    pub(super) fn unlock_typed(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let mutex = self.mutex(call, 0)?;
+        let result = self.temporary("result", &int());
+        let gives = |this: &mut Self| {
+            let says = this.give_typed(&mutex, span)?;
+            this.write_register(result, says, span)
+        };
+        let has = |this: &mut Self| {
+            let depth = this.read(&mutex.depth, span)?;
+            let deep = this.compared_numbers(Operator::Greater, depth, Operand::number(0));
+            let keeps = |this: &mut Self| {
+                this.write_register(result, Operand::number(0), span)?;
+                this.count_typed(&mutex, -1, span)
+            };
+            this.branch(deep, span, keeps, gives)
+        };
+        let has_not = |this: &mut Self| {
+            let (_, tells) = this.type_of(&mutex, span)?;
+            let told = |this: &mut Self| this.write_register(result, Operand::number(NOT_OWNER), span);
+            this.branch(tells, span, told, gives)
+        };
+        let own = self.is_owner(&mutex, span)?;
+        self.branch(own, span, has, has_not)?;
+        Ok(self.register_value(result))
+    }
+
+    /// Gives a mutex back in one indivisible step; what the call says.
+    fn give_typed(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
+        let mut result = Operand::number(0);
+        self.atomically(span, |this| {
+            let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
+            this.require_usable(MUTEX, &held, span);
+            let tells = this.compared_numbers(Operator::Or, recursive, checked);
+            let fine = this.compared_numbers(Operator::Or, own.clone(), tells);
+            this.require(fine, NOT_HELD, span);
+            let says = numbers::choose(own.clone(), Operand::number(0), Operand::number(NOT_OWNER));
+            result = this.kept_value(says, &int(), span)?;
+            let deep = this.compared_numbers(Operator::Greater, depth.clone(), Operand::number(0));
+            let inner = this.compared_numbers(Operator::And, own.clone(), deep);
+            let kept = numbers::choose(inner.clone(), held.clone(), Operand::number(0));
+            this.write(&mutex.owner, numbers::choose(own, kept, held), span)?;
+            let fewer =
+                numbers::wrapping(Operator::Subtract, Arithmetic::INT, depth.clone(), Operand::number(1));
+            this.write(&mutex.depth, numbers::choose(inner, fewer, depth), span)
+        })?;
+        Ok(result)
+    }
+}

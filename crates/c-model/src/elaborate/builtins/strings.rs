@@ -1,0 +1,181 @@
+//! `memset`, `memcpy` and their kin on objects of known size, and texts that are only printed.
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind, Unit};
+use fencewright_code::numbers::{self, Operand};
+use fencewright_program::Span;
+
+use super::super::memory::Target;
+use super::super::{Elaborator, Result};
+use super::{BuiltinCall, int, unconverted};
+
+/// The pointer before it was made one to bytes.
+fn to_object(pointer: &Expr) -> &Expr {
+    let pointer = unconverted(pointer);
+    match (&pointer.kind, &pointer.ty.kind) {
+        (ExprKind::Convert(inner), TypeKind::Pointer(to)) if is_byte(to) => match &inner.ty.kind {
+            TypeKind::Pointer(from) if from.kind != TypeKind::Void => to_object(inner),
+            _ => pointer,
+        },
+        _ => pointer,
+    }
+}
+
+fn is_byte(ty: &Type) -> bool {
+    matches!(ty.kind, TypeKind::Integer(ty) if ty.greatest() <= 255)
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Set,
+    Copy,
+    Compare,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
+        "memset" => Operation::Set,
+        "memcpy" | "memmove" => Operation::Copy,
+        "memcmp" => Operation::Compare,
+        _ => return None,
+    })
+}
+
+/// The text of a string in the program.
+pub(super) fn text(unit: &Unit, argument: &Expr) -> Option<String> {
+    match &argument.kind {
+        ExprKind::Convert(inner) => text(unit, inner),
+        ExprKind::String(global) => {
+            let parts = &unit.globals[global.index()].initial.as_ref()?.parts;
+            let character = |value: &Expr| match value.kind {
+                ExprKind::Constant(number) => {
+                    u8::try_from(number).ok().filter(|&byte| byte != 0).map(char::from)
+                }
+                _ => None,
+            };
+            Some(parts.iter().filter_map(|(_, value)| character(value)).collect())
+        }
+        _ => None,
+    }
+}
+
+impl Elaborator<'_> {
+    pub(super) fn strings(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let to = to_object(self.argument(call, 0)?);
+        let pointer = self.value(to)?;
+        let bytes = self.argument_value(call, 2)?;
+        let Some(bytes) = bytes.known().and_then(|bytes| u64::try_from(bytes).ok()) else {
+            let help = "use a size that is known before the program runs, or a loop";
+            return self.error(span, format!("how many bytes `{}` is about is not known", call.name), help);
+        };
+        let targets = self.region(&pointer, to, bytes, span)?;
+        match operation {
+            Operation::Set => {
+                let byte = self.argument_value(call, 1)?;
+                for target in targets {
+                    let value = self.filled(&target.ty, &byte, span)?;
+                    self.write(&target, value, span)?;
+                }
+                Ok(pointer)
+            }
+            Operation::Copy | Operation::Compare => {
+                let from = to_object(self.argument(call, 1)?);
+                let source = self.value(from)?;
+                let sources = self.region(&source, from, bytes, span)?;
+                let alike = targets.len() == sources.len()
+                    && targets.iter().zip(&sources).all(|(a, b)| self.size(&a.ty) == self.size(&b.ty));
+                if !alike {
+                    let help = "copy from and to objects of the same type";
+                    return self.error(span, "the two pieces of memory are made of different parts", help);
+                }
+                let mut values = Vec::new();
+                for source in &sources {
+                    let value = self.read(source, span)?;
+                    values.push(self.kept_value(value, &source.ty, span)?);
+                }
+                if operation == Operation::Compare {
+                    return self.compared(&targets, values, span);
+                }
+                // All is read before anything is written: the pieces may overlap.
+                for ((target, source), value) in targets.iter().zip(&sources).zip(values) {
+                    let value = self.cast(value, &source.ty, &target.ty, span)?;
+                    self.write(target, value, span)?;
+                }
+                Ok(pointer)
+            }
+        }
+    }
+
+    /// The scalars in a piece of memory that a pointer points to the start of.
+    fn region(&mut self, pointer: &Operand, expr: &Expr, bytes: u64, span: Span) -> Result<Vec<Target>> {
+        let to = match &expr.ty.kind {
+            TypeKind::Pointer(to) if to.kind != TypeKind::Void => (**to).clone(),
+            _ => {
+                return self.error(
+                    expr.span,
+                    "what is here is not known",
+                    "pass a pointer to an object, not a `void *`",
+                );
+            }
+        };
+        let size = self.size(&to).max(1);
+        if !bytes.is_multiple_of(size) {
+            let message =
+                format!("{bytes} bytes are no whole number of objects, which have {size} bytes each");
+            return self.error(span, message, "take all of an object, or write its members one by one");
+        }
+        let mut targets = Vec::new();
+        for number in 0..bytes / size {
+            let by = Operand::number(number.into());
+            let element = self.moved(pointer.clone(), by, &to, span)?;
+            let target = self.pointed(&element, &to, span)?;
+            for way in self.scalars(&to, span)? {
+                let mut part = target.clone();
+                for step in way {
+                    part = self.part_at(&part, step, span)?;
+                }
+                targets.push(part);
+            }
+            if targets.len() > super::super::aggregates::MOST_PARTS {
+                return self.error(span, "these are too many values at once", "make the array smaller");
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The value of a type all of whose bytes are this one.
+    fn filled(&mut self, ty: &Type, byte: &Operand, span: Span) -> Result<Operand> {
+        let byte = byte.known().map(|byte| byte & 0xff);
+        match (byte, &ty.kind) {
+            (Some(0), _) => Ok(Operand::number(0)),
+            (Some(byte), TypeKind::Integer(arithmetic)) => {
+                let repeated = (0..self.size(ty)).fold(0, |value: i128, _| value << 8 | byte);
+                Ok(Operand::number(arithmetic.converted(repeated)))
+            }
+            _ => {
+                let help = "fill with 0, or with another constant where there are integers only";
+                self.error(span, "what these bytes mean is not known", help)
+            }
+        }
+    }
+
+    /// 0 where all is the same. Which is greater otherwise is left open.
+    fn compared(&mut self, targets: &[Target], values: Vec<Operand>, span: Span) -> Result<Operand> {
+        let mut same = Operand::number(1);
+        for (target, value) in targets.iter().zip(values) {
+            let other = self.read(target, span)?;
+            let equal = self.same(&target.ty, other, value, span)?;
+            same = numbers::binary(self, Operator::And, Arithmetic::INT, same, equal);
+        }
+        if same.known() == Some(1) {
+            return Ok(Operand::number(0));
+        }
+        let sign = self.any("sign", &int(), (0, 1), span);
+        let different = numbers::choose(sign, Operand::number(1), Operand::number(-1));
+        Ok(numbers::choose(same, Operand::number(0), different))
+    }
+}

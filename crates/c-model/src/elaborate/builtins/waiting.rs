@@ -1,0 +1,523 @@
+//! Condition variables, barriers, and functions that are called once.
+//!
+//! Waiting for a condition variable may end without a signal (POSIX and C11 allow it), so for assertions it is nothing but giving the mutex back and taking it
+//! again. Where the question is whether threads wait for ever, that would hide everything: then each thread that waits has a bit of the condition variable, which a signal
+//! takes from one of them and a broadcast from all.
+//!
+//! A barrier counts who has arrived; the last one lets all of them leave, and nobody arrives again before all have left, which nobody can tell from
+//! threads that are slow to arrive. One that is not initialised, or destroyed, wants no threads.
+//!
+//! Where condition variables may still be used when they are destroyed, each has a state: usable, destroyed, or that a thread waits for it that no signal reaches before it is destroyed. Whether a thread is such a one is
+//! guessed when it waits; then it goes no further, and an execution in which somebody signals after all does not count. So signals are no stores, and drain nothing.
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
+use fencewright_c::typed::tree::FunctionId;
+use fencewright_code::core::{Access, Base, Origin, StmtKind, ThreadNumber, Value};
+use fencewright_code::numbers::{self, Operand};
+use fencewright_program::{BinaryOp, Span};
+
+use super::super::memory::{Spot, Target, is_certain};
+use super::super::{Elaborator, Result};
+use super::locks::{DESTROYED, Kind, THREADS_TIMED_OUT, TIMED_OUT};
+use super::mutex_types::NOT_OWNER;
+use super::{BuiltinCall, int, unconverted};
+
+/// The bits of a condition variable.
+const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
+
+/// What messages call what is waited for.
+const CONDITION: &str = "a condition variable";
+const SEMAPHORE: &str = "a semaphore";
+/// What is wrong with waiting for a condition variable with a mutex that another thread has, or none.
+const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not have";
+/// The member of a condition variable that says whether it can be used, and what it holds where a thread waits that is not signalled.
+const STATE: u32 = 1;
+const ABANDONED: i128 = 1;
+/// `EINVAL`.
+const INVALID: i128 = 22;
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    InitCondition,
+    Wait,
+    /// Waits, but not for ever; what it says when the time is over.
+    TimedWait(i128),
+    Signal,
+    Broadcast,
+    DestroyCondition,
+    InitBarrier,
+    Barrier,
+    DestroyBarrier,
+    Once,
+    InitSemaphore,
+    Down,
+    /// Counts down if it can; the result is 0 or -1.
+    TryDown,
+    Up,
+    /// What a semaphore holds goes to where the second argument points.
+    Count,
+    DestroySemaphore,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    Some(match name {
+        "pthread_cond_init" | "cnd_init" => Operation::InitCondition,
+        "pthread_cond_wait" | "cnd_wait" => Operation::Wait,
+        "pthread_cond_timedwait" | "pthread_cond_clockwait" => Operation::TimedWait(TIMED_OUT),
+        "cnd_timedwait" => Operation::TimedWait(THREADS_TIMED_OUT),
+        "pthread_cond_signal" | "cnd_signal" => Operation::Signal,
+        "pthread_cond_broadcast" | "cnd_broadcast" => Operation::Broadcast,
+        "pthread_cond_destroy" | "cnd_destroy" => Operation::DestroyCondition,
+        "pthread_barrier_init" => Operation::InitBarrier,
+        "pthread_barrier_wait" => Operation::Barrier,
+        "pthread_barrier_destroy" => Operation::DestroyBarrier,
+        "pthread_once" | "call_once" => Operation::Once,
+        "sem_init" => Operation::InitSemaphore,
+        "sem_wait" => Operation::Down,
+        "sem_trywait" => Operation::TryDown,
+        "sem_post" => Operation::Up,
+        "sem_getvalue" => Operation::Count,
+        "sem_destroy" => Operation::DestroySemaphore,
+        _ => return None,
+    })
+}
+
+/// The members of a barrier in the model header.
+const COUNT: u32 = 0;
+const ARRIVED: u32 = 1;
+const LEAVING: u32 = 2;
+const SERIAL: u32 = 3;
+
+impl Elaborator<'_> {
+    pub(super) fn waiting(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        match operation {
+            Operation::InitCondition => {
+                let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+                self.write(&condition, Operand::number(0), span)?;
+                if let Some(state) = self.condition_state(call)? {
+                    self.write(&state, Operand::number(0), span)?;
+                }
+            }
+            Operation::Wait => return self.wait(call, None),
+            Operation::TimedWait(result) => {
+                let late = self.any("late", &int(), (0, 1), span);
+                let waited = self.wait(call, Some(late.clone()))?;
+                return Ok(numbers::choose(late, Operand::number(result), waited));
+            }
+            Operation::Signal | Operation::Broadcast => {
+                let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+                if self.options.spurious {
+                    self.reach(&condition, span);
+                }
+                if let Some(state) = self.condition_state(call)? {
+                    let state = self.read(&state, span)?;
+                    self.require_usable(CONDITION, &state, span);
+                    let unsignalled = self.is_abandoned(state);
+                    self.assume(numbers::not(unsignalled), span);
+                }
+                if !self.options.spurious {
+                    self.wake(&condition, operation == Operation::Broadcast, span)?;
+                }
+            }
+            Operation::DestroyCondition => self.destroy_condition(call)?,
+            Operation::InitBarrier => return self.init_barrier(call),
+            Operation::Barrier => return self.barrier_wait(call),
+            Operation::DestroyBarrier => self.destroy_barrier(call)?,
+            Operation::Once => self.once(call)?,
+            Operation::InitSemaphore
+            | Operation::Down
+            | Operation::TryDown
+            | Operation::Up
+            | Operation::Count
+            | Operation::DestroySemaphore => return self.semaphore(operation, call),
+        }
+        Ok(Operand::number(0))
+    }
+
+    /// Waits for a condition variable; with a limit of time, whether it is over is given.
+    fn wait(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<Operand> {
+        if !(self.has_types() && call.name.starts_with("pthread_")) {
+            self.wait_with(call, late)?;
+            return Ok(Operand::number(0));
+        }
+        self.taken_once(call, 1)?;
+        let told = self.is_told(call, 1)?;
+        let refuses = told.clone();
+        self.branch(refuses, call.span, |_| Ok(()), |this| this.wait_with(call, late))?;
+        Ok(numbers::choose(told, Operand::number(NOT_OWNER), Operand::number(0)))
+    }
+
+    fn wait_with(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<()> {
+        let span = call.span;
+        let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+        let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
+        let state = self.condition_state(call)?;
+        if self.options.spurious {
+            self.reach(&condition, span);
+            if let Some(state) = &state {
+                self.wait_abandoned(state, &mutex, span)?;
+                self.usable_condition(state, span)?;
+            }
+            self.release_mutex(&mutex, WAITS_WITHOUT, span)?;
+            return self.acquire(Kind::Mutex, &mutex, span);
+        }
+        if let Some(state) = &state {
+            self.usable_condition(state, span)?;
+        }
+        if self.thread().0 >= 64 {
+            return self.error(
+                span,
+                "more than 64 threads with condition variables",
+                "make the harness smaller",
+            );
+        }
+        let own = Operand::number(1 << self.thread().0);
+        let bit = own.clone();
+        // Nobody can signal between giving the mutex back and waiting.
+        self.atomically(span, |this| {
+            let waiting = this.read(&condition, span)?;
+            this.write(&condition, numbers::wrapping(Operator::BitOr, BITS, waiting, bit), span)
+        })?;
+        self.release_mutex(&mutex, WAITS_WITHOUT, span)?;
+        self.atomically(span, |this| {
+            let waiting = this.read(&condition, span)?;
+            let still = numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), own.clone());
+            let woken = numbers::not(still);
+            let goes_on = match late {
+                Some(late) => numbers::binary(this, Operator::Or, Arithmetic::INT, late, woken),
+                None => woken,
+            };
+            this.assume(goes_on, span);
+            let others = numbers::complement(BITS, own);
+            this.write(&condition, numbers::wrapping(Operator::BitAnd, BITS, waiting, others), span)
+        })?;
+        self.acquire(Kind::Mutex, &mutex, span)
+    }
+
+    /// A condition variable is used, which has to be there. Where waiting may end without a signal, waiting and signals access nothing of it.
+    fn reach(&mut self, condition: &Target, span: Span) {
+        let Spot::Memory(place) = &condition.spot else { return };
+        let is_there = match place.base {
+            Base::Object(object) => match self.objects[object.0 as usize].origin {
+                Origin::Global => true,
+                Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
+                // It may be given back, but not while everything is executed.
+                Origin::Heap { .. } => self.executing(),
+            },
+            Base::Pointed(..) => false,
+        };
+        if !(is_there && is_certain(place)) {
+            self.emit(StmtKind::Reach(place.clone()), span);
+        }
+    }
+
+    /// Whether a condition variable can be used, if the program may use any that was destroyed. No library has this state: where accesses matter there is none.
+    fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
+        if self.options.accesses_only {
+            return Ok(None);
+        }
+        self.outlived |= self.destroyed.is_some() && self.thread() == ThreadNumber(0);
+        if !self.premises.outlived {
+            return Ok(None);
+        }
+        let pointer = self.argument(call, 0)?;
+        let condition = self.pointed_by(unconverted(pointer))?;
+        Ok(Some(self.member(&condition, STATE, call.span)?.accessed(Access::Own)))
+    }
+
+    fn usable_condition(&mut self, state: &Target, span: Span) -> Result<()> {
+        let state = self.read(state, span)?;
+        self.require_usable(CONDITION, &state, span);
+        Ok(())
+    }
+
+    fn is_abandoned(&mut self, state: Operand) -> Operand {
+        numbers::binary(self, Operator::Equal, Arithmetic::INT, state, Operand::number(ABANDONED))
+    }
+
+    /// Perhaps this thread waits for ever, because nobody signals before the condition variable is destroyed.
+    fn wait_abandoned(&mut self, state: &Target, mutex: &Target, span: Span) -> Result<()> {
+        let for_ever = self.any("abandoned", &int(), (0, 1), span);
+        let waits = |this: &mut Self| {
+            this.atomically(span, |this| {
+                this.usable_condition(state, span)?;
+                this.write(state, Operand::number(ABANDONED), span)
+            })?;
+            this.release_mutex(mutex, WAITS_WITHOUT, span)?;
+            this.end_execution(span);
+            Ok(())
+        };
+        self.branch(for_ever, span, waits, |_| Ok(()))
+    }
+
+    /// Destroys a condition variable, with loads and a store.
+    fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
+        let span = call.span;
+        let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+        self.reach(&condition, span);
+        if self.options.accesses_only {
+            return Ok(());
+        }
+        let place = self.condition_state(call)?;
+        self.outlived |= !self.is_alone() || self.repeated();
+        self.destroyed = Some(self.instances.len());
+        let Some(place) = place else { return Ok(()) };
+        self.destroying(span, |this| {
+            let state = this.read(&place, span)?;
+            this.require_usable(CONDITION, &state, span);
+            let waiting = match this.options.spurious {
+                true => this.is_abandoned(state),
+                false => this.read(&condition, span)?,
+            };
+            let unused = numbers::not(waiting);
+            this.require(unused, "a condition variable is destroyed while a thread waits for it", span);
+            this.write(&place, Operand::number(DESTROYED), span)
+        })
+    }
+
+    /// Wakes one of those that wait, if there are any, or all.
+    fn wake(&mut self, condition: &Target, all: bool, span: Span) -> Result<()> {
+        let ty = condition.ty.clone();
+        let chosen = match all {
+            true => None,
+            false => Some(self.any("woken", &int(), (0, 63), span)),
+        };
+        self.atomically(span, |this| {
+            let Some(chosen) = chosen else { return this.write(condition, Operand::number(0), span) };
+            let waiting = this.read(condition, span)?;
+            let waiting = this.kept_value(waiting, &ty, span)?;
+            let bit = numbers::binary(this, Operator::ShiftLeft, BITS, Operand::number(1), chosen);
+            let rest =
+                numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), numbers::complement(BITS, bit));
+            let chosen = numbers::binary(this, Operator::NotEqual, BITS, waiting.clone(), rest.clone());
+            // If that thread does not wait, the first one that does, so that a signal never blocks.
+            let less = numbers::wrapping(Operator::Subtract, BITS, waiting.clone(), Operand::number(1));
+            let first = numbers::wrapping(Operator::BitAnd, BITS, waiting, less);
+            this.write(condition, numbers::choose(chosen, rest, first), span)
+        })
+    }
+
+    /// The members of a barrier.
+    fn barrier(&mut self, call: BuiltinCall) -> Result<[Target; 4]> {
+        let pointer = self.argument(call, 0)?;
+        let barrier = self.pointed_by(unconverted(pointer))?;
+        let mut member = |number| -> Result<Target> {
+            Ok(self.member(&barrier, number, call.span)?.accessed(Access::Own))
+        };
+        Ok([member(COUNT)?, member(ARRIVED)?, member(LEAVING)?, member(SERIAL)?])
+    }
+
+    /// Initialises a barrier; what the call says.
+    fn init_barrier(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let count = self.argument_value(call, 2)?;
+        let count = numbers::convert(Arithmetic::INT, count);
+        let barrier = self.barrier(call)?;
+        // Memory that never held anything says nothing about who waits.
+        if self.starts_defined(&barrier[ARRIVED as usize]) {
+            for member in [ARRIVED, LEAVING] {
+                let waiting = self.read(&barrier[member as usize], span)?;
+                let text = "a barrier is initialised while a thread waits at it";
+                self.require(numbers::not(waiting), text, span);
+            }
+        }
+        self.write(&barrier[COUNT as usize], count.clone(), span)?;
+        for member in [ARRIVED, LEAVING, SERIAL] {
+            self.write(&barrier[member as usize], Operand::number(0), span)?;
+        }
+        let some = numbers::binary(self, Operator::Greater, Arithmetic::INT, count, Operand::number(0));
+        Ok(numbers::choose(some, Operand::number(0), Operand::number(INVALID)))
+    }
+
+    /// Destroys a barrier once all threads have left it, with loads and a store: whoever has returned from it may destroy it, while others are still about to return.
+    fn destroy_barrier(&mut self, call: BuiltinCall) -> Result<()> {
+        let span = call.span;
+        let [count, arrived, leaving, _] = self.barrier(call)?;
+        self.destroying(span, |this| {
+            let wanted = this.read(&count, span)?;
+            this.require_initialised(wanted, span);
+            let waiting = this.read(&arrived, span)?;
+            this.require(numbers::not(waiting), "a barrier is destroyed while a thread waits at it", span);
+            this.until_left(leaving, span)?;
+            this.write(&count, Operand::number(0), span)
+        })
+    }
+
+    /// Waits until all threads have left a barrier. Where others are still there, that is no step that is done at once: such a thread looks again.
+    fn until_left(&mut self, leaving: Target, span: Span) -> Result<()> {
+        match leaving.spot {
+            Spot::Memory(place) if !self.is_alone() => {
+                let register = self.temporary("leaving", &int());
+                let left = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
+                self.emit(StmtKind::Await(register, place, left, Access::Own), span);
+            }
+            _ => {
+                let left = self.read(&leaving, span)?;
+                self.assume(numbers::not(left), span);
+            }
+        }
+        Ok(())
+    }
+
+    fn require_initialised(&mut self, count: Operand, span: Span) {
+        let some = numbers::binary(self, Operator::Greater, Arithmetic::INT, count, Operand::number(0));
+        self.require(some, "a barrier is used that is not initialised, or was destroyed", span);
+    }
+
+    /// Waits until as many have arrived as the barrier wants. One of them gets another result than the others, whichever.
+    fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let (span, ty) = (call.span, int());
+        let [count, arrived, leaving, serial] = self.barrier(call)?;
+        let add = |a, b| numbers::wrapping(Operator::Add, Arithmetic::INT, a, Operand::number(b));
+        self.atomically(span, |this| {
+            let left = this.read(&leaving, span)?;
+            let (all, before) = (this.read(&count, span)?, this.read(&arrived, span)?);
+            this.require_initialised(all.clone(), span);
+            this.assume(numbers::not(left), span);
+            let now = add(before, 1);
+            let last =
+                numbers::binary(this, Operator::GreaterOrEqual, Arithmetic::INT, now.clone(), all.clone());
+            this.write(&arrived, numbers::choose(last.clone(), Operand::number(0), now), span)?;
+            this.write(&leaving, numbers::choose(last.clone(), all, Operand::number(0)), span)?;
+            match call.used {
+                true => this.write(&serial, last, span),
+                false => Ok(()),
+            }
+        })?;
+        if !call.used {
+            self.atomically(span, |this| this.leave_barrier(&leaving, span).map(|_| ()))?;
+            return Ok(Operand::number(0));
+        }
+        let wanted = self.any("serial", &ty, (0, 1), span);
+        let result = self.temporary("serial", &ty);
+        self.atomically(span, |this| {
+            let left = this.leave_barrier(&leaving, span)?;
+            let free = this.read(&serial, span)?;
+            let last = numbers::binary(this, Operator::Equal, Arithmetic::INT, left, Operand::number(1));
+            let takes = numbers::binary(this, Operator::Or, Arithmetic::INT, wanted, last);
+            let takes = numbers::binary(this, Operator::And, Arithmetic::INT, free.clone(), takes);
+            this.write_register(result, takes.clone(), span)?;
+            this.write(&serial, numbers::choose(takes, Operand::number(0), free), span)
+        })?;
+        let takes = self.register_value(result);
+        Ok(numbers::choose(takes, Operand::number(-1), Operand::number(0)))
+    }
+
+    /// One fewer has to leave a barrier; how many had to.
+    fn leave_barrier(&mut self, leaving: &Target, span: Span) -> Result<Operand> {
+        let left = self.read(leaving, span)?;
+        let some =
+            numbers::binary(self, Operator::Greater, Arithmetic::INT, left.clone(), Operand::number(0));
+        self.assume(some, span);
+        let fewer = numbers::wrapping(Operator::Subtract, Arithmetic::INT, left.clone(), Operand::number(1));
+        self.write(leaving, fewer, span)?;
+        Ok(left)
+    }
+
+    /// A semaphore: counting down waits until there is something to count.
+    fn semaphore(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let place = self.argument_target(call, 0)?.accessed(Access::Own);
+        let add =
+            |count, number| numbers::wrapping(Operator::Add, Arithmetic::INT, count, Operand::number(number));
+        let positive = |this: &mut Self, count| {
+            numbers::binary(this, Operator::Greater, Arithmetic::INT, count, Operand::number(0))
+        };
+        match operation {
+            Operation::InitSemaphore => {
+                let count = self.argument_value(call, 2)?;
+                self.write(&place, numbers::convert(Arithmetic::INT, count), span)?;
+            }
+            Operation::Down => self.atomically(span, |this| {
+                let count = this.read(&place, span)?;
+                this.require_usable(SEMAPHORE, &count, span);
+                let some = positive(this, count.clone());
+                this.assume(some, span);
+                this.write(&place, add(count, -1), span)
+            })?,
+            Operation::TryDown => {
+                let work = |this: &mut Self, count: &Operand| {
+                    (positive(this, count.clone()), add(count.clone(), -1))
+                };
+                let count = self.looking_update(&place, work, span)?;
+                self.require_usable(SEMAPHORE, &count, span);
+                let some = positive(self, count);
+                return Ok(numbers::choose(some, Operand::number(0), Operand::number(-1)));
+            }
+            Operation::Count => {
+                let count = self.read(&place, span)?;
+                self.require_usable(SEMAPHORE, &count, span);
+                let result = self.argument_target(call, 1)?;
+                self.write(&result, count, span)?;
+            }
+            // Threads that wait for it find out that it was destroyed.
+            Operation::DestroySemaphore => self.destroying(span, |this| {
+                let count = this.read(&place, span)?;
+                this.require_usable(SEMAPHORE, &count, span);
+                this.write(&place, Operand::number(DESTROYED), span)
+            })?,
+            _ => {
+                let count = self.update(&place, |_, count| Ok((None, add(count.clone(), 1))), span)?;
+                self.require_usable(SEMAPHORE, &count, span);
+            }
+        }
+        Ok(Operand::number(0))
+    }
+
+    /// Calls a function unless somebody has called it; whoever comes while it runs waits until it has returned.
+    fn once(&mut self, call: BuiltinCall) -> Result<()> {
+        const RUNNING: i128 = 1;
+        const DONE: i128 = 2;
+        let span = call.span;
+        let once = self.argument_target(call, 0)?.accessed(Access::Own);
+        let Value::Function(function) = self.argument_value(call, 1)?.value else {
+            return self.error(
+                span,
+                "which function is to be called once is not known",
+                "pass it by its name",
+            );
+        };
+        let differs = |this: &mut Self, state: Operand, from| {
+            numbers::binary(this, Operator::NotEqual, Arithmetic::INT, state, Operand::number(from))
+        };
+        let calls = |this: &mut Self| {
+            let first = this.temporary("first", &once.ty);
+            this.atomically(span, |this| {
+                let state = this.read(&once, span)?;
+                let idle = differs(this, state.clone(), RUNNING);
+                this.assume(idle, span);
+                if this.options.accesses_only {
+                    let not_done = differs(this, state.clone(), DONE);
+                    this.assume(not_done, span);
+                }
+                this.write_register(first, numbers::not(state.clone()), span)?;
+                let state = numbers::choose(state, Operand::number(DONE), Operand::number(RUNNING));
+                this.write(&once, state, span)
+            })?;
+            let first = this.register_value(first);
+            let call = |this: &mut Self| {
+                this.inlined(FunctionId(function), Vec::new(), span)?;
+                this.atomically(span, |this| this.write(&once, Operand::number(DONE), span))
+            };
+            this.branch(first, span, call, |_| Ok(()))
+        };
+        if let Some(guess) = self.guess(span) {
+            let looks = |this: &mut Self| {
+                let is_done = |this: &mut Self, state: &Operand| {
+                    let not_done = differs(this, state.clone(), DONE);
+                    numbers::not(not_done)
+                };
+                this.see(&once, is_done, span).map(|_| ())
+            };
+            return self.branch(guess, span, calls, looks);
+        }
+        // Where it is done, that is seen by a load.
+        let state = self.read(&once, span)?;
+        let not_done = differs(self, state, DONE);
+        self.branch(not_done, span, calls, |_| Ok(()))
+    }
+}

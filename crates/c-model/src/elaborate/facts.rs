@@ -1,0 +1,236 @@
+//! Values that are known, and what is learned about variables of the whole program.
+
+use std::collections::BTreeSet;
+
+use fencewright_c::typed::tree::GlobalId;
+use fencewright_code::core::{Base, Known, ObjectId, Origin, ThreadNumber, Value, known};
+use fencewright_code::numbers::{ADDRESSES, Operand, Range};
+
+use super::env::{Contents, Fact};
+use super::{Elaborator, Phase, Premises};
+
+/// Who uses a variable with static storage.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uses {
+    /// The threads that access it.
+    threads: BTreeSet<ThreadNumber>,
+    /// Whether its value is asked for.
+    read: bool,
+    /// Whether its address is kept somewhere.
+    kept: bool,
+}
+
+/// What is known about a value.
+pub(super) fn fact(operand: &Operand) -> Fact {
+    Fact { known: known(&operand.value), range: operand.range }
+}
+
+/// Calls `visit` for every object whose address is part of a value, and for every register.
+pub(super) fn parts(value: &Value, object: &mut dyn FnMut(ObjectId), register: &mut dyn FnMut()) {
+    match value {
+        Value::Number(_) | Value::Function(_) => {}
+        Value::Register(_) => register(),
+        Value::Unary(_, inner) | Value::Container { member: inner, .. } => parts(inner, object, register),
+        Value::Binary(_, a, b) | Value::Move(a, b, _) | Value::Difference(a, b, _) => {
+            parts(a, object, register);
+            parts(b, object, register);
+        }
+        Value::If(condition, a, b) => {
+            [condition, a, b].into_iter().for_each(|part| parts(part, object, register));
+        }
+        Value::Address(location) => match &location.base {
+            Base::Object(base) => object(*base),
+            Base::Pointed(pointer, _) => parts(pointer, object, register),
+        },
+    }
+}
+
+impl Elaborator<'_> {
+    /// A known value as an operand; `None` for one that is not defined.
+    pub(super) fn known_operand(&mut self, known: &Known, range: Range) -> Option<Operand> {
+        Some(match known {
+            Known::Number(_) if range.0 == range.1 => Operand::number(range.0),
+            Known::Number(number) => Operand::number((*number).into()),
+            Known::Function(function) => {
+                Operand { value: Value::Function(*function), range: ADDRESSES, points: None }
+            }
+            Known::Address(object, way) => {
+                let location = self.location(*object, way);
+                let points = Some(location.node);
+                Operand { value: Value::Address(Box::new(location)), range: ADDRESSES, points }
+            }
+            Known::Undefined => return None,
+        })
+    }
+
+    /// Whether only this thread can reach an object.
+    pub(super) fn is_private(&self, object: ObjectId) -> bool {
+        if self.phase == Phase::Alone {
+            return true;
+        }
+        if self.reach[object.0 as usize].shared {
+            return false;
+        }
+        match self.objects[object.0 as usize].origin {
+            Origin::Global => self.thread() == ThreadNumber(0) && self.is_in(&self.premises.private, object),
+            Origin::Local(thread) | Origin::Heap { thread, .. } => thread == self.thread(),
+        }
+    }
+
+    /// Whether nobody reads an object, so that nothing need be written to it.
+    pub(super) fn is_unread(&self, object: ObjectId) -> bool {
+        self.is_in(&self.premises.unread, object)
+    }
+
+    fn is_in(&self, globals: &[GlobalId], object: ObjectId) -> bool {
+        self.global_of(object).is_some_and(|global| globals.contains(&global))
+    }
+
+    /// The variable with static storage, shared by all threads, that an object is.
+    pub(super) fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
+        self.reach[object.0 as usize].global
+    }
+
+    /// Somebody accesses an object.
+    pub(super) fn used(&mut self, object: ObjectId, read: bool) {
+        if self.phase == Phase::Alone {
+            return;
+        }
+        let Some(global) = self.global_of(object) else { return };
+        let thread = self.thread();
+        let uses = self.uses.entry(global).or_default();
+        uses.threads.insert(thread);
+        uses.read |= read;
+    }
+
+    /// The addresses in a value are kept where they may be found again by a pointer that is not known.
+    pub(super) fn kept(&mut self, value: &Value) {
+        let mut found = Vec::new();
+        parts(value, &mut |object| found.push(object), &mut || {});
+        for object in found {
+            self.reach[object.0 as usize].pointed = true;
+            if let Some(global) = self.global_of(object) {
+                self.uses.entry(global).or_default().kept = true;
+            }
+        }
+    }
+
+    /// Other threads get to know a value.
+    pub(super) fn publish(&mut self, value: &Value) {
+        self.kept(value);
+        let (mut found, mut unknown) = (Vec::new(), false);
+        parts(value, &mut |object| found.push(object), &mut || unknown = true);
+        if unknown {
+            found.extend(self.pointed_objects());
+        }
+        while let Some(object) = found.pop() {
+            let reach = &mut self.reach[object.0 as usize];
+            let before = std::mem::replace(&mut reach.shared, true);
+            // What is in it can be reached as well.
+            let contents = self.writer.env.objects.remove(&object);
+            if self.phase == Phase::Creating
+                && let Some(contents) = &contents
+            {
+                self.keep_contents(object, contents);
+            }
+            // What is written to it once others can see it was published then. (In an attempt that is thrown away they could see it too early.)
+            if before && contents.is_none() {
+                continue;
+            }
+            match contents {
+                Some(Contents { parts, rest: Some(_) }) if parts.values().all(Option::is_some) => {
+                    for fact in parts.into_values().flatten() {
+                        match fact.known {
+                            Some(Known::Address(inner, _)) => found.push(inner),
+                            Some(_) => {}
+                            None => found.extend(self.pointed_objects()),
+                        }
+                    }
+                }
+                _ => found.extend(self.pointed_objects()),
+            }
+        }
+    }
+
+    fn pointed_objects(&self) -> Vec<ObjectId> {
+        let objects = self.reach.iter().enumerate();
+        objects.filter(|(_, reach)| reach.pointed && !reach.shared).map(|(n, _)| ObjectId(n as u32)).collect()
+    }
+
+    /// Something was written by way of a pointer that is not known.
+    pub(super) fn forget_pointed(&mut self) {
+        for object in self.pointed_objects() {
+            self.writer.env.objects.remove(&object);
+        }
+    }
+
+    /// Better premises for another attempt, or `None` if these are as good as it gets.
+    pub(super) fn learned(&self) -> Option<Premises> {
+        let threads = self.shared.dynamic.then_some(self.instances.len() as u64);
+        if threads != self.premises.threads {
+            return Some(Premises { threads, ..self.premises.clone() });
+        }
+        let later = self.destroyed.is_some_and(|threads| self.instances.len() > threads);
+        if (self.outlived || later) && !self.premises.outlived {
+            return Some(Premises { outlived: true, ..self.premises.clone() });
+        }
+        if self.computed_locks && !self.premises.computed_locks {
+            return Some(Premises { computed_locks: true, ..self.premises.clone() });
+        }
+        if self.descendants && !self.premises.descendants {
+            return Some(Premises { descendants: true, ..self.premises.clone() });
+        }
+        // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
+        if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
+            let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
+            return Some(Premises { written_from, ..self.premises.clone() });
+        }
+        let written_from = self.premises.written_from;
+        // Variables about which something was supposed that does not hold.
+        let fits = |global: &GlobalId, check: &dyn Fn(&Uses) -> bool| self.uses.get(global).is_none_or(check);
+        let only_main =
+            |uses: &Uses| !uses.kept && uses.threads.iter().all(|thread| *thread == ThreadNumber(0));
+        let unread = |uses: &Uses| !uses.kept && !uses.read;
+        let holds = self.premises.private.iter().all(|global| fits(global, &only_main))
+            && self.premises.unread.iter().all(|global| fits(global, &unread));
+        if !holds {
+            return Some(Premises {
+                executed: self.premises.executed,
+                threads,
+                written_from,
+                outlived: self.premises.outlived,
+                computed_locks: self.premises.computed_locks,
+                descendants: self.premises.descendants,
+                fixed: true,
+                ..Premises::default()
+            });
+        }
+        let settled =
+            self.premises.fixed || !self.premises.private.is_empty() || !self.premises.unread.is_empty();
+        if settled || self.instances.len() < 2 {
+            return None;
+        }
+        let with = |check: &dyn Fn(&Uses) -> bool| {
+            let mut found: Vec<GlobalId> =
+                self.uses.iter().filter(|(_, uses)| check(uses)).map(|(global, _)| *global).collect();
+            found.sort();
+            found
+        };
+        let (private, unread) = (with(&only_main), with(&unread));
+        match private.is_empty() && unread.is_empty() {
+            true => None,
+            false => {
+                let executed = self.premises.executed;
+                Some(Premises {
+                    executed,
+                    private,
+                    unread,
+                    threads,
+                    written_from,
+                    fixed: false,
+                    ..self.premises.clone()
+                })
+            }
+        }
+    }
+}

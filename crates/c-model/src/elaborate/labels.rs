@@ -1,0 +1,235 @@
+//! Places where paths of control meet: labels, ends of functions, branches.
+
+use std::collections::BTreeSet;
+
+use fencewright_code::core::{Known, Label, StmtKind};
+use fencewright_code::numbers::{Operand, implied, truth};
+use fencewright_program::Span;
+use rustc_hash::FxHashMap;
+
+use super::env::{Env, Fact};
+use super::frames::{How, Jump, Slot};
+use super::{Elaborator, Result};
+
+/// A label, and what is known where jumps to it start.
+#[derive(Debug)]
+pub(super) struct Join {
+    pub label: Label,
+    /// What all jumps so far agree on.
+    pub env: Option<Env>,
+    /// What was supposed to be known when the code behind the label was written.
+    pub supposed: Option<Env>,
+}
+
+/// How much there was before an attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    registers: usize,
+    objects: usize,
+    calls: usize,
+    pub env: Env,
+    reachable: bool,
+    pending: BTreeSet<usize>,
+    joined: BTreeSet<usize>,
+    detached: Vec<bool>,
+    level: usize,
+    sites: FxHashMap<Span, usize>,
+    phase: super::Phase,
+}
+
+impl Mark {
+    /// Only what is known about what was there before the attempt.
+    pub(super) fn forget_later(&self, env: &mut Env) {
+        env.forget_from(self.registers, self.objects);
+    }
+}
+
+/// What holds here too.
+pub(super) fn merge(into: &mut Option<Env>, env: &Env) {
+    match into {
+        Some(known) => known.join(env, false),
+        None => *into = Some(env.clone()),
+    }
+}
+
+impl Elaborator<'_> {
+    pub(super) fn join(&mut self) -> Join {
+        Join { label: self.label(), env: None, supposed: None }
+    }
+
+    /// Control leaves for the end of the function, loop or switch at this level, and goes around what comes before that.
+    pub(super) fn divert(&mut self, level: usize) {
+        if self.writer.branches > 0 && self.writer.reachable {
+            self.writer.pending.insert(level);
+        }
+    }
+
+    /// A function, loop or switch, at the end of which all jumps to its end have landed.
+    pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.writer.level += 1;
+        let result = work(self);
+        let level = self.writer.level;
+        self.writer.pending.retain(|pending| *pending < level);
+        self.writer.level -= 1;
+        result
+    }
+
+    /// Work that control may go around.
+    pub(super) fn in_branch<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.writer.branches += 1;
+        let done = work(self);
+        self.writer.branches -= 1;
+        done
+    }
+
+    /// Notes that control goes to where `into` is about.
+    pub(super) fn note(&mut self, into: &mut Option<Env>) {
+        if self.writer.reachable {
+            merge(into, &self.writer.env);
+        }
+    }
+
+    /// Control comes to a label, from above or by jumps.
+    pub(super) fn arrive(&mut self, join: &mut Join, span: Span) {
+        self.note(&mut join.env);
+        let Some(env) = join.env.clone() else { return };
+        self.writer.reachable = true;
+        self.writer.env = env.clone();
+        join.supposed = Some(env);
+        if !self.executing() {
+            self.emit(StmtKind::Label(join.label), span);
+        }
+    }
+
+    /// Leaves for where a jump goes.
+    pub(super) fn leave(&mut self, jump: &mut Jump, span: Span) {
+        if !self.writer.reachable {
+            return;
+        }
+        merge(&mut jump.env, &self.writer.env);
+        self.divert(jump.level);
+        if !self.executing() {
+            match jump.how {
+                How::Break => self.emit(StmtKind::Break, span),
+                How::Continue => self.emit(StmtKind::Continue, span),
+                How::Goto(label) => self.emit(StmtKind::Goto(label), span),
+            }
+        }
+        self.writer.reachable = false;
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            registers: self.writer.registers.len(),
+            objects: self.objects.len(),
+            calls: self.calls.len(),
+            env: self.writer.env.clone(),
+            reachable: self.writer.reachable,
+            pending: self.writer.pending.clone(),
+            joined: self.writer.joined.clone(),
+            detached: self.detached(),
+            level: self.writer.level,
+            sites: self.sites(),
+            phase: self.phase,
+        }
+    }
+
+    /// Throws away what was done since. Numbers of labels are not given again: a function keeps those of its labels.
+    pub(super) fn back_to(&mut self, mark: &Mark) {
+        self.uncreate(&mark.detached, &mark.sites, mark.objects);
+        self.writer.registers.truncate(mark.registers);
+        self.objects.truncate(mark.objects);
+        self.held.retain(|(_, lock, _), held| lock.0.max(held.0) < mark.objects as u32);
+        self.reach.truncate(mark.objects);
+        self.globals.retain(|_, object| (object.0 as usize) < mark.objects);
+        self.calls.truncate(mark.calls);
+        self.writer.env = mark.env.clone();
+        self.writer.reachable = mark.reachable;
+        self.writer.pending.clone_from(&mark.pending);
+        self.writer.joined.clone_from(&mark.joined);
+        self.writer.level = mark.level;
+        // If what is executed beforehand ended in between, that was written down in what is thrown away.
+        self.phase = mark.phase;
+        let (registers, objects) = (mark.registers, mark.objects);
+        // What is known at labels must not be about what is gone.
+        for env in self.frame().labels.values_mut().filter_map(|join| join.env.as_mut()) {
+            env.forget_from(registers, objects);
+        }
+        for slot in &mut self.frame().slots {
+            let gone = match slot {
+                Some(Slot::Register(register)) => register.0 as usize >= registers,
+                Some(Slot::Object(object)) => object.0 as usize >= objects,
+                None => false,
+            };
+            if gone {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Does one of two things, depending on a condition.
+    pub fn branch(
+        &mut self,
+        condition: Operand,
+        span: Span,
+        then: impl FnOnce(&mut Self) -> Result<()>,
+        otherwise: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let condition = truth(condition);
+        match condition.known() {
+            Some(0) => return otherwise(self),
+            Some(_) => return then(self),
+            None => {}
+        }
+        // What is executed beforehand decides.
+        self.must_run();
+        let (env, reachable) = (self.writer.env.clone(), self.writer.reachable);
+        self.refine(&condition, true);
+        let then = self.in_branch(|this| this.written(then))?;
+        let (after, comes) = (
+            std::mem::replace(&mut self.writer.env, env),
+            std::mem::replace(&mut self.writer.reachable, reachable),
+        );
+        self.refine(&condition, false);
+        let otherwise = self.in_branch(|this| this.written(otherwise))?;
+        let also = self.writer.reachable;
+        match (comes, also) {
+            (true, true) => self.writer.env.join(&after, false),
+            (true, false) => self.writer.env = after,
+            _ => {}
+        }
+        if !(then.is_empty() && otherwise.is_empty()) {
+            self.writer.reachable = true;
+            self.emit(StmtKind::If(condition.value, then, otherwise), span);
+        }
+        // A label in a block may be where control comes in.
+        self.writer.reachable = comes || also;
+        Ok(())
+    }
+
+    /// What a condition says about registers.
+    pub(super) fn refine(&mut self, condition: &Operand, holds: bool) {
+        let mut facts = Vec::new();
+        implied(&condition.value, holds, &mut |register, range| facts.push((register, range)));
+        for (register, range) in facts {
+            let old = self.register_value(register);
+            let within = (old.range.0.max(range.0), old.range.1.min(range.1));
+            // An unsigned number of 64 bits from 2^63 on is compared as a negative one.
+            if within.0 > within.1 || old.range.1 > i64::MAX.into() {
+                continue;
+            }
+            let known =
+                (within.0 == within.1 && old.points.is_none()).then_some(Known::Number(within.0 as i64));
+            self.writer.env.registers.insert(register, Fact { known, range: within });
+        }
+    }
+
+    /// Something that is not known decides: if the program is being executed, it starts here.
+    pub(super) fn must_run(&mut self) {
+        match self.phase {
+            super::Phase::Alone => self.refuted = true,
+            super::Phase::Creating => self.run(),
+            super::Phase::Running => {}
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! How long local variables live: from where control enters their block to where it leaves it.
+//!
+//! A variable whose declaration is reached again has no value again. A register gets an undefined one ([`StmtKind::Undefined`]), and what nobody reads is
+//! taken out later. A variable in memory says so by [`StmtKind::Begin`], and where somebody may still have its address when it is gone, by [`StmtKind::End`]. Pointers to it
+//! are followed in vain from then on until its address is taken again ([`StmtKind::Take`]): before that, they are from an earlier time.
+//! Whoever accesses a local variable of another thread, or one that may be gone, says that it does ([`StmtKind::Follow`]); where pointers are not known, layout asks.
+
+use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
+use fencewright_code::core::{
+    Base, Core, Known, Location, NodeId, ObjectId, Origin, Stmt, StmtKind, ThreadNumber, each_statement,
+};
+use fencewright_code::nodes::Nodes;
+use fencewright_code::reuse::{self, Reuse};
+use fencewright_program::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::env::{Contents, Fact};
+use super::frames::{Frame, Slot};
+use super::statements::has_entry;
+use super::{Elaborator, Result};
+use fencewright_text::Stop;
+
+impl Elaborator<'_> {
+    /// A variable of the function in hand comes into being, maybe again: what it holds is not defined.
+    pub(super) fn begin(&mut self, local: LocalId, span: Span) {
+        let again = self.repeated() || self.frame().slots[local.index()].is_some();
+        let written = again && !self.executing();
+        match self.slot(local) {
+            Slot::Register(register) => {
+                self.writer.env.registers.insert(register, Fact::of(Known::Undefined));
+                if written {
+                    self.emit(StmtKind::Undefined(register), span);
+                }
+            }
+            Slot::Object(object) => {
+                self.writer.env.gone.remove(&object);
+                match again {
+                    true => self.writer.env.taken.remove(&object),
+                    false => self.writer.env.taken.insert(object),
+                };
+                if self.is_private(object) {
+                    self.writer.env.objects.insert(object, Contents::all(Known::Undefined));
+                }
+                if written {
+                    self.emit(StmtKind::Begin(object), span);
+                }
+            }
+        }
+    }
+
+    /// A block: the variables that are declared in it are gone behind it, those among them over whose declarations control may jump too.
+    pub(super) fn scope<T>(
+        &mut self,
+        passed: Vec<LocalId>,
+        span: Span,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let depth = self.frame().scopes.len();
+        self.frame().scopes.push(Vec::new());
+        self.frame().passed.push(passed);
+        let done = work(self);
+        if done.is_ok() {
+            self.end_scopes(depth, span);
+        }
+        self.frame().scopes.truncate(depth);
+        self.frame().passed.truncate(depth);
+        done
+    }
+
+    /// Control leaves the blocks of the function in hand from this depth on.
+    pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
+        let Frame { scopes, passed, .. } = self.frame();
+        let mut locals: Vec<LocalId> =
+            scopes[depth..].iter().chain(&passed[depth..]).flatten().copied().collect();
+        let mut seen = FxHashSet::default();
+        locals.retain(|local| seen.insert(*local));
+        locals.into_iter().for_each(|local| self.end(local, span));
+    }
+
+    /// The thread in hand ends, with all its variables. Those of `main` last as long as the program.
+    pub(super) fn end_frames(&mut self, span: Span) {
+        if self.thread().0 == 0 {
+            return;
+        }
+        let mut inner = Vec::new();
+        while !self.writer.frames.is_empty() {
+            self.end_scopes(0, span);
+            inner.extend(self.writer.frames.pop());
+        }
+        self.writer.frames.extend(inner.into_iter().rev());
+        let thread = Some(self.thread());
+        let own = self.globals.iter().filter(|((_, of), _)| *of == thread).map(|(_, object)| *object);
+        let mut own: Vec<ObjectId> = own.collect();
+        own.sort();
+        own.into_iter().for_each(|object| self.end_object(object, span));
+    }
+
+    fn end(&mut self, local: LocalId, span: Span) {
+        if let Some(Slot::Object(object)) = self.frame().slots[local.index()] {
+            self.end_object(object, span);
+        }
+    }
+
+    fn end_object(&mut self, object: ObjectId, span: Span) {
+        if !self.writer.reachable {
+            return;
+        }
+        let reach = self.reach[object.0 as usize];
+        if !self.executing() {
+            // Nobody else has its address: whoever accesses it knows its name.
+            if !(reach.pointed || reach.shared) {
+                return;
+            }
+            self.emit(StmtKind::End(object), span);
+            // Whoever follows such a pointer looks at where it points.
+            self.writer.env.forget_pointers(object);
+        }
+        self.writer.env.taken.remove(&object);
+        self.writer.env.gone.insert(object);
+        self.writer.env.objects.remove(&object);
+    }
+
+    /// The variables that are gone, and that somebody may still have a pointer to.
+    pub(super) fn left_behind(&self) -> impl Iterator<Item = ObjectId> {
+        let reach = &self.reach;
+        let kept =
+            move |object: &&ObjectId| reach[object.0 as usize].pointed || reach[object.0 as usize].shared;
+        self.writer.env.gone.iter().filter(kept).copied()
+    }
+
+    /// Whether an object may lie where another one was that is gone.
+    pub(super) fn may_replace(&self, old: ObjectId, new: ObjectId) -> bool {
+        match (self.objects[old.0 as usize].origin, self.objects[new.0 as usize].origin) {
+            (Origin::Local(one), Origin::Local(other)) if one == other => self.writer.env.gone.contains(&old),
+            // Layout asks when threads are created and end.
+            (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
+            (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
+            (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),
+            (Origin::Heap { .. }, new) => self.options.reuse == Reuse::Compared && reuse::is_later(new),
+            _ => false,
+        }
+    }
+
+    /// The program starts here: what was gone before is gone.
+    pub(super) fn end_before(&mut self, span: Span) {
+        let mut gone: Vec<ObjectId> = self.left_behind().collect();
+        gone.sort();
+        gone.into_iter().for_each(|object| self.emit(StmtKind::End(object), span));
+    }
+
+    /// A jump to a label: variables of blocks that it leaves are gone, and those of blocks that it enters hold nothing.
+    pub(super) fn jump_to(&mut self, label: LabelId, span: Span) {
+        if !self.writer.reachable {
+            return;
+        }
+        let around = self.frame().around.get(&label).cloned().unwrap_or_default();
+        let here: Vec<LocalId> = self.frame().scopes.iter().skip(1).flatten().copied().collect();
+        for local in here.iter().filter(|local| !around.contains(local)) {
+            self.end(*local, span);
+        }
+        for local in around.into_iter().filter(|local| !here.contains(local)) {
+            self.begin(local, span);
+        }
+    }
+
+    /// The variables of a block that control enters behind their declarations, as the cases of a `switch` do.
+    pub(super) fn begin_in(&mut self, body: &Statement, span: Span) {
+        let StatementKind::Block(block) = &body.kind else { return };
+        if self.writer.reachable {
+            declared(&block.statements).into_iter().for_each(|local| self.begin(local, span));
+        }
+    }
+
+    /// The address of a place is taken.
+    pub(super) fn take_address(&mut self, place: &Location, span: Span) {
+        let Base::Object(object) = place.base else { return };
+        let own = self.objects[object.0 as usize].origin == Origin::Local(self.thread());
+        if own && self.writer.reachable && self.writer.env.taken.insert(object) && !self.executing() {
+            self.emit(StmtKind::Take(object), span);
+        }
+    }
+
+    /// A place is accessed: if it is a local variable that may be gone, that is looked at.
+    pub(super) fn follow(&mut self, place: &Location, span: Span) {
+        let Base::Object(object) = place.base else { return };
+        let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };
+        if thread != self.thread() || self.writer.env.gone.contains(&object) {
+            self.emit(StmtKind::Follow(object), span);
+        }
+    }
+}
+
+/// The variables over whose declarations control may jump: those of a block that labels or cases stand in.
+pub(super) fn passed<'s>(
+    declarations: &[Statement],
+    mut inside: impl Iterator<Item = &'s Statement>,
+) -> Vec<LocalId> {
+    if inside.any(has_entry) { declared(declarations) } else { Vec::new() }
+}
+
+/// The variables that a block declares itself.
+pub(super) fn declared(statements: &[Statement]) -> Vec<LocalId> {
+    let mut locals = Vec::new();
+    for mut statement in statements {
+        while let StatementKind::Case(.., inner)
+        | StatementKind::Default(inner)
+        | StatementKind::Label(_, inner) = &statement.kind
+        {
+            statement = inner;
+        }
+        if let StatementKind::Declare(local, _) = &statement.kind {
+            locals.push(*local);
+        }
+    }
+    locals
+}
+
+/// For each label of a function, the variables of the blocks around it, without those of the function's own block.
+pub(super) fn around_labels(function: &Function) -> FxHashMap<LabelId, Vec<LocalId>> {
+    let mut found = FxHashMap::default();
+    function.body.statements.iter().for_each(|statement| around(statement, &mut Vec::new(), &mut found));
+    found
+}
+
+fn around(statement: &Statement, open: &mut Vec<LocalId>, found: &mut FxHashMap<LabelId, Vec<LocalId>>) {
+    match &statement.kind {
+        StatementKind::Label(label, inner) => {
+            found.insert(*label, open.clone());
+            around(inner, open, found);
+        }
+        StatementKind::Case(.., inner) | StatementKind::Default(inner) => around(inner, open, found),
+        StatementKind::Block(block) => {
+            let before = open.len();
+            open.extend(declared(&block.statements));
+            block.statements.iter().for_each(|statement| around(statement, open, found));
+            open.truncate(before);
+        }
+        StatementKind::For(first, _, _, body) => {
+            let before = open.len();
+            open.extend(declared(first));
+            around(body, open, found);
+            open.truncate(before);
+        }
+        StatementKind::If(branches, otherwise) => {
+            branches.iter().for_each(|(_, body)| around(body, open, found));
+            otherwise.iter().for_each(|body| around(body, open, found));
+        }
+        StatementKind::While(_, body) | StatementKind::DoWhile(body, _) | StatementKind::Switch(_, body) => {
+            around(body, open, found)
+        }
+        _ => {}
+    }
+}
+
+/// Takes out what is said about accesses to variables that are never gone.
+pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<Stmt>>, stop: &Stop<'_>) {
+    let mut threads: Vec<&mut Vec<Stmt>> = threads.into_iter().collect();
+    let mut ended = FxHashSet::default();
+    for code in &threads {
+        each_statement(code, stop, &mut |statement| {
+            if let StmtKind::End(object) = &statement.kind {
+                ended.insert(*object);
+            }
+        });
+    }
+    threads.iter_mut().for_each(|code| retain(code, &ended, stop));
+}
+
+/// Takes out what is said about the ends of variables that nobody can access any more by then, nor compare with others.
+pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
+    let (mut ended, mut followed) = (FxHashSet::default(), FxHashSet::default());
+    let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes, stop);
+    for thread in &core.threads {
+        each_statement(&thread.code, stop, &mut |statement| match &statement.kind {
+            StmtKind::End(object) => _ = ended.insert(*object),
+            StmtKind::Follow(object) => _ = followed.insert(*object),
+            StmtKind::Load(_, place, _)
+            | StmtKind::Store(place, ..)
+            | StmtKind::Await(_, place, ..)
+            | StmtKind::Update { place, .. }
+            | StmtKind::Reach(place) => match place.base {
+                Base::Pointed(..) => _ = pointed.insert(nodes.find(place.node)),
+                Base::Object(object) if matches!(statement.kind, StmtKind::Reach(_)) => {
+                    followed.insert(object);
+                }
+                Base::Object(_) => {}
+            },
+            _ => {}
+        });
+    }
+    let is_followed = |object: &ObjectId| {
+        followed.contains(object) || nodes.has_part(core.objects[object.0 as usize].node, &pointed)
+    };
+    let needed: FxHashSet<ObjectId> = ended.into_iter().filter(is_followed).collect();
+    for thread in &mut core.threads {
+        retain(&mut thread.code, &needed, stop);
+    }
+}
+
+fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>, stop: &Stop<'_>) {
+    code.retain_mut(|statement| match &mut statement.kind {
+        _ if stop.now() => true,
+        StmtKind::End(object) | StmtKind::Take(object) | StmtKind::Follow(object) => needed.contains(object),
+        kind => {
+            kind.blocks_mut().into_iter().for_each(|block| retain(block, needed, stop));
+            true
+        }
+    });
+}

@@ -1,0 +1,253 @@
+//! Places: from lvalues and pointers to locations in memory.
+
+use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
+use fencewright_code::core::{
+    Access, Base, Known, Location, ObjectId, Origin, Projection, Value, View, known,
+};
+use fencewright_code::numbers::{ADDRESSES, Operand};
+use fencewright_program::{BinaryOp, Span};
+
+use super::frames::Slot;
+use super::memory::{Spot, Target};
+use super::{Elaborator, Result};
+
+impl Elaborator<'_> {
+    /// The place that an lvalue means.
+    pub fn place(&mut self, place: &Place) -> Result<Target> {
+        let span = place.span;
+        self.deeper(span, |this| match &place.kind {
+            PlaceKind::Local(local) => {
+                let spot = match this.slot(*local) {
+                    Slot::Register(register) => Spot::Register(register),
+                    Slot::Object(object) => Spot::Memory(this.location(object, &[])),
+                };
+                Ok(Target::new(spot, place.ty.clone()))
+            }
+            PlaceKind::Global(global) => {
+                let object = this.global(*global)?;
+                Ok(Target::new(Spot::Memory(this.location(object, &[])), place.ty.clone()))
+            }
+            PlaceKind::Pointed(pointer) => {
+                let operand = this.value(pointer)?;
+                this.pointed(&operand, &place.ty, span)
+            }
+            PlaceKind::Field(of, field) => {
+                let of = this.place(of)?;
+                this.field(&of, *field, &place.ty, span)
+            }
+            PlaceKind::Element(of, index) => {
+                let of = this.place(of)?;
+                let index = this.value(index)?;
+                this.element(&of, index, &place.ty, span)
+            }
+            PlaceKind::Compound(local, initial) => {
+                this.declare(*local, Some(initial), span)?;
+                let Slot::Object(object) = this.slot(*local) else {
+                    let Slot::Register(register) = this.slot(*local) else {
+                        unreachable!("a slot is one of two")
+                    };
+                    return Ok(Target::new(Spot::Register(register), place.ty.clone()));
+                };
+                Ok(Target::new(Spot::Memory(this.location(object, &[])), place.ty.clone()))
+            }
+            PlaceKind::Value(value) => this.aggregate(value),
+        })
+    }
+
+    /// A member of a structure.
+    pub(super) fn field(&mut self, of: &Target, field: u32, ty: &Type, span: Span) -> Result<Target> {
+        let Spot::Memory(location) = &of.spot else { unreachable!("structures are in memory") };
+        if let TypeKind::Record(record) = &of.ty.kind {
+            let member = &self.unit.records[record.0 as usize].fields[field as usize];
+            if member.bits.is_some() {
+                return self.error(
+                    span,
+                    "bit-fields are not understood",
+                    "use a whole integer, with masks if need be",
+                );
+            }
+        }
+        self.one_shape(span)?;
+        let mut location = location.clone();
+        location.node = self.nodes.field(location.node, field);
+        // All members of a union are the same place.
+        let union =
+            matches!(&of.ty.kind, TypeKind::Record(record) if self.unit.records[record.0 as usize].union);
+        location.path.push(Projection::Field(if union { 0 } else { field }));
+        Ok(self.part(of, location, ty))
+    }
+
+    /// Makes sure that no memory was used in two ways so far: of a union whose members differ, no part can be asked for.
+    fn one_shape(&self, span: Span) -> Result<()> {
+        match self.nodes.clashes().first() {
+            None => Ok(()),
+            Some(clash) => self.error(
+                span,
+                format!("the same memory is used as {} and as {}", clash.one.0, clash.other.0),
+                clash.help(),
+            ),
+        }
+    }
+
+    /// An element of an array.
+    pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, span: Span) -> Result<Target> {
+        let Spot::Memory(location) = &of.spot else { unreachable!("arrays are in memory") };
+        self.one_shape(span)?;
+        // What an array of open length has room for is known where the object is; otherwise layout knows.
+        let length = match (&of.ty.kind, &location.base) {
+            (TypeKind::Array(_, 0), Base::Object(object)) => self.open_length(*object),
+            (TypeKind::Array(_, length), _) => *length,
+            _ => 1,
+        };
+        let mut location = location.clone();
+        location.node = self.nodes.element(location.node);
+        location.path.push(Projection::Element(index.value, length));
+        Ok(self.part(of, location, ty))
+    }
+
+    fn part(&self, of: &Target, location: Location, ty: &Type) -> Target {
+        let target = Target::new(Spot::Memory(location), ty.clone());
+        match of.ty.volatile && target.access == Access::Plain {
+            true => target.accessed(Access::Volatile),
+            false => target,
+        }
+    }
+
+    /// The address of a place.
+    pub(super) fn address(&mut self, target: &Target, span: Span) -> Result<Operand> {
+        match &target.spot {
+            Spot::Register(_) => self.error(
+                span,
+                "the address of this variable is not known to be taken",
+                "declare it in a way that takes its address",
+            ),
+            Spot::Memory(location) => {
+                // `&*p` is `p`.
+                if let (Base::Pointed(pointer, node), []) = (&location.base, location.path.as_slice()) {
+                    return Ok(Operand::pointer((**pointer).clone(), *node));
+                }
+                self.take_address(location, span);
+                let points = Some(location.node);
+                Ok(Operand { value: Value::Address(Box::new(location.clone())), range: ADDRESSES, points })
+            }
+        }
+    }
+
+    /// The place that a pointer points to.
+    pub fn pointed(&mut self, pointer: &Operand, ty: &Type, span: Span) -> Result<Target> {
+        if let Some(Known::Address(object, way)) = known(&pointer.value) {
+            let way = self.fitted(object, way, ty);
+            self.typed_allocation(object, ty);
+            let location = self.location(object, &way);
+            self.shape(location.node, ty, span)?;
+            return Ok(Target::new(Spot::Memory(location), ty.clone()));
+        }
+        if let Value::Address(location) = &pointer.value {
+            self.shape(location.node, ty, span)?;
+            return Ok(Target::new(Spot::Memory((**location).clone()), ty.clone()));
+        }
+        let node = match pointer.points {
+            Some(node) => node,
+            None => self.nodes.unknown(),
+        };
+        self.shape(node, ty, span)?;
+        // Whoever accesses it by way of this pointer is not counted as its user.
+        self.kept(&pointer.value);
+        let base = Base::Pointed(Box::new(pointer.value.clone()), node);
+        Ok(Target::new(
+            Spot::Memory(Location { base, path: Vec::new(), node, view: View::default() }),
+            ty.clone(),
+        ))
+    }
+
+    /// An allocation has elements of the type that it is used with first.
+    fn typed_allocation(&mut self, object: ObjectId, ty: &Type) {
+        let entry = &mut self.objects[object.0 as usize];
+        if matches!(entry.origin, Origin::Heap { .. }) && entry.ty.is_none() && ty.kind != TypeKind::Void {
+            entry.ty = Some(ty.clone());
+        }
+    }
+
+    /// The way to the place of this type at the same address: the structure around a first member, or the first member of a structure.
+    pub(super) fn fitted(&self, object: ObjectId, mut way: Vec<Step>, ty: &Type) -> Vec<Step> {
+        if ty.kind == TypeKind::Void {
+            return way;
+        }
+        let fits = |way: &[Step]| self.type_at(object, way).is_none_or(|there| self.same_place(&there, ty));
+        let start = way.clone();
+        if fits(&way) {
+            return way;
+        }
+        let heap = usize::from(matches!(self.objects[object.0 as usize].origin, Origin::Heap { .. }));
+        while way.len() > heap && matches!(way.last(), Some(Step::Field(0) | Step::Element(0))) {
+            way.pop();
+            if fits(&way) {
+                return way;
+            }
+        }
+        way.clone_from(&start);
+        while let Some(there) = self.type_at(object, &way) {
+            match &there.kind {
+                TypeKind::Array(..) => way.push(Step::Element(0)),
+                TypeKind::Record(record) if !self.unit.records[record.0 as usize].fields.is_empty() => {
+                    way.push(Step::Field(0))
+                }
+                _ => break,
+            }
+            if fits(&way) {
+                return way;
+            }
+        }
+        start
+    }
+
+    /// Whether values of the two types are kept in the same kind of place.
+    fn same_place(&self, a: &Type, b: &Type) -> bool {
+        match (&a.kind, &b.kind) {
+            (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),
+            (TypeKind::Record(a), TypeKind::Record(b)) => a == b,
+            (TypeKind::Array(..) | TypeKind::Record(_), _)
+            | (_, TypeKind::Array(..) | TypeKind::Record(_)) => false,
+            _ => true,
+        }
+    }
+
+    /// A pointer moved by so many elements of a type.
+    pub(super) fn moved(&mut self, pointer: Operand, by: Operand, ty: &Type, span: Span) -> Result<Operand> {
+        if matches!(by.value, Value::Number(0)) {
+            return Ok(pointer);
+        }
+        if let Value::Address(location) = &pointer.value {
+            let mut location = location.clone();
+            if let Some(Known::Address(object, way)) = known(&pointer.value) {
+                let way = self.fitted(object, way, ty);
+                location = Box::new(self.location(object, &way));
+            }
+            if let Some(Projection::Element(index, _)) = location.path.last_mut() {
+                *index = match (&*index, &by.value) {
+                    (Value::Number(0), _) => by.value,
+                    (Value::Number(a), Value::Number(b)) => Value::Number(a.wrapping_add(*b)),
+                    _ => Value::binary(BinaryOp::Add, index.clone(), by.value),
+                };
+                let points = Some(location.node);
+                return Ok(Operand { value: Value::Address(location), range: pointer.range, points });
+            }
+        }
+        let node = match pointer.points {
+            Some(node) => node,
+            None => self.nodes.unknown(),
+        };
+        self.shape(node, ty, span)?;
+        let value = Value::Move(Box::new(pointer.value), Box::new(by.value), node);
+        Ok(Operand { value, range: pointer.range, points: Some(node) })
+    }
+
+    /// The place of a pointer that an expression gives, for what it points to.
+    pub fn pointed_by(&mut self, pointer: &Expr) -> Result<Target> {
+        let operand = self.value(pointer)?;
+        match &pointer.ty.kind {
+            TypeKind::Pointer(to) => self.pointed(&operand, to, pointer.span),
+            _ => self.error(pointer.span, "this is not a pointer", "pass the address of a variable"),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The ends of threads: written when it is known who waits for whom.
+
+use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
+use fencewright_program::{BinaryOp, Span};
+
+use super::super::{Elaborator, RegisterState, Result, Writer};
+use super::int;
+
+impl Elaborator<'_> {
+    /// What to call a thread: the function it starts with, and its number if there are others like it.
+    pub(in super::super) fn thread_name(&self, number: ThreadNumber) -> String {
+        let function = |n: usize| self.instances[n].start.function;
+        let own = function(number.0 as usize);
+        let name = self.unit.functions[own.index()].name.to_string();
+        let others = (1..self.instances.len()).filter(|n| function(*n) == own).count();
+        match number.0 > 0 && others > 1 {
+            true => format!("{name}_{}", (1..=number.0 as usize).filter(|n| function(*n) == own).count()),
+            false => name,
+        }
+    }
+
+    /// Writes how threads start and end.
+    pub(in super::super) fn finish_threads(&mut self) -> Result<()> {
+        self.merge_starts();
+        self.keep_detached();
+        let mut writers = std::mem::take(&mut self.done);
+        for writer in &mut writers {
+            std::mem::swap(&mut self.writer, writer);
+            let body = self.writer.blocks.pop().unwrap_or_default();
+            self.writer.blocks.push(Vec::new());
+            self.writer.reachable = true;
+            let done = self.finish_thread(body);
+            std::mem::swap(&mut self.writer, writer);
+            done?;
+        }
+        self.done = writers;
+        Ok(())
+    }
+
+    fn finish_thread(&mut self, body: Vec<Stmt>) -> Result<()> {
+        let number = self.thread().0 as usize;
+        let span = self.writer.span;
+        let children: Vec<(Register, ObjectId)> = self
+            .instances
+            .iter()
+            .filter_map(|instance| Some((instance.state.created?, instance.state.flag?)))
+            .filter(|((creator, _), _)| creator.0 as usize == number)
+            .map(|((_, register), flag)| (register, flag))
+            .collect();
+        for (register, _) in &children {
+            self.emit(StmtKind::Assign(*register, Value::Number(0)), span);
+        }
+        let never = self.label();
+        let state = &self.instances[number].state;
+        let (flag, uncertain) = (state.flag, state.created.is_some());
+        if let Some(flag) = flag {
+            let register = self.temporary("start", &int());
+            let place = self.location(flag, &[]);
+            let set = Value::binary(BinaryOp::Ne, Value::Register(register), Value::Number(0));
+            self.emit(StmtKind::Await(register, place, set, Access::Own), span);
+            if uncertain {
+                let not_created = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(2));
+                let gone = vec![Stmt { kind: StmtKind::Goto(never), span }];
+                self.emit(StmtKind::If(not_created, gone, Vec::new()), span);
+            }
+        }
+        self.block().extend(body);
+        let end = self.writer.end;
+        self.emit(StmtKind::Label(end), span);
+        self.say_done(number, span)?;
+        self.emit(StmtKind::Label(never), span);
+        let mut flags: Vec<ObjectId> = Vec::new();
+        for (register, flag) in children {
+            if flags.contains(&flag) {
+                continue;
+            }
+            flags.push(flag);
+            let place = self.location(flag, &[]);
+            let missing = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
+            let store = Stmt { kind: StmtKind::Store(place, Value::Number(2), Access::Own), span };
+            self.emit(StmtKind::If(missing, vec![store], Vec::new()), span);
+        }
+        if self.writer.exits {
+            self.emit(StmtKind::Stop, span);
+            self.emit(StmtKind::Label(Label::EXIT), span);
+            self.emit(StmtKind::Goto(Label::EXIT), span);
+        }
+        Ok(())
+    }
+
+    /// Says that the thread has ended, with its result, if anybody waits for it.
+    fn say_done(&mut self, number: usize, span: Span) -> Result<()> {
+        let state = &self.instances[number].state;
+        let all = self.shared.dynamic && number > 0;
+        let (joined, wanted) = (state.joined || all, state.wanted || (all && self.shared.results.is_some()));
+        if !joined {
+            return Ok(());
+        }
+        let mut steps = Vec::new();
+        if let (true, Some(register)) = (wanted, self.writer.result) {
+            let RegisterState { points, .. } = self.writer.registers[register.0 as usize];
+            let ty = super::pointer();
+            let place = self.result_cell(number, &ty, span);
+            if let Some(points) = points {
+                let pointee = self.nodes.pointee(place.node);
+                self.unify(pointee, points, span)?;
+            }
+            steps.push(Stmt { kind: StmtKind::Store(place, Value::Register(register), Access::Own), span });
+        }
+        let place = self.done_flag(number, span);
+        steps.push(Stmt { kind: StmtKind::Store(place, Value::Number(1), Access::Own), span });
+        self.emit(StmtKind::Atomic(steps), span);
+        Ok(())
+    }
+
+    /// Threads that are created one after the other, with nothing in between that anybody could see, start together.
+    fn merge_starts(&mut self) {
+        let flags: Vec<ObjectId> = self.instances.iter().filter_map(|instance| instance.state.flag).collect();
+        let mut renamed = Vec::new();
+        for writer in &mut self.done {
+            let Writer { blocks, .. } = writer;
+            for block in blocks {
+                let mut last = None;
+                merge(block, &flags, &mut last, &mut renamed);
+                settle(block);
+            }
+        }
+        // Chains: the last start of a row counts.
+        for instance in &mut self.instances {
+            while let Some((_, to)) = renamed.iter().find(|(from, _)| Some(*from) == instance.state.flag) {
+                instance.state.flag = Some(*to);
+            }
+        }
+    }
+}
+
+/// The flag that a statement sets, if it starts a thread.
+fn started(statement: &Stmt, flags: &[ObjectId]) -> Option<ObjectId> {
+    let StmtKind::Atomic(steps) = &statement.kind else { return None };
+    let StmtKind::Store(place, Value::Number(1), Access::Own) = &steps.last()?.kind else { return None };
+    match place.base {
+        super::Base::Object(object) if flags.contains(&object) => Some(object),
+        _ => None,
+    }
+}
+
+/// Takes starts that another one follows out; `last` is the flag of the last start and what it does besides.
+fn merge(
+    code: &mut [Stmt],
+    flags: &[ObjectId],
+    last: &mut Option<Pending>,
+    renamed: &mut Vec<(ObjectId, ObjectId)>,
+) {
+    // From the end, so that an earlier start finds the later one that takes its place.
+    for statement in code.iter_mut().rev() {
+        if let Some(flag) = started(statement, flags) {
+            if let Some(later) = last.as_mut() {
+                renamed.push((flag, later.flag));
+                if let StmtKind::Atomic(steps) = &mut statement.kind {
+                    steps.pop();
+                }
+            } else {
+                *last = Some(Pending { flag });
+            }
+            continue;
+        }
+        match &mut statement.kind {
+            StmtKind::Assign(..) => {}
+            StmtKind::Steps(inner) | StmtKind::Block(inner) => merge(inner, flags, last, renamed),
+            StmtKind::If(_, then, otherwise) => {
+                merge(then, flags, &mut None, renamed);
+                merge(otherwise, flags, &mut None, renamed);
+                *last = None;
+            }
+            StmtKind::Loop(inner) => {
+                merge(inner, flags, &mut None, renamed);
+                *last = None;
+            }
+            _ => *last = None,
+        }
+    }
+}
+
+/// The next start in a row.
+struct Pending {
+    flag: ObjectId,
+}
+
+/// Indivisible steps that do nothing are gone.
+fn settle(code: &mut Vec<Stmt>) {
+    code.retain_mut(|statement| match &mut statement.kind {
+        StmtKind::Atomic(steps) => !steps.is_empty(),
+        StmtKind::Steps(inner) | StmtKind::Block(inner) => {
+            settle(inner);
+            !inner.is_empty()
+        }
+        StmtKind::If(_, then, otherwise) => {
+            settle(then);
+            settle(otherwise);
+            true
+        }
+        StmtKind::Loop(inner) => {
+            settle(inner);
+            true
+        }
+        _ => true,
+    });
+}

@@ -1,0 +1,207 @@
+//! The thread in hand: its registers, and the statements that are being written for it.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use fencewright_c::typed::tree::{Type, TypeKind};
+use fencewright_code::core::{Label, NodeId, Register, Stmt, StmtKind, ThreadNumber, Value};
+use fencewright_code::numbers::{Operand, Range, Sink};
+use fencewright_program::Span;
+
+use super::env::Env;
+use super::frames::Frame;
+use super::{Elaborator, Phase, Result};
+
+/// The thread in hand.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub number: ThreadNumber,
+    pub registers: Vec<RegisterState>,
+    pub labels: u32,
+    /// The blocks that are open, the innermost last.
+    pub blocks: Vec<Vec<Stmt>>,
+    pub env: Env,
+    /// Whether control can come here.
+    pub reachable: bool,
+    pub frames: Vec<Frame>,
+    /// How many loops are around that are kept as loops.
+    pub loops: usize,
+    /// How many branches are around that need not be taken.
+    pub branches: usize,
+    /// How deep the functions, loops and switches that are being written are in each other.
+    pub level: usize,
+    /// Jumps that need not be taken and have not landed yet, by the level at whose end they land: they go around what comes next.
+    pub pending: BTreeSet<usize>,
+    /// The threads that this one has waited for, whichever way it came here.
+    pub joined: BTreeSet<usize>,
+    /// Where the thread ends.
+    pub end: Label,
+    /// Whether it may end the process.
+    pub exits: bool,
+    pub result: Option<Register>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct RegisterState {
+    pub name: Rc<str>,
+    pub range: Range,
+    pub points: Option<NodeId>,
+}
+
+impl Writer {
+    pub fn new(number: ThreadNumber, span: Span) -> Self {
+        Writer {
+            number,
+            registers: Vec::new(),
+            labels: 1,
+            blocks: vec![Vec::new()],
+            env: Env::default(),
+            reachable: true,
+            frames: Vec::new(),
+            loops: 0,
+            branches: 0,
+            level: 1,
+            pending: BTreeSet::new(),
+            joined: BTreeSet::new(),
+            end: Label(0),
+            exits: false,
+            result: None,
+            span,
+        }
+    }
+}
+
+impl Elaborator<'_> {
+    /// Writes a statement.
+    pub fn emit(&mut self, kind: StmtKind, span: Span) {
+        if !self.writer.reachable {
+            return;
+        }
+        if self.executing() {
+            match kind {
+                StmtKind::Fence | StmtKind::StoreFence => {
+                    if self.phase == Phase::Creating {
+                        self.keep_initial();
+                    }
+                    return;
+                }
+                StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
+                // Whoever waits for main, or for what main can see, is past the point where nothing happens.
+                _ if self.phase == Phase::Creating => self.run(),
+                _ => {
+                    self.refuted = true;
+                    return;
+                }
+            }
+        }
+        match &kind {
+            StmtKind::Load(..) => self.accesses.reads += 1,
+            StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
+            // What is given back is looked at no more without saying so.
+            StmtKind::Free(value, _) => self.publish(&value.clone()),
+            _ => {}
+        }
+        self.statements += 1;
+        let span = self.here(span);
+        self.block().push(Stmt { kind, span });
+    }
+
+    pub(super) fn block(&mut self) -> &mut Vec<Stmt> {
+        self.writer.blocks.last_mut().expect("a block is open")
+    }
+
+    /// A new register, for a value of an expression.
+    pub fn temporary(&mut self, name: &str, ty: &Type) -> Register {
+        self.register(name.into(), ty)
+    }
+
+    pub(super) fn register(&mut self, name: Rc<str>, ty: &Type) -> Register {
+        let register = Register(self.writer.registers.len() as u32);
+        let (range, points) = match &ty.kind {
+            TypeKind::Integer(arithmetic) => {
+                let wide = arithmetic.greatest() > u32::MAX.into();
+                ((arithmetic.least(), arithmetic.greatest()), wide.then(|| self.nodes.unknown()))
+            }
+            _ => ((0, u64::MAX.into()), Some(self.nodes.unknown())),
+        };
+        self.writer.registers.push(RegisterState { name, range, points });
+        register
+    }
+
+    pub(super) fn label(&mut self) -> Label {
+        self.writer.labels += 1;
+        Label(self.writer.labels - 1)
+    }
+
+    /// What is read from a register.
+    pub fn register_value(&mut self, register: Register) -> Operand {
+        let state = &self.writer.registers[register.0 as usize];
+        let fact = self.writer.env.registers.get(&register);
+        let (range, points) = (fact.map_or(state.range, |fact| fact.range), state.points);
+        if let Some(known) = fact.and_then(|fact| fact.known.clone())
+            && let Some(operand) = self.known_operand(&known, range)
+        {
+            return operand;
+        }
+        let range = if range.0 < state_range(&self.writer, register).0 {
+            state_range(&self.writer, register)
+        } else {
+            range
+        };
+        Operand { points, ..Operand::new(Value::Register(register), range) }
+    }
+
+    /// What work writes, as a block of its own.
+    pub(super) fn written(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<Stmt>> {
+        self.writer.blocks.push(Vec::new());
+        let result = work(self);
+        let block = self.writer.blocks.pop().expect("it was pushed");
+        result.map(|()| block)
+    }
+
+    /// Writes what one statement of C does.
+    pub(super) fn group(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let mut steps = self.written(work)?;
+        match steps.as_slice() {
+            [] => {}
+            [Stmt { kind: StmtKind::Block(_), .. }] => {
+                if let Some(Stmt { kind: StmtKind::Block(inner), .. }) = steps.pop() {
+                    self.block().extend(inner);
+                }
+            }
+            [_] => {
+                steps[0].span = self.here(span);
+                self.block().append(&mut steps);
+            }
+            _ => {
+                let span = self.here(span);
+                self.block().push(Stmt { kind: StmtKind::Steps(steps), span });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn state_range(writer: &Writer, register: Register) -> Range {
+    writer.registers[register.0 as usize].range
+}
+
+impl Sink for Elaborator<'_> {
+    fn check(&mut self, condition: Value, fault: &'static str) {
+        let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
+        self.emit(StmtKind::Assert(condition, fault.to_string()), span);
+    }
+
+    fn name(&mut self, value: Value) -> Value {
+        let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
+        let registers = &self.writer.registers;
+        let points = value.pointed_to(&|register| registers[register.0 as usize].points).first().copied();
+        let range = (i64::MIN.into(), u64::MAX.into());
+        let register = Register(self.writer.registers.len() as u32);
+        self.writer.registers.push(RegisterState { name: "t".into(), range, points });
+        self.kept(&value);
+        self.emit(StmtKind::Assign(register, value), span);
+        Value::Register(register)
+    }
+}

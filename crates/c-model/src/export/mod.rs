@@ -1,0 +1,342 @@
+//! Programs as C: C11 atomics, pthreads, and the functions of verifiers for choices and assumptions.
+//!
+//! The text is written from the syntax tree, so that it has the statements, procedures and names of the program. What C means by each access is
+//! said in `docs/c.md`; here every access is the one of that table which is the event of the program:
+//!
+//! ```text
+//! x, x = e          relaxed load and store        fence     atomic_thread_fence(memory_order_seq_cst)
+//! swap, fetch_add   atomic_exchange, ...          sfence    atomic_thread_fence(memory_order_release)
+//! cas               a function around             lock m    pthread_mutex_lock(&m)
+//!                   atomic_compare_exchange
+//! ```
+//!
+//! Integers are `int`, or `int64_t` if something in the program needs more than 32 bits. Those of the program are mathematical: where a result does
+//! not fit, C has a fault that the program has not. The text says so at its head. Ranges and indices are checked by `assert`, because they
+//! belong to the property `assertions`.
+//!
+//! C asserts, and nothing else: a `finally never` or `finally forall` becomes an `assert` behind the last `pthread_join`, because that is where all
+//! threads have ended and all buffers are empty. Properties of all states, and `finally exists`, cannot be said.
+
+mod expressions;
+mod functions;
+mod prelude;
+mod properties;
+mod statements;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use fencewright_c::write;
+use fencewright_front_end::export::{cannot as format_cannot, initial_value, only_integers};
+use fencewright_fw::ast::{self, Declarator, ExprKind, Item, StatementKind};
+use fencewright_fw::lower::{Constants, values_of};
+use fencewright_fw::names::Names;
+use fencewright_fw::visit::{for_each_expression, for_each_statement};
+use fencewright_program::{Program, Range, Span, UnaryOp, Width};
+use fencewright_text::Diagnostic;
+
+use prelude::Helper;
+use properties::{Handed, Observed};
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Words that the text around the program uses.
+const USED: &str = "load store cas within at least greatest shift_left shift_right any argument threads place expected position value";
+
+fn cannot(what: &str, span: Span) -> Diagnostic {
+    format_cannot("C", what, span)
+}
+
+/// Writes a program as C, or says what C cannot say. `program` is what `file` means, and `title` what to call it.
+pub fn c(file: &ast::File, program: &Program, title: &str) -> std::result::Result<String, Vec<Diagnostic>> {
+    write_file(file, program, title).map_err(|diagnostic| vec![diagnostic])
+}
+
+fn write_file(file: &ast::File, program: &Program, title: &str) -> Result<String> {
+    only_integers(program, "C")?;
+    let mut names = Names::default();
+    write::taken().chain(USED.split_whitespace()).for_each(|word| drop(names.fresh(word, "n", "_")));
+    let observed = Observed::new(file, program)?;
+    let mut writer = Writer {
+        constants: Constants::default(),
+        wide: is_wide(file, program),
+        names,
+        scopes: vec![HashMap::new()],
+        procedures: HashMap::new(),
+        observed,
+        ending: None,
+        targets: HashSet::new(),
+        indices: HashMap::new(),
+        read: BTreeSet::new(),
+        helpers: BTreeSet::new(),
+        text: String::new(),
+        depth: 0,
+    };
+    let mut threads = Vec::new();
+    for item in &file.items {
+        writer.declare(item)?;
+    }
+    writer.declare_results(file)?;
+    writer.procedures(file)?;
+    for item in &file.items {
+        if let Item::Thread(thread) = item {
+            threads.push(writer.thread(thread)?);
+        }
+    }
+    writer.main(file, program, &threads)?;
+    Ok(prelude::before(title, writer.wide, &writer.helpers) + &writer.text)
+}
+
+/// Whether something needs more than 32 bits: a type whose sums do not fit `int`, or a constant.
+fn is_wide(file: &ast::File, program: &Program) -> bool {
+    let wide_type =
+        |op: &UnaryOp| matches!(op, UnaryOp::Unsigned(w) | UnaryOp::Signed(w) if *w >= Width::Bits32);
+    let small = |value: i64| i32::try_from(value).is_ok();
+    let mut wide = program.variables.iter().filter_map(|v| v.range).any(|r| !small(r.low) || !small(r.high));
+    let mut declared = |d: &Declarator| wide |= d.wraps.iter().any(wide_type);
+    for item in &file.items {
+        let body = match item {
+            Item::Shared(variables) => {
+                variables.iter().for_each(&mut declared);
+                continue;
+            }
+            Item::Thread(thread) => &thread.body,
+            Item::Procedure(procedure) => &procedure.body,
+            _ => continue,
+        };
+        for_each_statement(body, &mut |kind| {
+            if let StatementKind::Var(registers) = kind {
+                registers.iter().for_each(&mut declared);
+            }
+        });
+    }
+    let parameters = file.items.iter().filter_map(|item| match item {
+        Item::Procedure(procedure) => Some(&procedure.parameters),
+        _ => None,
+    });
+    wide |= parameters.flatten().any(|p| p.wraps.iter().any(wide_type));
+    for_each_expression(file, &mut |e| {
+        wide |= match &e.kind {
+            ExprKind::Int(value) => !small(*value),
+            ExprKind::Unary(op, _) => wide_type(op),
+            _ => false,
+        };
+    });
+    wide
+}
+
+/// What a name means.
+#[derive(Clone)]
+struct Known {
+    /// How it is written in C; for constants that are written out, their value.
+    text: String,
+    role: Role,
+    /// How what is written there wraps around.
+    wraps: Option<UnaryOp>,
+    /// What every value written there is checked against.
+    range: Option<Range>,
+    /// The indices of an array.
+    indices: Option<Range>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Shared,
+    Mutex,
+    /// A register or a parameter.
+    Register,
+    Constant,
+}
+
+impl Known {
+    fn constant(text: String) -> Self {
+        Known { text, role: Role::Constant, wraps: None, range: None, indices: None }
+    }
+
+    fn register(text: String, wraps: Option<UnaryOp>) -> Self {
+        Known { text, role: Role::Register, wraps, range: None, indices: None }
+    }
+
+    /// The values that may be chosen for it, if not all.
+    fn values(&self) -> Option<Range> {
+        self.range.or_else(|| self.wraps.and_then(values_of))
+    }
+}
+
+/// A procedure, as calls see it.
+struct Callee {
+    name: String,
+}
+
+/// Writes the text.
+struct Writer {
+    constants: Constants,
+    /// Whether integers are `int64_t`; otherwise they are `int`.
+    wide: bool,
+    /// The names of the top level.
+    names: Names<'static>,
+    /// What names mean, innermost scope last.
+    scopes: Vec<HashMap<String, Known>>,
+    procedures: HashMap<String, Callee>,
+    observed: Observed,
+    /// What a thread hands over when it ends; nothing in a procedure.
+    ending: Option<Vec<Handed>>,
+    /// The labels of the function to which something jumps.
+    targets: HashSet<String>,
+    /// What the indices of `for` are called in the function.
+    indices: HashMap<String, String>,
+    /// The names of C that were read since the function began.
+    read: BTreeSet<String>,
+    helpers: BTreeSet<Helper>,
+    text: String,
+    depth: usize,
+}
+
+impl Writer {
+    fn line(&mut self, line: &str) {
+        if !line.is_empty() {
+            self.text.extend(std::iter::repeat_n("    ", self.depth));
+            self.text.push_str(line);
+        }
+        self.text.push('\n');
+    }
+
+    /// The type of integers that are not declared with one.
+    fn integer(&self) -> &'static str {
+        if self.wide { "int64_t" } else { "int" }
+    }
+
+    /// The type of a variable.
+    fn type_of(&self, wraps: Option<UnaryOp>) -> &'static str {
+        match wraps {
+            Some(UnaryOp::Unsigned(Width::Bits8)) => "uint8_t",
+            Some(UnaryOp::Unsigned(Width::Bits16)) => "uint16_t",
+            Some(UnaryOp::Unsigned(Width::Bits32)) => "uint32_t",
+            Some(UnaryOp::Signed(Width::Bits8)) => "int8_t",
+            Some(UnaryOp::Signed(Width::Bits16)) => "int16_t",
+            Some(UnaryOp::Signed(Width::Bits32)) => "int32_t",
+            Some(_) => "int64_t",
+            None => self.integer(),
+        }
+    }
+
+    fn number(&self, value: i64) -> String {
+        write::constant(value, i32::try_from(value).is_err())
+    }
+
+    fn fresh(&mut self, like: &str) -> String {
+        self.names.fresh(&write::identifier(like), "n", "_")
+    }
+
+    /// Writes in a scope of its own, with these names in it.
+    fn scoped<T>(
+        &mut self,
+        names: HashMap<String, Known>,
+        write: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.scopes.push(names);
+        let done = write(self);
+        self.scopes.pop();
+        done
+    }
+
+    /// Writes one level deeper.
+    fn indented<T>(&mut self, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.depth += 1;
+        let done = write(self);
+        self.depth -= 1;
+        done
+    }
+
+    fn know(&mut self, name: &str, known: Known) {
+        let scope = self.scopes.last_mut().expect("there is always the scope of the file");
+        scope.insert(name.to_owned(), known);
+    }
+
+    fn known(&self, name: &ast::Name) -> Result<&Known> {
+        let found = self.scopes.iter().rev().find_map(|scope| scope.get(&name.text));
+        found.ok_or_else(|| cannot(&format!("`{}`", name.text), name.span))
+    }
+
+    /// An item of the top level that is no code.
+    fn declare(&mut self, item: &Item) -> Result<()> {
+        match item {
+            Item::Const(constant) => {
+                let value = self.constants.eval(&constant.value)?;
+                self.constants.declare(&constant.name.text, value);
+                let name = self.fresh(&constant.name.text);
+                let number = self.number(value);
+                match i32::try_from(value) {
+                    Ok(_) => self.line(&format!("enum {{ {name} = {value} }};")),
+                    Err(_) => self.line(&format!("#define {name} {number}")),
+                }
+                self.know(&constant.name.text, Known::constant(name));
+            }
+            Item::Shared(variables) => variables.iter().try_for_each(|v| self.shared(v))?,
+            Item::Mutex(mutexes) => mutexes.iter().try_for_each(|m| self.mutex(m))?,
+            // Hints, and what is written elsewhere.
+            Item::Numbers(..)
+            | Item::Procedure(_)
+            | Item::Thread(_)
+            | Item::Property(_)
+            | Item::Predicates(..)
+            | Item::Spare(..)
+            | Item::Cost(..) => {}
+        }
+        Ok(())
+    }
+
+    fn shared(&mut self, variable: &Declarator) -> Result<()> {
+        if variable.open {
+            return Err(cannot("an `open` array", variable.span));
+        }
+        let known = self.declared(variable, Role::Shared)?;
+        let c_type = self.type_of(variable.wraps);
+        let values = self.initial_values(variable, &known)?;
+        let atomic = if c_type == "int" { "atomic_int".to_owned() } else { format!("_Atomic {c_type}") };
+        let line = declaration(&atomic, &known, &values);
+        self.line(&line);
+        self.know(&variable.name.text, known);
+        Ok(())
+    }
+
+    fn mutex(&mut self, mutex: &Declarator) -> Result<()> {
+        let known = self.declared(mutex, Role::Mutex)?;
+        let cells = known.indices.map_or(1, Range::size) as usize;
+        let values = vec!["PTHREAD_MUTEX_INITIALIZER".to_owned(); cells];
+        let line = declaration("pthread_mutex_t", &known, &values);
+        self.line(&line);
+        self.know(&mutex.name.text, known);
+        Ok(())
+    }
+
+    /// What a declarator of the top level declares.
+    fn declared(&mut self, declarator: &Declarator, role: Role) -> Result<Known> {
+        let text = self.fresh(&declarator.name.text);
+        self.described(declarator, role, text)
+    }
+
+    fn described(&self, declarator: &Declarator, role: Role, text: String) -> Result<Known> {
+        let indices = declarator.size.as_ref().map(|size| self.constants.indices(size)).transpose()?;
+        let range = declarator.range.as_ref().map(|range| self.constants.range(range)).transpose()?;
+        Ok(Known { text, role, wraps: declarator.wraps, range, indices })
+    }
+
+    /// What the cells of a shared variable start with. Where that is a choice, `main` makes it.
+    fn initial_values(&self, declarator: &Declarator, known: &Known) -> Result<Vec<String>> {
+        let cells = known.indices.map_or(1, Range::size) as usize;
+        let values = self.constants.initial(declarator, known.values(), cells)?;
+        Ok(values.into_iter().map(|init| self.number(initial_value(init).unwrap_or(0))).collect())
+    }
+}
+
+/// The declaration of a variable or an array with its initial values.
+fn declaration(c_type: &str, known: &Known, values: &[String]) -> String {
+    let name = &known.text;
+    let zero = values.iter().all(|value| value == "0");
+    match (known.indices, zero) {
+        (None, true) => format!("{c_type} {name};"),
+        (None, false) => format!("{c_type} {name} = {};", values.join(", ")),
+        (Some(_), true) => format!("{c_type} {name}[{}];", values.len()),
+        (Some(_), false) => format!("{c_type} {name}[{}] = {{ {} }};", values.len(), values.join(", ")),
+    }
+}

@@ -1,0 +1,134 @@
+//! C.
+
+use std::ops::Range;
+
+use fencewright_code::spinning::add_waiting_places;
+use fencewright_front_end::edit::{Change, Edit};
+use fencewright_front_end::{COptions, FrontEnd, Input, Loaded, Options, Parsed, Spins, between};
+use fencewright_program::{Formula, Program, Property, PropertyKind, Span};
+use fencewright_text::{Diagnostic, Stop};
+
+use crate::elaborate::NO_MAIN;
+use crate::{UNDEFINED, c, edit, export};
+
+/// What every verdict about a C program is about.
+const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
+    it is no verdict about the C11 memory model or ARM; plain accesses that race are listed as warnings, because a compiler may move them";
+
+/// The longest text that is read, in bytes. What is generated may be long.
+const MOST_BYTES: usize = 16 << 20;
+
+/// The front end of C.
+pub struct C;
+
+impl FrontEnd for C {
+    fn name(&self) -> &'static str {
+        "c"
+    }
+
+    fn extension(&self) -> Option<&'static str> {
+        Some("c")
+    }
+
+    /// Too many languages look like C.
+    fn detect(&self, _text: &str) -> bool {
+        false
+    }
+
+    fn most_bytes(&self) -> usize {
+        MOST_BYTES
+    }
+
+    fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+        c(input)
+    }
+
+    fn meaning(&self) -> Option<&'static str> {
+        Some(MEANING)
+    }
+
+    fn add_properties(
+        &self,
+        program: &mut Program,
+        options: &Options,
+        stop: &Stop<'_>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        properties(program, &options.c, stop)
+    }
+
+    fn copies_texts(&self) -> bool {
+        true
+    }
+
+    fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
+        edit::changes(text, edits)
+    }
+
+    fn has_locked_stores(&self) -> bool {
+        true
+    }
+
+    fn can_lock(&self, store: &str) -> bool {
+        edit::stronger(store).is_some()
+    }
+
+    /// `-D` defines macros.
+    fn constants(&self, _options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
+        Ok(Vec::new())
+    }
+
+    fn own_options(&self, options: &Options) -> Options {
+        options.clone()
+    }
+
+    /// What a header says is C, and yet no program.
+    fn is_program(&self, extension: Option<&str>) -> bool {
+        extension.is_none()
+    }
+
+    fn is_part(&self, errors: &[Diagnostic]) -> bool {
+        matches!(errors, [only] if only.message == NO_MAIN)
+    }
+
+    fn more_properties(&self) -> &'static [&'static str] {
+        &["termination"]
+    }
+
+    fn blocked(&self) -> &'static str {
+        "mutexes, joins, condition variables and semaphores block; threads that spin can move: --property termination"
+    }
+
+    fn undefined(&self) -> Option<i64> {
+        Some(UNDEFINED)
+    }
+
+    fn ends_in_open_arrays(&self) -> bool {
+        true
+    }
+
+    fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
+        between(line, part, &[';', '{', '}'], &[';', '{', '}'])
+    }
+
+    fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>> {
+        export::c(&loaded.file, &loaded.program, &loaded.title())
+    }
+}
+
+/// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
+/// that only wait are steps: that no thread waits for ever.
+fn properties(program: &mut Program, options: &COptions, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+    let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
+    if !stated(program, "assertions") {
+        program.properties.push(Property::assertions());
+    }
+    if !stated(program, "memory") {
+        let never = PropertyKind::Never(Formula::Const(0));
+        program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
+    }
+    if options.spins == Spins::Step && options.exact_waits {
+        add_waiting_places(program, stop)?;
+        program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! C programs: preprocessed and parsed by crate `c`, given types there, and translated here to core code, of which crate `code` makes the syntax tree of `.fw`.
+//! And back: programs printed as C ([`export`]), and fences put into its text.
+
+#![forbid(unsafe_code)]
+
+mod edit;
+pub mod elaborate;
+pub mod export;
+mod files;
+mod front_end;
+mod sites;
+
+use fencewright_c::headers::PREDEFINED;
+use fencewright_c::typed::tree::Unit;
+use fencewright_c::{Error, parser, preprocess, typed};
+use fencewright_code::reuse::{self, Reuse};
+use fencewright_code::simplify::simplify;
+use fencewright_code::{memory, views};
+use fencewright_front_end::{COptions, Input, Parsed, Spins};
+use fencewright_text::{Diagnostic, Sources, Stop};
+
+use files::InputFiles;
+
+pub use fencewright_code::memory::flat::UNDEFINED;
+pub use front_end::C;
+
+/// Reads a C program.
+pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let (stop, options) = (input.stop, input.options);
+    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
+    let mut files = InputFiles::new(input);
+    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
+    let sites = Some(sites::sites(&unit, &input.sources, stop));
+    let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
+    let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
+    let parsed = Parsed { sites, warnings, ..Parsed::default() };
+    translated(typed, &options.c, &input.sources, parsed, stop)
+}
+
+/// The program as a syntax tree, with its calls and further warnings.
+fn translated(
+    unit: Unit,
+    options: &COptions,
+    sources: &Sources,
+    mut parsed: Parsed,
+    stop: &Stop<'_>,
+) -> Result<Parsed, Vec<Diagnostic>> {
+    let (spurious, accesses_only) = (!options.exact_waits, options.accesses_only);
+    let elaborated = |reuse: Reuse| {
+        let elaboration =
+            elaborate::Options { spurious, reuse, accesses_only, ..elaborate::Options::default() };
+        let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
+        // Structures that are found by way of their members are the same in what follows.
+        let mut united = nodes.clone();
+        memory::unite_containers(&core, &mut united, stop)?;
+        stop.or_go_on()?;
+        Ok::<_, Vec<Diagnostic>>((core, nodes, united))
+    };
+    // Where nothing comes back, the addresses of more objects are known.
+    let (mut core, mut nodes, mut united) = elaborated(Reuse::Never)?;
+    let mut reuse = Reuse::Never;
+    if !options.no_reuse && reuse::comes_back(&core, &united, stop) {
+        reuse = Reuse::Allocated;
+        (core, nodes, united) = elaborated(reuse).or_else(|_| {
+            reuse = Reuse::Compared;
+            elaborated(reuse)
+        })?;
+    }
+    elaborate::forget_unfollowed(&mut core, &united, stop);
+    views::convert(&mut core, &united, stop);
+    stop.or_go_on()?;
+    simplify(&mut core, &nodes, options.exact_waits, stop);
+    stop.or_go_on()?;
+    let heap = options.heap.unwrap_or(memory::Options::default().heap);
+    let waiting_is_a_step = options.spins == Spins::Step;
+    let suppositions_wait = !options.exact_waits;
+    let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
+    let memory::Emitted { file, plain, memory } = memory::emit(&core, nodes, sources, options, stop)?;
+    (parsed.file, parsed.plain, parsed.facts.memory) = (file, plain, memory);
+    parsed.calls = std::mem::take(&mut core.calls);
+    parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
+    parsed.warnings.append(&mut core.warnings);
+    Ok(parsed)
+}
+
+fn diagnostics(errors: Vec<Error>) -> Vec<Diagnostic> {
+    errors.into_iter().map(diagnostic).collect()
+}
+
+/// What crate `c` says about a text.
+fn diagnostic(error: Error) -> Diagnostic {
+    Diagnostic { message: error.message, span: error.span, label: None, help: error.help }
+}

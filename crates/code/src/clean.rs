@@ -1,0 +1,102 @@
+//! Code as a person would write it: without jumps to the next statement, without registers that nobody reads, without copies of copies.
+
+mod choices;
+mod copies;
+mod dead;
+mod jumps;
+
+use rustc_hash::FxHashSet;
+
+use super::core::{Register, Stmt, StmtKind};
+use super::numbers::{Operand, not};
+use super::spins;
+use fencewright_text::Stop;
+
+/// Code that is finished.
+pub struct Cleaned {
+    /// Its statements.
+    pub statements: Vec<Stmt>,
+    /// Registers that may be read before anything is written to them.
+    pub undefined: FxHashSet<Register>,
+}
+
+/// The same code, tidied up, unless it is time to stop: then some of it is missing. With `awaits`, loops that only wait become steps that wait.
+pub fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool, stop: &Stop<'_>) -> Cleaned {
+    for _ in 0..3 {
+        prune(&mut code, stop);
+        jumps::straighten(&mut code, stop);
+        dead::eliminate(&mut code, registers, stop);
+        copies::fuse(&mut code, registers, stop);
+    }
+    if awaits {
+        spins::wait(&mut code, stop);
+        dead::eliminate(&mut code, registers, stop);
+        prune(&mut code, stop);
+        jumps::straighten(&mut code, stop);
+    }
+    prune(&mut code, stop);
+    let undefined = dead::eliminate(&mut code, registers, stop);
+    choices::narrow(&mut code, registers, stop);
+    Cleaned { statements: code, undefined }
+}
+
+/// Takes out what does nothing, and groups of one.
+fn prune(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
+    prune_each(code, stop);
+    // A block that is not one of several steps is as good as its statements.
+    if let [Stmt { kind: StmtKind::Block(inner), .. }] = code.as_mut_slice() {
+        let inner = std::mem::take(inner);
+        *code = inner;
+    }
+}
+
+/// Every statement without what does nothing.
+fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
+    let old = std::mem::take(code);
+    for mut statement in stop.polled(old) {
+        match &mut statement.kind {
+            StmtKind::Steps(inner) => {
+                prune_each(inner, stop);
+                match inner.as_mut_slice() {
+                    [] => continue,
+                    // What is left of a call is the body of the function: between its statements a fence can stand.
+                    [Stmt { kind: StmtKind::Block(body), .. }] => {
+                        code.append(body);
+                        continue;
+                    }
+                    [only] => {
+                        only.span = statement.span;
+                        code.append(inner);
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            StmtKind::Block(inner) => {
+                prune(inner, stop);
+                if inner.is_empty() {
+                    continue;
+                }
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                prune(then, stop);
+                prune(otherwise, stop);
+                if then.is_empty() && otherwise.is_empty() {
+                    continue;
+                }
+                if then.is_empty() {
+                    std::mem::swap(then, otherwise);
+                    *condition = not(Operand::new(condition.clone(), (0, 1))).value;
+                }
+            }
+            StmtKind::Loop(inner) => {
+                prune(inner, stop);
+                if matches!(inner.first(), Some(Stmt { kind: StmtKind::Break, .. })) {
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        code.push(statement);
+    }
+}

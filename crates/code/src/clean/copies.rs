@@ -1,0 +1,109 @@
+//! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
+
+use super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
+use fencewright_text::Stop;
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    writes: u32,
+    reads: u32,
+}
+
+/// Fuses statements that only pass a value on with those that take it.
+pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize, stop: &Stop<'_>) {
+    let mut counts = vec![Count::default(); registers];
+    count(code, &mut counts, stop);
+    fuse_block(code, &counts, stop);
+}
+
+fn count(code: &[Stmt], counts: &mut [Count], stop: &Stop<'_>) {
+    each_statement(code, stop, &mut |statement| {
+        if let Some(register) = statement.kind.writes() {
+            counts[register.0 as usize].writes += 1;
+        }
+        statement.kind.values(&mut |value| {
+            value.registers(&mut |register| counts[register.0 as usize].reads += 1);
+        });
+    });
+}
+
+fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count], stop: &Stop<'_>) {
+    let mut done: Vec<Stmt> = Vec::new();
+    for mut statement in stop.polled(std::mem::take(code)) {
+        match &mut statement.kind {
+            StmtKind::Steps(inner) | StmtKind::Block(inner) | StmtKind::Loop(inner) => {
+                fuse_block(inner, counts, stop)
+            }
+            StmtKind::If(_, then, otherwise) => {
+                fuse_block(then, counts, stop);
+                fuse_block(otherwise, counts, stop);
+            }
+            _ => {}
+        }
+        if let Some(last) = done.last_mut() {
+            if passed_on(last, &statement, counts) {
+                continue;
+            }
+            if taken(last, &mut statement, counts) {
+                done.pop();
+            }
+        }
+        done.push(statement);
+    }
+    *code = done;
+}
+
+/// `t = x; r = t;` becomes `r = x;`. Looks for the first of the two at the end of what was written last.
+fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
+    let StmtKind::Assign(to, Value::Register(from)) = &statement.kind else { return false };
+    let Count { writes: 1, reads: 1 } = counts[from.0 as usize] else { return false };
+    // What an update writes, and where, is said in terms of its own register: `r = exchange(&x, r + 1)` writes what `r` was before.
+    if matches!(last.kind, StmtKind::Update { .. }) && mentions(&last.kind, *to) {
+        return false;
+    }
+    match &mut last.kind {
+        StmtKind::Steps(inner) | StmtKind::Block(inner) => {
+            inner.last_mut().is_some_and(|last| passed_on(last, statement, counts))
+        }
+        StmtKind::Assign(register, _)
+        | StmtKind::Havoc(register, ..)
+        | StmtKind::Load(register, ..)
+        | StmtKind::Update { old: register, .. }
+        | StmtKind::Allocate(register, _)
+            if register == from =>
+        {
+            *register = *to;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value that a statement evaluates is about a register.
+fn mentions(kind: &StmtKind, register: Register) -> bool {
+    let mut found = false;
+    kind.values(&mut |value| found |= value.has(register));
+    found
+}
+
+/// `t = e; ... t ...` becomes `... e ...`.
+fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
+    let StmtKind::Assign(register, value) = &last.kind else { return false };
+    let Count { writes: 1, reads: 1 } = counts[register.0 as usize] else { return false };
+    if matches!(statement.kind, StmtKind::Await(..)) {
+        return false;
+    }
+    // In an update, its own register is what it finds there.
+    if let StmtKind::Update { old, .. } = &statement.kind
+        && value.has(*old)
+    {
+        return false;
+    }
+    let reads = mentions(&statement.kind, *register);
+    if reads {
+        let by = value.clone();
+        let register: Register = *register;
+        statement.kind.values_mut(&mut |inner| inner.substitute(register, &by));
+    }
+    reads
+}

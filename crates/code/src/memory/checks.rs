@@ -1,0 +1,57 @@
+//! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends. Takes out what stands behind a check that always
+//! fails.
+
+use super::flat::{Step, StepKind, Wrong};
+use fencewright_text::Stop;
+
+/// Puts checks of the same kind that follow each other together.
+pub(super) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
+    let mut joined: Vec<Step> = Vec::new();
+    for mut step in stop.polled(std::mem::take(code)) {
+        step.kind.blocks_mut().into_iter().for_each(|block| join(block, stop));
+        // What is undefined is looked at one by one: a later check may compute with what an earlier one found to be defined.
+        if let StepKind::Check(second, wrong, claims) = &mut step.kind
+            && *wrong != Wrong::Undefined
+            && let Some(Step { kind: StepKind::Check(first, other, earlier), .. }) = joined.last_mut()
+            && other == wrong
+        {
+            *first = first.clone().and(second.clone());
+            earlier.0.append(&mut claims.0);
+            continue;
+        }
+        joined.push(step);
+    }
+    *code = joined;
+}
+
+/// Takes out what stands behind a check that always fails: a constant index need not be one of its array there. Whether control never comes to the end of the code.
+pub(super) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
+    let mut ended = false;
+    code.retain_mut(|step| {
+        if stop.now() {
+            return true;
+        }
+        ended &= !has_label(step);
+        if ended {
+            return false;
+        }
+        ended = match &mut step.kind {
+            StepKind::Check(condition, ..) => condition.number() == Some(0),
+            StepKind::Beyond(condition, _) => condition.number().is_some_and(|number| number != 0),
+            StepKind::Loop(body) => {
+                cut(body, stop);
+                false
+            }
+            kind => {
+                let ends: Vec<bool> = kind.blocks_mut().into_iter().map(|block| cut(block, stop)).collect();
+                !ends.is_empty() && ends.into_iter().all(|ends| ends)
+            }
+        };
+        true
+    });
+    ended
+}
+
+fn has_label(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Label(_)) || step.kind.blocks().into_iter().flatten().any(has_label)
+}

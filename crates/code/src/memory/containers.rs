@@ -1,0 +1,59 @@
+//! Structures that are found by way of their members.
+//!
+//! Unification goes from a place to its parts. Where a program goes back, from a pointer to a member to the structure around it, every structure of this type whose
+//! member the pointer may point to can be meant, so they all become one class.
+
+use fencewright_c::typed::tree::Step;
+use fencewright_program::Span;
+
+use super::super::core::{Core, NodeId, Value, each_statement};
+use super::super::nodes::{Clash, Nodes, Shape};
+use fencewright_text::Stop;
+
+/// Unifies the nodes of structures that can be the same one, found by way of a member.
+pub(super) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Clash> {
+    let found = ways_back(core, stop);
+    loop {
+        let mut changed = false;
+        for (container, path, _) in &found {
+            let Some(member) = nodes.at_path(*container, path) else { continue };
+            for other in stop.polled((0..nodes.len() as u32).map(NodeId)) {
+                let alike = nodes.find(other) == other
+                    && other != nodes.find(*container)
+                    && same_record(nodes, other, *container)
+                    && nodes.at_path(other, path) == Some(nodes.find(member));
+                if alike {
+                    nodes.unify(*container, other)?;
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            return Ok(());
+        }
+    }
+}
+
+fn same_record(nodes: &Nodes, one: NodeId, other: NodeId) -> bool {
+    match (nodes.shape_of(one), nodes.shape_of(other)) {
+        (Shape::Record(one, _), Shape::Record(other, _)) => one == other,
+        _ => false,
+    }
+}
+
+/// The ways back in a program: the node of the structure, the way to the member, and where it is gone back.
+pub(super) fn ways_back<'a>(core: &'a Core, stop: &Stop<'_>) -> Vec<(NodeId, &'a [Step], Span)> {
+    let mut found = Vec::new();
+    for thread in &core.threads {
+        each_statement(&thread.code, stop, &mut |statement| {
+            statement.kind.values(&mut |value| {
+                value.each(&mut |part| {
+                    if let Value::Container { node, path, .. } = part {
+                        found.push((*node, path.as_slice(), statement.span));
+                    }
+                });
+            });
+        });
+    }
+    found
+}

@@ -1,0 +1,154 @@
+//! Counters: variables to which numbers are added, by statements each of which is executed at most once.
+//!
+//! A value of such a variable is a number that was written there, or a value that was read there before with a number added to it. Going back from
+//! it, each statement that adds is met at most once, so it lies between the least number written plus all that is subtracted and the
+//! greatest plus all that is added, whatever the order, and whichever additions are lost.
+
+use std::collections::{HashMap, HashSet};
+
+use fencewright_program::BinaryOp;
+
+use super::super::core::{Label, Register};
+use super::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
+use super::layout::Layout;
+use super::ranges::Range;
+use fencewright_text::Stop;
+
+/// What is known about the values of one class.
+#[derive(Clone, Copy)]
+struct Counter {
+    /// The least and the greatest number written.
+    written: (i128, i128),
+    /// What is subtracted and what is added, all together.
+    added: (i128, i128),
+}
+
+impl Counter {
+    fn write(&mut self, number: i64) {
+        self.written = (self.written.0.min(number.into()), self.written.1.max(number.into()));
+    }
+
+    fn add(&mut self, number: i64) {
+        self.added = (self.added.0 + i128::from(number.min(0)), self.added.1 + i128::from(number.max(0)));
+    }
+
+    fn range(&self) -> Option<Range> {
+        let low = i64::try_from(self.written.0 + self.added.0).ok()?;
+        let high = i64::try_from(self.written.1 + self.added.1).ok()?;
+        Some(Range::new(low, high))
+    }
+}
+
+/// For each class the values that it can hold, if it is a counter.
+pub(super) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec<Option<Range>> {
+    let mut counters: Vec<Option<Counter>> =
+        layout.classes.iter().map(|class| started(class.values())).collect();
+    for thread in &program.threads {
+        let thread = Counting::of(thread, stop);
+        for (step, once) in stop.polled(&thread.steps) {
+            let (class, change) = match &step.kind {
+                StepKind::Store(cell, value) => (cell.class, thread.change(value, cell.class)),
+                StepKind::Update { cell, old, new, .. } => {
+                    (cell.class, difference(new, *old).map(Change::Add))
+                }
+                _ => continue,
+            };
+            let Some(counter) = &mut counters[class] else { continue };
+            match change {
+                Some(Change::Write(number)) => counter.write(number),
+                Some(Change::Add(number)) if *once => {
+                    // Where nothing was read yet, a register holds 0.
+                    counter.write(0);
+                    counter.add(number);
+                }
+                _ => counters[class] = None,
+            }
+        }
+    }
+    counters.into_iter().map(|counter| counter?.range()).collect()
+}
+
+fn started(values: impl IntoIterator<Item = i64>) -> Option<Counter> {
+    let mut counter: Option<Counter> = None;
+    for value in values {
+        if value == UNDEFINED {
+            return None;
+        }
+        let number = i128::from(value);
+        counter.get_or_insert(Counter { written: (number, number), added: (0, 0) }).write(value);
+    }
+    counter
+}
+
+enum Change {
+    Write(i64),
+    Add(i64),
+}
+
+/// `n` if a term is the register plus `n`.
+fn difference(term: &Term, register: Register) -> Option<i64> {
+    let Term::Binary(op, left, right) = term else { return None };
+    let number = right.number().filter(|_| **left == Term::Register(register))?;
+    match op {
+        BinaryOp::Add => Some(number),
+        BinaryOp::Sub => number.checked_neg(),
+        _ => None,
+    }
+}
+
+/// A thread in the order of the text.
+struct Counting<'a> {
+    thread: &'a Thread,
+    /// Its statements, and whether each is executed at most once.
+    steps: Vec<(&'a Step, bool)>,
+    /// The class that a register is loaded from, if nothing else is written to it.
+    loaded: HashMap<Register, Option<usize>>,
+}
+
+impl<'a> Counting<'a> {
+    fn of(thread: &'a Thread, stop: &Stop<'_>) -> Self {
+        let mut counting = Counting { thread, steps: Vec::new(), loaded: HashMap::new() };
+        counting.block(&thread.code, true, stop);
+        // Who jumps back may come by again anywhere.
+        let mut labels: HashSet<Label> = HashSet::new();
+        let back = counting.steps.iter().any(|(step, _)| match &step.kind {
+            StepKind::Label(label) => !labels.insert(*label),
+            StepKind::Goto(label) => labels.contains(label),
+            _ => false,
+        });
+        if back {
+            counting.steps.iter_mut().for_each(|(_, once)| *once = false);
+        }
+        counting
+    }
+
+    fn block(&mut self, code: &'a [Step], once: bool, stop: &Stop<'_>) {
+        for step in stop.polled(code) {
+            self.steps.push((step, once));
+            if let Some(register) = step.kind.writes() {
+                let class = match &step.kind {
+                    StepKind::Load(_, cell) => Some(cell.class),
+                    _ => None,
+                };
+                let of = self.loaded.entry(register).or_insert(class);
+                if *of != class {
+                    *of = None;
+                }
+            }
+            let once = once && !matches!(step.kind, StepKind::Loop(_));
+            step.kind.blocks().into_iter().for_each(|block| self.block(block, once, stop));
+        }
+    }
+
+    /// What a store does to a class.
+    fn change(&self, value: &Term, class: usize) -> Option<Change> {
+        if let Some(number) = value.number().filter(|number| *number != UNDEFINED) {
+            return Some(Change::Write(number));
+        }
+        let Term::Binary(_, left, _) = value else { return None };
+        let Term::Register(register) = **left else { return None };
+        let loaded = self.loaded.get(&register) == Some(&Some(class));
+        let starts_at_0 = self.thread.registers[register.0 as usize].init == 0;
+        difference(value, register).filter(|_| loaded && starts_at_0).map(Change::Add)
+    }
+}

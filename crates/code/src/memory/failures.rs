@@ -1,0 +1,105 @@
+//! Checks in indivisible blocks, and ends of what is modelled. A block cannot be left in the middle: after a failed check the rest of the block is skipped, and the
+//! failure takes effect behind the block.
+
+#[cfg(test)]
+mod tests;
+
+use fencewright_program::{BinaryOp, UnaryOp};
+
+use super::super::core::Register;
+use super::claims::Claims;
+use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
+use fencewright_text::Stop;
+
+/// Moves the consequences of failed checks behind the blocks that they stand in.
+pub(super) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
+    let register = Register(thread.registers.len() as u32);
+    if in_block(&mut thread.code, register, stop) {
+        thread.registers.push(RegisterInfo { name: "failed".to_string(), init: 0 });
+    }
+}
+
+fn in_block(code: &mut Vec<Step>, register: Register, stop: &Stop<'_>) -> bool {
+    let mut moved = false;
+    let mut done = Vec::with_capacity(code.len());
+    for mut step in stop.polled(std::mem::take(code)) {
+        let span = step.span;
+        let mut failures = Vec::new();
+        if let StepKind::Atomic(block) = &mut step.kind {
+            *block = skipping(std::mem::take(block), register, &mut failures);
+            moved |= !failures.is_empty();
+        } else {
+            for block in step.kind.blocks_mut() {
+                moved |= in_block(block, register, stop);
+            }
+        }
+        done.push(step);
+        done.extend((1..).zip(failures).map(|(number, failure)| {
+            let failed = Term::Register(register);
+            let kind = match failure {
+                Failure::Check(wrong, claims) => {
+                    StepKind::Check(failed.with(BinaryOp::Ne, number), wrong, claims)
+                }
+                Failure::Beyond(text) => StepKind::Beyond(failed.with(BinaryOp::Eq, number), text),
+            };
+            Step { kind, span }
+        }));
+    }
+    *code = done;
+    moved
+}
+
+/// Why the rest of a block is skipped.
+enum Failure {
+    Check(Wrong, Claims),
+    Beyond(String),
+}
+
+/// The block with everything behind a check done only if the check succeeds; failures are numbered from 1. There are no loops and no jumps in it.
+fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -> Vec<Step> {
+    let mut done = Vec::new();
+    let mut rest = block.into_iter();
+    while let Some(step) = rest.next() {
+        let failing = match &step.kind {
+            StepKind::Check(condition, wrong, claims) => {
+                Some((condition.clone(), Failure::Check(*wrong, claims.clone())))
+            }
+            StepKind::Beyond(condition, text) => {
+                Some((Term::unary(UnaryOp::Not, condition.clone()), Failure::Beyond(text.clone())))
+            }
+            _ => None,
+        };
+        if let Some((holds, failure)) = failing {
+            failures.push(failure);
+            let failed = StepKind::Assign(register, Term::Number(failures.len() as i64));
+            let failed = vec![Step { kind: failed, span: step.span }];
+            let behind = skipping(rest.collect(), register, failures);
+            done.push(Step { kind: StepKind::If(holds, behind, failed), span: step.span });
+            return done;
+        }
+        match step.kind {
+            StepKind::Steps(inner) | StepKind::Block(inner) => {
+                // No name is declared in them, so what they hold may as well stand alone.
+                let flat = inner.into_iter().chain(rest).collect();
+                done.extend(skipping(flat, register, failures));
+                return done;
+            }
+            mut kind => {
+                let (before, span) = (failures.len(), step.span);
+                for block in kind.blocks_mut() {
+                    *block = skipping(std::mem::take(block), register, failures);
+                }
+                done.push(Step { kind, span });
+                if failures.len() > before {
+                    let passed = Term::Register(register).with(BinaryOp::Eq, 0);
+                    let behind = skipping(rest.collect(), register, failures);
+                    if !behind.is_empty() {
+                        done.push(Step { kind: StepKind::If(passed, behind, Vec::new()), span });
+                    }
+                    return done;
+                }
+            }
+        }
+    }
+    done
+}

@@ -1,0 +1,220 @@
+//! Waiting for several things in a row is one step: it is taken when the last of them has happened.
+//!
+//! That is the same where what is waited for stays: flags to which nothing but numbers other than 0 is ever written. Whoever waits for the first does nothing
+//! before he waits for the next, so nobody sees how far he has come; and he waits for ever in both cases or in none.
+//!
+//! Threads that do the same but for the flag that each sets when it has ended, and that are waited for together, count instead: then they are identical, and engines
+//! need not tell them apart.
+
+use std::collections::{HashMap, HashSet};
+
+use fencewright_program::BinaryOp;
+
+use super::super::core::Register;
+use super::flat::{Awaited, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting, each_step};
+use super::layout::Layout;
+use super::tidy::Reads;
+use fencewright_text::Stop;
+
+/// Puts steps that wait for such flags, one after the other, together.
+pub(super) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
+    let mut changing = HashSet::new();
+    for thread in &program.threads {
+        find_changing(&thread.code, &mut changing, stop);
+    }
+    for thread in &mut program.threads {
+        let reads = Reads::of(&thread.code, stop);
+        gather_in(&mut thread.code, &changing, &reads, stop);
+    }
+    count(program, layout, stop);
+}
+
+/// Classes to which something else than numbers other than 0 may be written.
+fn find_changing(code: &[Step], changing: &mut HashSet<usize>, stop: &Stop<'_>) {
+    each_step(code, stop, &mut |step| match &step.kind {
+        StepKind::Store(cell, value) if value.number().is_none_or(|number| number == 0) => {
+            changing.insert(cell.class);
+        }
+        StepKind::Update { cell, .. } => _ = changing.insert(cell.class),
+        _ => {}
+    });
+}
+
+fn gather_in(code: &mut Vec<Step>, changing: &HashSet<usize>, reads: &Reads, stop: &Stop<'_>) {
+    let mut gathered: Vec<Step> = Vec::new();
+    for mut step in stop.polled(std::mem::take(code)) {
+        step.kind.blocks_mut().into_iter().for_each(|block| gather_in(block, changing, reads, stop));
+        if let Some(flag) = flag(&step.kind, changing, reads) {
+            if let Some(Step { kind: StepKind::AwaitAll(flags), span }) = gathered.last_mut() {
+                flags.push(flag);
+                *span = step.span;
+                continue;
+            }
+            step.kind = StepKind::AwaitAll(vec![flag]);
+        }
+        gathered.push(step);
+    }
+    *code = gathered;
+}
+
+/// The flag that a step waits for, if it stays once it is set and nobody wants to know what it is.
+fn flag(kind: &StepKind, changing: &HashSet<usize>, reads: &Reads) -> Option<Awaited> {
+    let StepKind::Await(register, cell, condition, Waiting::Step) = kind else { return None };
+    let stays = !changing.contains(&cell.class) && !reads.is_read_outside_waiting(*register);
+    let knows = |index: &Term| !index.has(*register);
+    let waits = stays && is_set(condition, *register) && cell.index.iter().all(knows);
+    waits.then(|| Awaited { cell: cell.clone(), count: None })
+}
+
+/// Whether a condition is that a register is not 0.
+fn is_set(condition: &Term, register: Register) -> bool {
+    *condition == Term::Register(register).with(BinaryOp::Ne, 0)
+}
+
+/// Where a flag is set and looked at.
+#[derive(Default)]
+struct Uses {
+    /// How often anybody says something about it.
+    mentions: usize,
+    /// The thread that sets it, in a step of its own that is taken once at most, and which of its statements that is.
+    set: Option<(usize, usize)>,
+}
+
+/// Lets identical threads count.
+fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
+    let mut uses: HashMap<usize, Uses> = HashMap::new();
+    for (number, thread) in program.threads.iter().enumerate() {
+        mention(&thread.code, &mut uses, stop);
+        for (n, step) in thread.code.iter().enumerate() {
+            // Nobody jumps back from behind it.
+            if let Some(class) = sets(step)
+                && !thread.code[n..].iter().any(jumps)
+            {
+                uses.entry(class).or_default().set = Some((number, n));
+            }
+        }
+    }
+    let mut awaited: Vec<Vec<usize>> = Vec::new();
+    for thread in &program.threads {
+        find_awaited(&thread.code, &mut awaited, stop);
+    }
+    // From the flag that is not needed any more to the one that counts, and to what number.
+    let mut counted: HashMap<usize, usize> = HashMap::new();
+    for classes in awaited {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for class in classes {
+            // Set once, waited for once, and not set from the start.
+            let Some(Uses { mentions: 2, set: Some(at) }) = uses.get(&class) else { continue };
+            if layout.classes[class].initial != [0] {
+                continue;
+            }
+            let like = |group: &&mut Vec<usize>| {
+                let other = uses.get(&group[0]).and_then(|uses| uses.set);
+                other.is_some_and(|other| other.0 != at.0 && are_alike(program, other, *at))
+            };
+            match groups.iter_mut().find(like) {
+                Some(group) => group.push(class),
+                None => groups.push(vec![class]),
+            }
+        }
+        for group in groups.into_iter().filter(|group| group.len() > 1) {
+            group.iter().for_each(|class| _ = counted.insert(*class, group[0]));
+        }
+    }
+    for thread in &mut program.threads {
+        let register = Register(thread.registers.len() as u32);
+        if count_in(&mut thread.code, &counted, register, stop) {
+            thread.registers.push(RegisterInfo { name: "done".to_string(), init: 0 });
+        }
+    }
+}
+
+/// The flag that a step sets and does nothing else.
+fn sets(step: &Step) -> Option<usize> {
+    let StepKind::Atomic(block) = &step.kind else { return None };
+    match block.as_slice() {
+        [Step { kind: StepKind::Store(cell, value), .. }] if cell.index.is_none() => {
+            value.number().filter(|number| *number != 0).map(|_| cell.class)
+        }
+        _ => None,
+    }
+}
+
+fn jumps(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Goto(_)) || step.kind.blocks().into_iter().flatten().any(jumps)
+}
+
+fn mention(code: &[Step], uses: &mut HashMap<usize, Uses>, stop: &Stop<'_>) {
+    let mut found = |class: usize| uses.entry(class).or_default().mentions += 1;
+    each_step(code, stop, &mut |step| match &step.kind {
+        StepKind::Load(_, cell)
+        | StepKind::Store(cell, _)
+        | StepKind::Update { cell, .. }
+        | StepKind::Await(_, cell, ..) => found(cell.class),
+        StepKind::AwaitAll(flags) => flags.iter().for_each(|flag| found(flag.cell.class)),
+        _ => {}
+    });
+}
+
+fn find_awaited(code: &[Step], awaited: &mut Vec<Vec<usize>>, stop: &Stop<'_>) {
+    each_step(code, stop, &mut |step| {
+        if let StepKind::AwaitAll(flags) = &step.kind {
+            awaited.push(flags.iter().map(|flag| flag.cell.class).collect());
+        }
+    });
+}
+
+/// Whether two threads do the same, but for the steps in which they set their flags.
+fn are_alike(program: &Program, (one, at): (usize, usize), (other, and): (usize, usize)) -> bool {
+    let starts = |thread: &Thread| thread.registers.iter().map(|register| register.init).collect::<Vec<_>>();
+    let arrays = |thread: &Thread| {
+        thread.arrays.iter().map(|array| (array.first, array.init.clone(), array.marks)).collect::<Vec<_>>()
+    };
+    let (one, other) = (&program.threads[one], &program.threads[other]);
+    at == and
+        && starts(one) == starts(other)
+        && arrays(one) == arrays(other)
+        && one.code[..at] == other.code[..at]
+        && one.code[at + 1..] == other.code[at + 1..]
+}
+
+/// Puts counting in the place of setting and waiting; whether anything is counted.
+fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Register, stop: &Stop<'_>) -> bool {
+    let mut counts = false;
+    for step in stop.polled(code) {
+        let set = sets(step).and_then(|class| counted.get(&class).copied());
+        match (&mut step.kind, set) {
+            (StepKind::Atomic(block), Some(counter)) => {
+                if let StepKind::Store(cell, _) = &block[0].kind {
+                    let cell = super::flat::Cell { class: counter, ..cell.clone() };
+                    let new = Term::Register(register).plus(1);
+                    step.kind = StepKind::Update { cell, old: register, when: None, new };
+                    counts = true;
+                }
+            }
+            (StepKind::AwaitAll(flags), _) => {
+                let mut kept: Vec<Awaited> = Vec::new();
+                for mut flag in std::mem::take(flags) {
+                    let Some(&counter) = counted.get(&flag.cell.class) else {
+                        kept.push(flag);
+                        continue;
+                    };
+                    match kept.iter_mut().find(|other| other.cell.class == counter) {
+                        Some(other) => other.count = other.count.map(|count| count + 1),
+                        None => {
+                            flag.cell.class = counter;
+                            kept.push(Awaited { count: Some(1), ..flag });
+                        }
+                    }
+                }
+                *flags = kept;
+            }
+            (kind, _) => {
+                for block in kind.blocks_mut() {
+                    counts |= count_in(block, counted, register, stop);
+                }
+            }
+        }
+    }
+    counts
+}

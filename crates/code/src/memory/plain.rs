@@ -1,0 +1,37 @@
+//! The accesses that a compiler may move: those of ordinary variables. They must not race.
+
+use std::collections::HashSet;
+
+use fencewright_program::Span;
+
+use super::super::core::Access;
+use super::flat::{Cell, Program, Step, StepKind, each_step};
+use fencewright_text::Stop;
+
+/// The texts that stand for plain accesses only. Where one text stands for others too, nobody can tell which is meant.
+///
+/// Flat code is what is emitted: when a step takes in the one before it (`tidy`), the access has the text of the new step, but is still as plain or as
+/// atomic as it was. What was memory of one thread before layout is no access any more.
+pub fn plain(program: &Program, stop: &Stop<'_>) -> HashSet<Span> {
+    let (mut plain, mut others) = (HashSet::new(), HashSet::new());
+    for thread in &program.threads {
+        accesses(&thread.code, stop, &mut |access, span| {
+            let set = if access == Access::Plain { &mut plain } else { &mut others };
+            set.insert(span.text());
+        });
+    }
+    plain.retain(|span| !others.contains(span));
+    plain
+}
+
+fn accesses(code: &[Step], stop: &Stop<'_>, found: &mut impl FnMut(Access, Span)) {
+    each_step(code, stop, &mut |Step { kind, span }| {
+        if let StepKind::Load(_, Cell { access, .. })
+        | StepKind::Store(Cell { access, .. }, _)
+        | StepKind::Await(_, Cell { access, .. }, ..)
+        | StepKind::Update { cell: Cell { access, .. }, .. } = kind
+        {
+            found(*access, *span);
+        }
+    });
+}

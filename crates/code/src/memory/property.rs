@@ -1,0 +1,121 @@
+//! The property `memory`: no check of memory fails, and no freed memory is accessed.
+//!
+//! A failed check ends a thread at a label of its own. Whether memory was given back is known to the thread that did it, so the property compares
+//! what one thread is about to touch with the marks of all threads. It looks at the moment before the access, when the thread could make it.
+
+use std::collections::BTreeMap;
+
+use fencewright_front_end::facts::Mistake;
+use fencewright_fw::ast::{Expr, ExprKind, Place, Property, PropertyKind, ThreadRef};
+use fencewright_fw::build;
+use fencewright_program::{BinaryOp, Span};
+
+use super::flat::Mark;
+use super::layout::{Layout, Runs};
+
+/// What the property is about.
+#[derive(Default)]
+pub(super) struct Evidence {
+    /// Labels of failed checks, with their threads.
+    pub failed: Vec<(String, String)>,
+    /// The labels of both, with what can be wrong there.
+    pub mistakes: Vec<Mistake>,
+    /// Where threads touch memory that can be given back.
+    pub touched: Vec<Touched>,
+    /// The registers that mark what threads gave back, with their threads, by class.
+    pub marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
+}
+
+/// An access to memory that can be given back.
+pub(super) struct Touched {
+    /// Who.
+    pub thread: String,
+    /// The label before the access.
+    pub at: String,
+    /// The class of what is accessed.
+    pub class: usize,
+    /// Its number, as a formula.
+    pub number: Expr,
+}
+
+/// The property; nothing if nothing can violate it, unless there is nothing else to ask about.
+pub(super) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
+    let span = Span::default();
+    let mut parts: Vec<Expr> = evidence.failed.iter().map(|(thread, label)| at(thread, label)).collect();
+    let mut by_allocation: BTreeMap<(usize, i64), Vec<Expr>> = BTreeMap::new();
+    for touched in &evidence.touched {
+        for (allocation, runs) in layout.allocated_runs(touched.class) {
+            let here = at(&touched.thread, &touched.at);
+            let touches = match touched.number.kind {
+                ExprKind::Int(number) if runs.iter().any(|(low, high)| (*low..=*high).contains(&number)) => {
+                    here
+                }
+                ExprKind::Int(_) => continue,
+                _ => build::binary(BinaryOp::And, here, among(&runs, &touched.number, span), span),
+            };
+            by_allocation.entry(allocation).or_default().push(touches);
+        }
+    }
+    for ((class, number), touches) in by_allocation {
+        let marks = |mark| {
+            let marks = evidence.marks.get(&(class, mark)).into_iter().flatten();
+            marks.map(|(thread, marks)| register(thread, build::cell(marks, build::int(number, span), span)))
+        };
+        let is_set = |mark| build::binary(BinaryOp::Eq, mark, build::int(1, span), span);
+        let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
+        // An odd number of them is 1.
+        free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
+        let freed = build::balanced(BinaryOp::Or, free, span);
+        let touched = build::balanced(BinaryOp::Or, touches, span);
+        parts.push(build::binary(BinaryOp::And, freed, touched, span));
+    }
+    if parts.is_empty() && !asserts {
+        parts.push(build::int(0, span));
+    }
+    (!parts.is_empty()).then(|| Property {
+        name: Some(build::name("memory", span)),
+        kind: PropertyKind::Forbid,
+        binders: Vec::new(),
+        formula: build::balanced(BinaryOp::Or, parts, span),
+        span,
+    })
+}
+
+fn among(runs: &Runs, number: &Expr, span: Span) -> Expr {
+    let within = |&(low, high): &(i64, i64)| {
+        let compare = |op, bound| build::binary(op, number.clone(), build::int(bound, span), span);
+        match low == high {
+            true => compare(BinaryOp::Eq, low),
+            false => {
+                build::binary(BinaryOp::And, compare(BinaryOp::Ge, low), compare(BinaryOp::Le, high), span)
+            }
+        }
+    };
+    build::balanced(BinaryOp::Or, runs.iter().map(within).collect(), span)
+}
+
+fn thread(name: &str) -> ThreadRef {
+    ThreadRef { name: build::name(name, Span::default()), index: None }
+}
+
+fn at(name: &str, label: &str) -> Expr {
+    let span = Span::default();
+    Expr { kind: ExprKind::At(thread(name), build::name(label, span)), span }
+}
+
+fn register(name: &str, place: Place) -> Expr {
+    Expr { kind: ExprKind::Register(thread(name), place), span: Span::default() }
+}
+
+/// An expression of a thread as a formula about it.
+pub(super) fn about(name: &str, expression: Expr) -> Expr {
+    let again = |expression: Box<Expr>| Box::new(about(name, *expression));
+    let kind = match expression.kind {
+        ExprKind::Place(place) => return register(name, place),
+        ExprKind::Unary(op, a) => ExprKind::Unary(op, again(a)),
+        ExprKind::Binary(op, a, b) => ExprKind::Binary(op, again(a), again(b)),
+        ExprKind::If(a, b, c) => ExprKind::If(again(a), again(b), again(c)),
+        other => other,
+    };
+    Expr { kind, span: expression.span }
+}

@@ -1,0 +1,236 @@
+//! Flat code without what nobody needs: registers that are only written, and values that are copied from one register to the next.
+
+use std::collections::{HashMap, HashSet};
+
+use fencewright_program::{UnaryOp, Width};
+
+use super::super::core::Register;
+use super::flat::{Step, StepKind, Term, Thread, Waiting};
+use fencewright_text::Stop;
+
+/// Which registers and arrays of a thread are read.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    /// How often each register is read, but for the conditions of statements that wait for a value in it.
+    read: HashMap<Register, usize>,
+    /// The registers that conditions wait for.
+    waited: HashSet<Register>,
+    written: HashSet<Register>,
+    arrays: HashSet<usize>,
+    /// The arrays that are written.
+    set: HashSet<usize>,
+}
+
+impl Reads {
+    /// Looks at all of some code, unless it is time to stop.
+    pub fn of(code: &[Step], stop: &Stop<'_>) -> Self {
+        let mut reads = Reads::default();
+        reads.block(code, stop);
+        reads
+    }
+
+    /// Whether a register is read anywhere.
+    pub fn is_read(&self, register: Register) -> bool {
+        self.read.contains_key(&register) || self.waited.contains(&register)
+    }
+
+    /// Whether a register is read other than by waiting for a value in it.
+    pub fn is_read_outside_waiting(&self, register: Register) -> bool {
+        self.read.contains_key(&register)
+    }
+
+    /// Whether the code says anything about a register.
+    pub fn is_mentioned(&self, register: Register) -> bool {
+        self.is_read(register) || self.written.contains(&register)
+    }
+
+    /// Whether the code says anything about an array.
+    pub fn is_array_mentioned(&self, array: usize) -> bool {
+        self.arrays.contains(&array) || self.set.contains(&array)
+    }
+
+    fn term(&mut self, term: &Term) {
+        term.registers(&mut |register| *self.read.entry(register).or_default() += 1);
+        term.arrays(&mut |array| _ = self.arrays.insert(array));
+    }
+
+    fn block(&mut self, code: &[Step], stop: &Stop<'_>) {
+        stop.polled(code).for_each(|step| self.step(&step.kind, stop));
+    }
+
+    fn step(&mut self, step: &StepKind, stop: &Stop<'_>) {
+        if let Some(register) = step.writes() {
+            self.written.insert(register);
+        }
+        if let StepKind::Set(array, ..) = step {
+            self.set.insert(*array);
+        }
+        match step {
+            StepKind::Update { cell, old, when, new } => {
+                cell.index.iter().for_each(|index| self.term(index));
+                for term in when.iter().chain([new]) {
+                    term.registers(&mut |register| {
+                        if register != *old {
+                            *self.read.entry(register).or_default() += 1;
+                        }
+                    });
+                    term.arrays(&mut |array| _ = self.arrays.insert(array));
+                }
+            }
+            StepKind::Await(waited, cell, condition, _) => {
+                cell.index.iter().for_each(|index| self.term(index));
+                condition.registers(&mut |register| {
+                    if register == *waited {
+                        self.waited.insert(register);
+                    } else {
+                        *self.read.entry(register).or_default() += 1;
+                    }
+                });
+                condition.arrays(&mut |array| _ = self.arrays.insert(array));
+            }
+            _ => step.terms().into_iter().for_each(|term| self.term(term)),
+        }
+        for block in step.blocks() {
+            self.block(block, stop);
+        }
+    }
+}
+
+/// Takes out what nobody needs.
+pub(super) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
+    loop {
+        let reads = Reads::of(&thread.code, stop);
+        // What is not known to be read is not needed.
+        if stop.at_once() {
+            return;
+        }
+        let marks: HashSet<usize> =
+            (0..thread.arrays.len()).filter(|&array| thread.arrays[array].marks.is_some()).collect();
+        let mut changed = join(&mut thread.code, &reads, stop);
+        changed |= without_dead(&mut thread.code, stop, &|step| match step {
+            StepKind::Assign(register, _) | StepKind::Havoc(register, ..) => reads.is_read(*register),
+            StepKind::Set(array, ..) => reads.arrays.contains(array) || marks.contains(array),
+            _ => true,
+        });
+        if !changed {
+            break;
+        }
+    }
+}
+
+fn without_dead(code: &mut Vec<Step>, stop: &Stop<'_>, needed: &impl Fn(&StepKind) -> bool) -> bool {
+    let before = code.len();
+    code.retain(|step| needed(&step.kind));
+    let mut changed = code.len() != before;
+    for step in stop.polled(code.iter_mut()) {
+        for block in step.kind.blocks_mut() {
+            changed |= without_dead(block, stop, needed);
+        }
+    }
+    let before = code.len();
+    code.retain(|step| match &step.kind {
+        StepKind::Steps(steps) | StepKind::Block(steps) => !steps.is_empty(),
+        StepKind::If(_, then, otherwise) => !(then.is_empty() && otherwise.is_empty()),
+        _ => true,
+    });
+    changed | (code.len() != before)
+}
+
+/// A register that is read once, in the statement behind the one that writes it, is left out: `t = x; r = t;` is `r = x;`.
+fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
+    let mut changed = false;
+    let mut done: Vec<Step> = Vec::with_capacity(code.len());
+    for mut step in stop.polled(std::mem::take(code)) {
+        while let Some(joined) = done.last().and_then(|last| joined(last, &step, reads)) {
+            done.pop();
+            step = joined;
+            changed = true;
+        }
+        done.push(step);
+    }
+    *code = done;
+    for step in stop.polled(code) {
+        for block in step.kind.blocks_mut() {
+            changed |= join(block, reads, stop);
+        }
+    }
+    changed
+}
+
+/// Where something is supposed about a value that the statement before has read, both are one step, which waits: `r = x; assume r == 1;` goes on only
+/// if it reads 1, and what happens until then is the same whether it has read something else already or not.
+pub(super) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
+    let mut done: Vec<Step> = Vec::with_capacity(code.len());
+    for mut step in stop.polled(std::mem::take(code)) {
+        if let (Some(StepKind::Load(register, cell)), StepKind::Assume(condition)) =
+            (done.last().map(|last| &last.kind), &step.kind)
+            && condition.has(*register)
+        {
+            step.kind = StepKind::Await(*register, cell.clone(), condition.clone(), Waiting::Step);
+            done.pop();
+        }
+        if !matches!(step.kind, StepKind::Atomic(_)) {
+            step.kind.blocks_mut().into_iter().for_each(|block| wait(block, stop));
+        }
+        done.push(step);
+    }
+    *code = done;
+}
+
+fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
+    let register = first.kind.writes()?;
+    if reads.read.get(&register) != Some(&1) || reads.waited.contains(&register) {
+        return None;
+    }
+    let kind = match (&first.kind, &second.kind) {
+        (StepKind::Load(_, cell), StepKind::Assign(target, Term::Register(read))) if *read == register => {
+            StepKind::Load(*target, cell.clone())
+        }
+        (StepKind::Havoc(_, low, high), StepKind::Assign(target, value)) => {
+            let (low, high) = converted(register, (*low, *high), value)?;
+            StepKind::Havoc(*target, low, high)
+        }
+        (StepKind::Assign(_, value), second) => {
+            // What stands in an update or behind `await` means by its own register what is there.
+            let own = match second {
+                StepKind::Update { old, .. } => Some(*old),
+                StepKind::Await(waited, ..) => Some(*waited),
+                _ => None,
+            };
+            let count: usize = second.terms().into_iter().map(|term| term.count(register)).sum();
+            // A property cannot choose an element of an array of registers by a register.
+            let in_property = matches!(second, StepKind::Touch(..)) && value.has_element();
+            if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
+                return None;
+            }
+            let mut kind = second.clone();
+            for term in kind.terms_mut() {
+                *term = term
+                    .replaced(&|found| if found == register { value.clone() } else { Term::Register(found) });
+            }
+            kind
+        }
+        _ => return None,
+    };
+    Some(Step { kind, span: second.span })
+}
+
+/// The values that a conversion of a register has, if that may have any value from the least to the greatest: those of the type if it is as
+/// wide. So `t = * in 0..=255; r = i8(t);` is `r = * in -128..=127;`.
+fn converted(register: Register, (least, greatest): (i64, i64), value: &Term) -> Option<(i64, i64)> {
+    let is_it = |term: &Term| *term == Term::Register(register);
+    let is_all_of = |width: Width| i128::from(greatest) - i128::from(least) + 1 == 1 << width.bits();
+    match value {
+        value if is_it(value) => Some((least, greatest)),
+        Term::Unary(UnaryOp::Signed(width), operand) if is_it(operand) && is_all_of(*width) => {
+            let half = 1i128 << (width.bits() - 1);
+            Some(((-half) as i64, (half - 1) as i64))
+        }
+        Term::Unary(UnaryOp::Unsigned(width), operand)
+            if is_it(operand) && is_all_of(*width) && width.bits() < 64 =>
+        {
+            Some((0, (1 << width.bits()) - 1))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,573 @@
+//! Classes of places, found by unification (Steensgaard, POPL 1996), member by member.
+//!
+//! A *node* is a set of places of the same kind. Every object in memory is a tree of nodes, made as its type says when somebody asks for a part, and what
+//! a scalar points to is a node as well. Where a pointer is copied, the nodes that the two point to become one, and so do their parts; at the
+//! end each class of nodes has a layout of its own. So a node must never stand for places of two kinds: where two that do not fit would
+//! become one there is a [`Clash`], which says where each of them got its shape.
+
+use std::rc::Rc;
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::RecordId;
+use fencewright_c::typed::tree::{Record, Step, Type, TypeKind};
+use fencewright_program::Span;
+use fencewright_text::Diagnostic;
+use rustc_hash::FxHashSet;
+
+use super::core::{NodeId, Strangers, View};
+
+/// All nodes of a program.
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    nodes: Vec<Node>,
+    records: Vec<Structure>,
+    clashes: Vec<Clash>,
+}
+
+/// What is known about a structure or union.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// What it is called.
+    pub name: Rc<str>,
+    /// Whether its members are all in the same place.
+    pub union: bool,
+    /// How many bytes it takes.
+    pub size: u64,
+    /// What its address is a multiple of.
+    pub align: u64,
+    /// Its members.
+    pub fields: Vec<Member>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A member of a structure.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: Rc<str>,
+    /// Its type.
+    pub ty: Type,
+    /// Which byte it starts at.
+    pub offset: u64,
+    /// How many bits it has, if it is a bit-field.
+    pub bits: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    /// The node that this one was unified with.
+    parent: Option<NodeId>,
+    /// At most so long is the way from any node up to this one.
+    rank: u32,
+    shape: Shape,
+    /// Where the shape comes from.
+    span: Span,
+    /// What a pointer that is kept here points to.
+    pointee: Option<NodeId>,
+    /// Whether a pointer to here is computed with as an integer.
+    integer: bool,
+    /// As what its bits are seen: the views of [`Views`].
+    views: Views,
+    /// Numbers that stand where pointers to here may stand, and are none.
+    strangers: Strangers,
+}
+
+/// As what the bits of integers are seen; more than one of these, and what is read is converted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Views {
+    truth: bool,
+    signed: bool,
+    unsigned: bool,
+}
+
+impl Views {
+    fn of(ty: &Type) -> Self {
+        let view = View::of(ty);
+        Views {
+            truth: view == View::Truth,
+            signed: matches!(view, View::Signed(_)),
+            unsigned: matches!(view, View::Unsigned(_)),
+        }
+    }
+
+    fn add(&mut self, other: Views) {
+        self.truth |= other.truth;
+        self.signed |= other.signed;
+        self.unsigned |= other.unsigned;
+    }
+}
+
+/// Of which kind the places of a node are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing says so yet: `void`.
+    Unknown,
+    /// A number or a pointer.
+    Scalar(Scalar),
+    /// A structure or union with the nodes of its members, as far as somebody asked for them. Of a union only the first counts.
+    Record(RecordId, Vec<Option<NodeId>>),
+    /// An array with so many elements, all of one node.
+    Array(u64, NodeId),
+    /// A function.
+    Function,
+}
+
+/// Scalars that are the same in memory: as many bits, with or without a sign; 64 bits also as a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// Integers of so many bits, less than 64, and `_Bool`.
+    Narrow(u32),
+    /// Integers of 64 bits, and pointers.
+    Wide,
+    /// Floating numbers of so many bytes.
+    Floating(u64),
+}
+
+/// Two kinds of places that one node cannot stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clash {
+    /// What is there on one side, and which part of the text says so.
+    pub one: (String, Span),
+    /// And on the other.
+    pub other: (String, Span),
+    /// Whether one of them is a number, and the other has parts.
+    pub parts: bool,
+}
+
+impl Clash {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self.parts {
+            true => {
+                "keep the whole word in one variable, and take its parts with shifts and masks: memory is modelled by types, not by bytes"
+            }
+            false => {
+                "give every object one type, or one of the same size: memory is modelled by types, not by bytes"
+            }
+        }
+    }
+
+    /// The clash as errors, one at each of the two places.
+    pub fn diagnostics(&self) -> [Diagnostic; 2] {
+        let message = format!("the same memory is used as {} and as {}", self.one.0, self.other.0);
+        let side = |(what, span): &(String, Span), message: String| {
+            Diagnostic::new(*span, message).label(format!("as {what}"))
+        };
+        [
+            side(&self.one, message).help(self.help()),
+            side(&self.other, "this is the other use of that memory".to_string()),
+        ]
+    }
+}
+
+impl Nodes {
+    /// No nodes yet, of a program with these structures.
+    pub fn new(records: &[Record]) -> Self {
+        let member = |field: &fencewright_c::typed::tree::Field| Member {
+            name: field.name.clone(),
+            ty: field.ty.clone(),
+            offset: field.offset,
+            bits: field.bits,
+        };
+        let structure = |record: &Record| Structure {
+            name: record.name.clone(),
+            union: record.union,
+            size: record.size,
+            align: record.align.max(1),
+            fields: record.fields.iter().map(member).collect(),
+            span: record.span,
+        };
+        Nodes { nodes: Vec::new(), records: records.iter().map(structure).collect(), clashes: Vec::new() }
+    }
+
+    /// A new node for an object of this type.
+    pub fn object(&mut self, ty: &Type, span: Span) -> NodeId {
+        let node = self.unknown();
+        let shape = self.shape_of_type(ty, span);
+        let this = &mut self.nodes[node.0 as usize];
+        (this.shape, this.span, this.views) = (shape, span, Views::of(ty));
+        node
+    }
+
+    /// A new node of which nothing is known.
+    pub fn unknown(&mut self) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let shape = Shape::Unknown;
+        self.nodes.push(Node {
+            parent: None,
+            rank: 0,
+            shape,
+            span: Span::default(),
+            pointee: None,
+            integer: false,
+            views: Views::default(),
+            strangers: Strangers::default(),
+        });
+        id
+    }
+
+    /// The node is one of this type, as the text at `span` says. `void` says nothing.
+    pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
+        if ty.kind == TypeKind::Void {
+            return Ok(());
+        }
+        let typed = self.object(ty, span);
+        self.unify(node, typed)
+    }
+
+    /// A place of the node is accessed as one of this type.
+    pub fn see(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
+        let found = self.find(node);
+        let same = match (&self.nodes[found.0 as usize].shape, &ty.kind) {
+            (Shape::Scalar(one), TypeKind::Integer(_) | TypeKind::Pointer(_)) => Some(*one) == scalar(ty),
+            _ => false,
+        };
+        if same {
+            self.nodes[found.0 as usize].views.add(Views::of(ty));
+            return Ok(());
+        }
+        self.shape(node, ty, span)
+    }
+
+    /// Whether its places are seen in several ways, so that what is read there has to be converted.
+    pub fn is_mixed(&self, node: NodeId) -> bool {
+        let Views { truth, signed, unsigned } = self.nodes[self.find(node).0 as usize].views;
+        u32::from(truth) + u32::from(signed) + u32::from(unsigned) > 1
+    }
+
+    /// The node of a member, of a node with the shape of a structure or union. The members of a union are one node.
+    ///
+    /// # Panics
+    /// If the node has another shape.
+    pub fn field(&mut self, node: NodeId, index: u32) -> NodeId {
+        let node = self.find(node);
+        let Node { shape: Shape::Record(record, members), span, .. } = &self.nodes[node.0 as usize] else {
+            panic!("a member of something that is no structure");
+        };
+        let (record, span) = (*record, *span);
+        if let Some(member) = members[index as usize] {
+            return self.find(member);
+        }
+        let ty = self.records[record.0 as usize].fields[index as usize].ty.clone();
+        let member = self.object(&ty, span);
+        self.set_field(node, index, member);
+        if self.records[record.0 as usize].union && index != 0 {
+            let first = self.field(node, 0);
+            if let Err(clash) = self.unify(first, member) {
+                self.clashes.push(clash);
+            }
+        }
+        self.find(member)
+    }
+
+    fn set_field(&mut self, node: NodeId, index: u32, member: NodeId) {
+        if let Shape::Record(_, members) = &mut self.nodes[node.0 as usize].shape {
+            members[index as usize] = Some(member);
+        }
+    }
+
+    /// The node of the elements, of a node with the shape of an array.
+    ///
+    /// # Panics
+    /// If the node has another shape.
+    pub fn element(&self, node: NodeId) -> NodeId {
+        match self.shape_of(node) {
+            Shape::Array(_, element) => self.find(*element),
+            _ => panic!("an element of something that is no array"),
+        }
+    }
+
+    /// The node of a part of a place, if the place has such a part and anybody asked for it before. A union has one part, whichever member is meant.
+    pub fn part(&self, node: NodeId, step: Step) -> Option<NodeId> {
+        match (self.shape_of(node), step) {
+            (Shape::Record(record, members), Step::Field(field)) => {
+                let field = if self.structure(*record).union { 0 } else { field };
+                members.get(field as usize).copied().flatten().map(|member| self.find(member))
+            }
+            (Shape::Array(_, element), Step::Element(_)) => Some(self.find(*element)),
+            _ => None,
+        }
+    }
+
+    /// The node at the end of a way that starts at a node.
+    pub fn at_path(&self, node: NodeId, path: &[Step]) -> Option<NodeId> {
+        path.iter().try_fold(self.find(node), |node, &step| self.part(node, step))
+    }
+
+    /// The node that a pointer kept in places of this node points to.
+    pub fn pointee(&mut self, node: NodeId) -> NodeId {
+        let node = self.find(node);
+        if let Some(pointee) = self.pointee_of(node) {
+            return pointee;
+        }
+        let pointee = self.unknown();
+        self.nodes[node.0 as usize].pointee = Some(pointee);
+        pointee
+    }
+
+    /// The same, if anybody asked for it before.
+    pub fn pointee_of(&self, node: NodeId) -> Option<NodeId> {
+        Some(self.find(self.nodes[self.find(node).0 as usize].pointee?))
+    }
+
+    /// A pointer to places of this node is computed with as an integer.
+    pub fn mark_integer(&mut self, node: NodeId) {
+        let node = self.find(node);
+        self.nodes[node.0 as usize].integer = true;
+    }
+
+    /// Whether [`Nodes::mark_integer`] was called for it.
+    pub fn is_integer(&self, node: NodeId) -> bool {
+        self.nodes[self.find(node).0 as usize].integer
+    }
+
+    /// Numbers that are no addresses stand where pointers to places of this node may stand.
+    pub fn mark_strangers(&mut self, node: NodeId, strangers: &Strangers) {
+        let node = self.find(node);
+        self.nodes[node.0 as usize].strangers.add(strangers);
+    }
+
+    /// What [`Nodes::mark_strangers`] said.
+    pub fn strangers(&self, node: NodeId) -> &Strangers {
+        &self.nodes[self.find(node).0 as usize].strangers
+    }
+
+    /// The node that stands for all that this one was unified with.
+    pub fn find(&self, mut node: NodeId) -> NodeId {
+        while let Some(parent) = self.nodes[node.0 as usize].parent {
+            node = parent;
+        }
+        node
+    }
+
+    /// Of which kind its places are.
+    pub fn shape_of(&self, node: NodeId) -> &Shape {
+        &self.nodes[self.find(node).0 as usize].shape
+    }
+
+    /// Whether a place, or a part of it, is one of these, which are given by the nodes that stand for them.
+    pub fn has_part(&self, node: NodeId, wanted: &FxHashSet<NodeId>) -> bool {
+        let node = self.find(node);
+        wanted.contains(&node)
+            || match self.shape_of(node) {
+                Shape::Record(_, members) => {
+                    members.iter().flatten().any(|part| self.has_part(*part, wanted))
+                }
+                Shape::Array(_, element) => self.has_part(*element, wanted),
+                _ => false,
+            }
+    }
+
+    /// A structure.
+    pub fn structure(&self, record: RecordId) -> &Structure {
+        &self.records[record.0 as usize]
+    }
+
+    /// How many nodes there are, those that were unified with others included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The members of unions that cannot be one place.
+    pub fn clashes(&self) -> &[Clash] {
+        &self.clashes
+    }
+
+    /// How many bytes such a place takes; `None` if that is not known.
+    pub fn size(&self, node: NodeId) -> Option<u64> {
+        match self.shape_of(node) {
+            Shape::Unknown | Shape::Function => None,
+            Shape::Scalar(Scalar::Narrow(bits)) => Some(u64::from(*bits) / 8),
+            Shape::Scalar(Scalar::Wide) => Some(8),
+            Shape::Scalar(Scalar::Floating(bytes)) => Some(*bytes),
+            Shape::Record(record, _) => Some(self.structure(*record).size),
+            Shape::Array(length, element) => self.size(*element)?.checked_mul(*length),
+        }
+    }
+
+    /// What the address of such a place is a multiple of at least, wherever it is not packed.
+    pub fn alignment(&self, node: NodeId) -> u64 {
+        match self.shape_of(node) {
+            Shape::Array(_, element) => self.alignment(*element),
+            Shape::Record(record, _) => self.structure(*record).align,
+            Shape::Scalar(_) => self.size(node).unwrap_or(1).max(1),
+            Shape::Unknown | Shape::Function => 1,
+        }
+    }
+
+    /// The array of open length at the end of a structure: its member, and where it starts.
+    pub fn open_array(&self, node: NodeId) -> Option<(u32, u64)> {
+        let Shape::Record(record, _) = self.shape_of(node) else { return None };
+        let fields = &self.structure(*record).fields;
+        let last = fields.last()?;
+        matches!(last.ty.kind, TypeKind::Array(_, 0)).then(|| (fields.len() as u32 - 1, last.offset))
+    }
+
+    /// An array of open length has so many elements.
+    pub fn set_length(&mut self, node: NodeId, elements: u64) {
+        let node = self.find(node);
+        if let Shape::Array(length, _) = &mut self.nodes[node.0 as usize].shape {
+            *length = elements;
+        }
+    }
+
+    /// Two nodes become one, and so do their parts and what they point to.
+    pub fn unify(&mut self, a: NodeId, b: NodeId) -> Result<(), Clash> {
+        let mut pairs = vec![(a, b)];
+        while let Some((a, b)) = pairs.pop() {
+            let (a, b) = (self.find(a), self.find(b));
+            if a != b {
+                self.join(a, b, &mut pairs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes two different nodes one; their parts, which have to be made one too, are added to `pairs`.
+    fn join(&mut self, a: NodeId, b: NodeId, pairs: &mut Vec<(NodeId, NodeId)>) -> Result<(), Clash> {
+        let (low, high) = {
+            let (rank_a, rank_b) = (self.nodes[a.0 as usize].rank, self.nodes[b.0 as usize].rank);
+            if rank_a == rank_b {
+                self.nodes[a.0 as usize].rank += 1;
+            }
+            if rank_a < rank_b { (a, b) } else { (b, a) }
+        };
+        let shape = std::mem::replace(&mut self.nodes[low.0 as usize].shape, Shape::Unknown);
+        let (span, pointee, integer, views) = {
+            let node = &self.nodes[low.0 as usize];
+            (node.span, node.pointee, node.integer, node.views)
+        };
+        let alike = match (&self.nodes[high.0 as usize].shape, &shape) {
+            (Shape::Record(one, _), Shape::Record(other, _)) => self.is_alike(*one, *other),
+            _ => false,
+        };
+        let kept = &mut self.nodes[high.0 as usize];
+        kept.integer |= integer;
+        kept.views.add(views);
+        match (&mut kept.shape, shape) {
+            (_, Shape::Unknown) => {}
+            (Shape::Unknown, shape) => {
+                kept.shape = shape;
+                kept.span = span;
+            }
+            (Shape::Scalar(one), Shape::Scalar(other)) if *one == other => {}
+            (Shape::Function, Shape::Function) => {}
+            (Shape::Array(one, element), Shape::Array(other, further)) if *one == other => {
+                pairs.push((*element, further));
+            }
+            (Shape::Record(_, members), Shape::Record(_, further)) if alike => {
+                for (member, further) in members.iter_mut().zip(further) {
+                    match (*member, further) {
+                        (Some(one), Some(other)) => pairs.push((one, other)),
+                        (None, further) => *member = further,
+                        (Some(_), None) => {}
+                    }
+                }
+            }
+            (one, other) => {
+                let (one, at) = (one.clone(), kept.span);
+                let is_scalar = |shape: &Shape| matches!(shape, Shape::Scalar(_));
+                let parts = is_scalar(&one) != is_scalar(&other);
+                let (one, other) = ((self.describe(&one), at), (self.describe(&other), span));
+                return Err(Clash { one, other, parts });
+            }
+        }
+        let strangers = std::mem::take(&mut self.nodes[low.0 as usize].strangers);
+        self.mark_strangers(high, &strangers);
+        let kept = &mut self.nodes[high.0 as usize];
+        match (kept.pointee, pointee) {
+            (Some(one), Some(other)) => pairs.push((one, other)),
+            (None, other) => kept.pointee = other,
+            (Some(_), None) => {}
+        }
+        self.nodes[low.0 as usize].parent = Some(high);
+        Ok(())
+    }
+
+    /// Whether the members of two structures are in the same places, and have the same parts. What numbers they are is seen when they are used.
+    fn is_alike(&self, one: RecordId, other: RecordId) -> bool {
+        if one == other {
+            return true;
+        }
+        let (one, other) = (self.structure(one), self.structure(other));
+        let places = |record: &Structure| -> Vec<(u64, bool)> {
+            record.fields.iter().map(|field| (field.offset, field.bits.is_some())).collect()
+        };
+        !one.union
+            && !other.union
+            && one.size == other.size
+            && places(one) == places(other)
+            && one.fields.iter().all(|field| field.bits.is_none())
+            && one.fields.iter().zip(&other.fields).all(|(a, b)| self.has_same_parts(&a.ty, &b.ty))
+    }
+
+    /// Whether the parts of values of two types, if there are any, are in the same places.
+    fn has_same_parts(&self, one: &Type, other: &Type) -> bool {
+        match (&one.kind, &other.kind) {
+            (TypeKind::Record(one), TypeKind::Record(other)) => self.is_alike(*one, *other),
+            (TypeKind::Array(one, length), TypeKind::Array(other, as_long)) => {
+                length == as_long && self.has_same_parts(one, other)
+            }
+            (one, other) => {
+                let has_parts = |kind: &TypeKind| matches!(kind, TypeKind::Record(_) | TypeKind::Array(..));
+                !has_parts(one) && !has_parts(other)
+            }
+        }
+    }
+
+    fn shape_of_type(&mut self, ty: &Type, span: Span) -> Shape {
+        match &ty.kind {
+            TypeKind::Void => Shape::Unknown,
+            TypeKind::Integer(_) | TypeKind::Pointer(_) | TypeKind::Floating(_) => {
+                scalar(ty).map_or(Shape::Unknown, Shape::Scalar)
+            }
+            TypeKind::Array(element, length) => {
+                let element = self.object(element, span);
+                Shape::Array(*length, element)
+            }
+            TypeKind::Record(record) => {
+                Shape::Record(*record, vec![None; self.structure(*record).fields.len()])
+            }
+            TypeKind::Function(_) => Shape::Function,
+        }
+    }
+
+    fn describe(&self, shape: &Shape) -> String {
+        match shape {
+            Shape::Unknown => "void".to_string(),
+            Shape::Scalar(Scalar::Narrow(bits)) => format!("an integer of {bits} bits"),
+            Shape::Scalar(Scalar::Wide) => "a pointer or an integer of 64 bits".to_string(),
+            Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating number of {bytes} bytes"),
+            Shape::Record(record, _) => {
+                let structure = self.structure(*record);
+                format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)
+            }
+            Shape::Array(length, element) => {
+                format!("an array of {length}: {}", self.describe(self.shape_of(*element)))
+            }
+            Shape::Function => "a function".to_string(),
+        }
+    }
+}
+
+/// What values of a type are in memory, if they are scalars.
+fn scalar(ty: &Type) -> Option<Scalar> {
+    Some(match &ty.kind {
+        TypeKind::Integer(Arithmetic::Bool) => Scalar::Narrow(8),
+        TypeKind::Integer(Arithmetic::Integer(integer)) if integer.bits() < 64 => {
+            Scalar::Narrow(integer.bits())
+        }
+        TypeKind::Integer(_) | TypeKind::Pointer(_) => Scalar::Wide,
+        TypeKind::Floating(bytes) => Scalar::Floating(*bytes),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Memory that was given back, and what an allocation makes of it.
+//!
+//! An allocation may return an object that its own thread has freed, or one that another thread has freed: a deallocation synchronises with the allocation that returns the same memory
+//! (C11, 7.22.3). The difference shows only where a dangling pointer is compared with one to the new object, so other threads pass objects on only where such pointers are compared.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
+use super::nodes::Nodes;
+use fencewright_text::Stop;
+
+/// What an allocation makes of memory that was freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// It gives new memory only.
+    #[default]
+    Never,
+    /// It may give what was freed.
+    Allocated,
+    /// It gives new memory in the model, which ends where a pointer to it is compared with one to what was freed: the translation has to know which objects pointers point to.
+    Compared,
+}
+
+/// Who allocates and gives back objects of one class.
+#[derive(Default)]
+struct Use {
+    allocated_by: FxHashSet<ThreadNumber>,
+    freed_by: FxHashSet<ThreadNumber>,
+}
+
+impl Use {
+    fn own(&self) -> bool {
+        !self.allocated_by.is_disjoint(&self.freed_by)
+    }
+
+    fn foreign(&self) -> bool {
+        self.allocated_by.iter().any(|one| self.freed_by.iter().any(|other| one != other))
+    }
+}
+
+/// Whether an allocation may give an object that was there before.
+pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
+    let uses = uses(core, nodes, stop);
+    let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());
+    let object = |number: super::core::ObjectId| &core.objects[number.0 as usize];
+    let mut folded = core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
+    uses.values().any(Use::own)
+        || !passed_on(core, nodes, stop).is_empty()
+        || folded.any(|(old, new)| freed(object(old).node) && is_later(object(new).origin))
+}
+
+/// The classes of which one thread gives objects back and another one allocates some, and pointers to them are compared.
+pub(super) fn passed_on(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
+    let (uses, compared) = (uses(core, nodes, stop), compared(core, nodes, stop));
+    let foreign = uses.into_iter().filter(|(_, of)| of.foreign()).map(|(node, _)| node);
+    foreign.filter(|node| nodes.has_part(*node, &compared)).collect()
+}
+
+/// Whether an object is allocated when others may have been given back.
+pub fn is_later(origin: Origin) -> bool {
+    matches!(origin, Origin::Heap { times: Times::Once | Times::Counted, .. })
+}
+
+fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
+    let mut uses: FxHashMap<NodeId, Use> = FxHashMap::default();
+    for object in core.objects.iter().filter(|object| is_later(object.origin)) {
+        if let Origin::Heap { thread, .. } = object.origin {
+            uses.entry(nodes.find(object.node)).or_default().allocated_by.insert(thread);
+        }
+    }
+    for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
+        each_statement(&thread.code, stop, &mut |statement| {
+            if let StmtKind::Free(_, node) = &statement.kind {
+                uses.entry(nodes.find(*node)).or_default().freed_by.insert(number);
+            }
+        });
+    }
+    uses
+}
+
+/// The classes to which pointers are compared with other pointers.
+pub fn compared(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
+    let mut compared = FxHashSet::default();
+    for thread in &core.threads {
+        let points = |register: Register| thread.registers[register.0 as usize].points;
+        each_statement(&thread.code, stop, &mut |statement| {
+            statement.kind.values(&mut |value| {
+                value.each(&mut |part| {
+                    if let Value::Binary(op, a, b) = part
+                        && op.is_comparison()
+                        && !matches!((&**a, &**b), (Value::Number(_), _) | (_, Value::Number(_)))
+                    {
+                        let pointed = a.pointed_to(&points).into_iter().chain(b.pointed_to(&points));
+                        compared.extend(pointed.map(|node| nodes.find(node)));
+                    }
+                });
+            });
+        });
+    }
+    compared
+}

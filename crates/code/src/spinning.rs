@@ -1,0 +1,224 @@
+//! Threads that spin for ever, for the property `termination`: no reachable state in which every thread has ended or spins, in a loop without effect that
+//! no step of another thread and no flush can end.
+//!
+//! In such a state memory does not change any more. A thread spins for ever in it if, with memory as it is, no way from where it is leads to a *departure*: a store, a
+//! read-modify-write that changes what is there, a failed assertion, or a step out of the loop. Each loop that can come back to its head without
+//! a departure gets a waiting place:
+//!
+//! ```text
+//! head -> waiting        always
+//! waiting -> head        one edge for each way from the head to a departure: all loads and conditions on it, as one indivisible step
+//! ```
+//!
+//! The edges change nothing but where the thread is, so the program does what it did before. A thread at its waiting place is blocked exactly
+//! if it spins for ever. So a deadlock of the new program is a state as above, and if there is a state as above, its threads can go on to
+//! the heads of their loops and to the waiting places, and that is a deadlock.
+//!
+//! The ways from a head are found by symbolic execution with memory that does not change (`ways`). A way that comes back to where it was, with the same
+//! values in the registers that matter (`relevance`), departs nowhere that it could not have gone before. A loop that counts towards a bound spins for a while
+//! only (`counting`). Where none of this ends, the loop is refused.
+
+mod counting;
+mod relevance;
+mod value;
+mod ways;
+
+use fencewright_kit::ThreadBuilder;
+use fencewright_program::{Action, Edge, Expr, LocationId, Op, Program, RegisterId, Span, Thread};
+use fencewright_text::{Diagnostic, Stop};
+use rustc_hash::FxHashMap;
+
+use super::core::Label;
+use super::memory::label_name;
+use relevance::Relevance;
+use ways::Departures;
+
+/// So many places of a loop are tried as its head.
+const MOST_HEADS: usize = 8;
+
+/// Adds waiting places to all threads; or says which loops are not decided.
+pub fn add_waiting_places(program: &mut Program, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+    let mut undecided = Vec::new();
+    for thread in &mut program.threads {
+        let heads = Loops { thread, stop }.heads(&mut undecided);
+        if !heads.is_empty() {
+            *thread = with_waiting_places(thread, heads);
+        }
+    }
+    undecided.sort_unstable();
+    undecided.dedup();
+    if undecided.is_empty() {
+        return Ok(());
+    }
+    let undecided = undecided.into_iter().map(|span| {
+        let message = "whether a thread can spin in this loop for ever is not decided: from round to round it computes with more than what it reads";
+        let help = "`termination` knows loops that read what they look at again in every round, and loops that count up or down to a bound; \
+                    write the loop like that, or ask for other properties";
+        Diagnostic::new(span, message).help(help)
+    });
+    Err(undecided.collect())
+}
+
+/// The head of a loop, and the ways from it to a departure.
+struct Head {
+    at: LocationId,
+    ways: Vec<Vec<Op>>,
+}
+
+/// The search for loops in which a thread may spin.
+struct Loops<'t> {
+    thread: &'t Thread,
+    stop: &'t Stop<'t>,
+}
+
+/// Whether a step may leave everything but registers as it is.
+fn is_quiet(edge: &Edge) -> bool {
+    !matches!(edge.action, Action::Op(Op::Store(..)) | Action::Lock | Action::Unlock)
+}
+
+impl Loops<'_> {
+    /// The loops that need a waiting place. The texts of those that are not decided are added to `undecided`.
+    fn heads(&self, undecided: &mut Vec<Span>) -> Vec<Head> {
+        let mut heads = Vec::new();
+        let all: Vec<LocationId> = (0..self.thread.locations.len() as u32).map(LocationId).collect();
+        let mut open = self.components(&all);
+        while let Some(component) = open.pop() {
+            // Where the process has ended, nobody waits for anything.
+            let is_exit = |l: &LocationId| {
+                self.thread.locations[l.index()].labels.iter().any(|label| *label == label_name(Label::EXIT))
+            };
+            if component.iter().any(is_exit) || self.stop.now() {
+                continue;
+            }
+            let inside: Vec<bool> = {
+                let mut inside = vec![false; self.thread.locations.len()];
+                component.iter().for_each(|l| inside[l.index()] = true);
+                inside
+            };
+            let relevance = Relevance::new(self.thread, &component, &inside);
+            let mut candidates = component.clone();
+            candidates.sort_by_key(|l| (relevance.at(*l).len(), *l));
+            let tried = candidates.iter().take(MOST_HEADS);
+            let decided = tried.copied().find_map(|head| {
+                let part = ways::Part { thread: self.thread, inside: &inside, relevance: &relevance };
+                if counting::ends(part, head) {
+                    return Some((head, None));
+                }
+                match ways::departures(part, head, self.stop)? {
+                    Departures::Always => Some((head, None)),
+                    Departures::Sometimes(ways) => Some((head, Some(ways))),
+                }
+            });
+            let Some((head, ways)) = decided else {
+                undecided.push(self.text(candidates[0]));
+                continue;
+            };
+            heads.extend(ways.map(|ways| Head { at: head, ways }));
+            let rest: Vec<LocationId> = component.into_iter().filter(|l| *l != head).collect();
+            open.extend(self.components(&rest));
+        }
+        heads.sort_by_key(|head| head.at);
+        heads
+    }
+
+    /// Where a location is in the text.
+    fn text(&self, at: LocationId) -> Span {
+        let edge = self.thread.edges_from(at).next().map(|(_, edge)| edge.span);
+        self.thread.locations[at.index()].span.or(edge).unwrap_or_default().text()
+    }
+
+    /// The sets of these locations that quiet steps lead around in (Tarjan's algorithm, without recursion).
+    fn components(&self, locations: &[LocationId]) -> Vec<Vec<LocationId>> {
+        const UNSEEN: u32 = u32::MAX;
+        let mut numbers: FxHashMap<LocationId, (u32, u32, bool)> =
+            locations.iter().map(|l| (*l, (UNSEEN, UNSEEN, false))).collect();
+        let quiet = |l: LocationId| {
+            let edges = self.thread.edges_from(l).filter(|(_, edge)| is_quiet(edge));
+            edges.map(|(_, edge)| edge.to).collect::<Vec<_>>()
+        };
+        let (mut components, mut stack, mut next) = (Vec::new(), Vec::new(), 0);
+        for &start in locations {
+            if numbers[&start].0 != UNSEEN {
+                continue;
+            }
+            let mut calls = vec![(start, quiet(start), 0)];
+            numbers.insert(start, (next, next, true));
+            next += 1;
+            stack.push(start);
+            while let Some((at, successors, n)) = calls.last_mut() {
+                let at = *at;
+                if let Some(&to) = successors.get(*n) {
+                    *n += 1;
+                    match numbers.get(&to).copied() {
+                        Some((UNSEEN, ..)) => {
+                            numbers.insert(to, (next, next, true));
+                            next += 1;
+                            stack.push(to);
+                            calls.push((to, quiet(to), 0));
+                        }
+                        Some((number, _, true)) => lower(&mut numbers, at, number),
+                        _ => {}
+                    }
+                    continue;
+                }
+                calls.pop();
+                let (number, low, _) = numbers[&at];
+                if let Some((caller, ..)) = calls.last() {
+                    lower(&mut numbers, *caller, low);
+                }
+                if number == low {
+                    let first = stack.iter().rposition(|l| *l == at).expect("it is on the stack");
+                    let component: Vec<LocationId> = stack.split_off(first);
+                    for location in &component {
+                        numbers.get_mut(location).expect("it was seen").2 = false;
+                    }
+                    if component.len() > 1 || quiet(at).contains(&at) {
+                        components.push(component);
+                    }
+                }
+            }
+        }
+        components
+    }
+}
+
+fn lower(numbers: &mut FxHashMap<LocationId, (u32, u32, bool)>, at: LocationId, number: u32) {
+    let entry = numbers.get_mut(&at).expect("it was seen");
+    entry.1 = entry.1.min(number);
+}
+
+/// The thread with these waiting places. Locations keep their numbers.
+fn with_waiting_places(thread: &Thread, heads: Vec<Head>) -> Thread {
+    let mut builder: ThreadBuilder<()> = ThreadBuilder::like(thread, |_| ());
+    builder.edges = thread.edges.iter().map(|edge| (edge.clone(), ())).collect();
+    let mut copies: FxHashMap<RegisterId, RegisterId> = FxHashMap::default();
+    for Head { at, ways } in heads {
+        let edge = thread.edges_from(at).next().map(|(_, edge)| edge.span);
+        let span = thread.locations[at.index()].span.or(edge).unwrap_or_default();
+        let waiting = builder.location((), Some(span));
+        builder.op(at, waiting, Op::Skip, span, ());
+        if ways.is_empty() {
+            builder.op(waiting, at, Op::Assume(Expr::Const(0)), span, ());
+        }
+        for way in ways {
+            // What a way computes is computed in copies, and forgotten.
+            let mut used = Vec::new();
+            let mut copy = |register: RegisterId| {
+                if register.index() < thread.registers.len() {
+                    return register;
+                }
+                let copy = *copies
+                    .entry(register)
+                    .or_insert_with(|| builder.register(format!("%waiting_{}", register.0), None));
+                used.push(copy);
+                copy
+            };
+            let mut ops: Vec<Op> = way.iter().map(|op| value::renamed(op, &mut copy)).collect();
+            used.sort_unstable();
+            used.dedup();
+            ops.extend(used.into_iter().map(|register| Op::Assign(register, Expr::Const(0))));
+            builder.edge(waiting, at, Action::Atomic { ops, drains: false }, span, ());
+        }
+    }
+    builder.finish(thread.entry, thread.fault).thread
+}

@@ -1,0 +1,378 @@
+//! The ways from the head of a loop to a departure, while memory stays as it is.
+
+use std::rc::Rc;
+
+use fencewright_program::{Action, Address, BinaryOp, Expr, LocationId, Op, Range, RegisterId, Thread};
+use fencewright_text::Stop;
+use rustc_hash::FxHashMap;
+
+use super::is_quiet;
+use super::relevance::Relevance;
+use super::value::{Facts, Source, Value, size};
+
+/// So many pieces of ways are looked at from one head.
+const MOST_PIECES: usize = 4_096;
+/// So many ways are written down.
+const MOST_WAYS: usize = 256;
+/// So many steps a way may have.
+const LONGEST: usize = 200;
+/// So large a value may be.
+const LARGEST: usize = 100;
+/// Choices of more values than this, all together, are not tried out.
+const MOST_CHOICES: u64 = 1 << 10;
+
+/// A loop of a thread.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub thread: &'a Thread,
+    /// The locations of the loop.
+    pub inside: &'a [bool],
+    pub relevance: &'a Relevance,
+}
+
+/// How a thread can depart from the head of a loop.
+pub(super) enum Departures {
+    /// In any case, or it does not come back to the head without departing.
+    Always,
+    /// On these ways.
+    Sometimes(Vec<Vec<Op>>),
+}
+
+/// A way that is being walked. Registers that it has written are copies: those with numbers above the thread's own.
+#[derive(Clone)]
+pub(super) struct Way {
+    pub at: LocationId,
+    values: FxHashMap<RegisterId, Value>,
+    pub facts: Facts,
+    /// The conditions on the way.
+    pub conditions: Vec<Value>,
+    ops: Vec<Op>,
+    /// Where it has been, with what mattered there.
+    been: Option<Rc<Been>>,
+    choices: Vec<Choice>,
+}
+
+/// Where a way has been, from the last place back to the first one. Ways that part share what was before.
+struct Been {
+    at: LocationId,
+    values: Vec<Value>,
+    before: Option<Rc<Been>>,
+    length: usize,
+}
+
+/// A choice on a way.
+#[derive(Clone, Copy)]
+enum Choice {
+    /// It is a step of the way, and tried with all its values.
+    Tried(u64),
+    /// It has too many values for that, and nothing was said about it.
+    Free(Option<Range>),
+    /// It was made so that what was said about it holds.
+    Made,
+}
+
+/// What a step makes of a way.
+pub(super) enum Next {
+    /// It goes on.
+    Goes(Box<Way>),
+    /// The step cannot be taken.
+    Blocked,
+    /// It is not known.
+    Undecided,
+}
+
+impl Way {
+    pub fn new(at: LocationId) -> Self {
+        Way {
+            at,
+            values: FxHashMap::default(),
+            facts: Facts::default(),
+            conditions: Vec::new(),
+            ops: Vec::new(),
+            been: None,
+            choices: Vec::new(),
+        }
+    }
+
+    /// What a register holds.
+    pub fn value_of(&self, register: RegisterId) -> Value {
+        match self.values.get(&register) {
+            Some(value) => self.facts.folded(value.clone()),
+            None => self.facts.of(Source::Register(register)),
+        }
+    }
+
+    fn value(&self, e: &Expr<RegisterId>) -> Value {
+        self.facts.folded(e.map(&mut |register| self.value_of(*register)))
+    }
+
+    /// Whether it has been here, with the same values of what matters.
+    fn has_been_here(&mut self, part: Part<'_>) -> bool {
+        let values: Vec<Value> = part.relevance.at(self.at).iter().map(|r| self.value_of(*r)).collect();
+        let mut places = std::iter::successors(self.been.as_deref(), |been| been.before.as_deref());
+        if places.any(|been| been.at == self.at && been.values == values) {
+            return true;
+        }
+        let length = self.length() + 1;
+        self.been = Some(Rc::new(Been { at: self.at, values, before: self.been.take(), length }));
+        false
+    }
+
+    fn length(&self) -> usize {
+        self.been.as_ref().map_or(0, |been| been.length)
+    }
+
+    /// An expression about copies where registers were written.
+    fn copied(&self, part: Part<'_>, e: &Expr<RegisterId>) -> Expr<RegisterId> {
+        e.map(&mut |register| match self.values.contains_key(register) {
+            true => Expr::Leaf(copy_of(part, *register)),
+            false => Expr::Leaf(*register),
+        })
+    }
+
+    fn address(&self, part: Part<'_>, Address { variable, index }: &Address) -> (Address, Value) {
+        let copied = index.as_ref().map(|index| self.copied(part, index));
+        let index = index.as_ref().map(|index| Box::new(self.value(index)));
+        let held = self.facts.of(Source::Memory(*variable, index));
+        (Address { variable: *variable, index: copied }, held)
+    }
+
+    fn write(&mut self, part: Part<'_>, register: RegisterId, value: Value) -> RegisterId {
+        self.values.insert(register, value);
+        copy_of(part, register)
+    }
+
+    /// Goes on only if a condition holds.
+    fn assume(&mut self, condition: Expr<RegisterId>, value: Value) -> Option<bool> {
+        match value.constant() {
+            Some(0) => return Some(false),
+            Some(_) => return Some(true),
+            None => {}
+        }
+        let mut chosen = Vec::new();
+        for_each_source(&value, &mut |source| {
+            if let Source::Chosen(n) = source {
+                chosen.push(*n);
+            }
+        });
+        chosen.dedup();
+        match chosen.as_slice() {
+            _ if chosen.iter().all(|n| matches!(self.choices[*n], Choice::Tried(_))) => {
+                self.ops.push(Op::Assume(condition));
+            }
+            // Something is said, for the first time, about a choice alone: it is made so that it holds.
+            [n] if is_about_choice(&value) => {
+                let Choice::Free(range) = self.choices[*n] else { return None };
+                if !samples(range, &value).into_iter().any(|sample| holds(&value, sample)) {
+                    return None;
+                }
+                self.choices[*n] = Choice::Made;
+            }
+            _ => return None,
+        }
+        self.facts.learn(&value);
+        self.conditions.push(value);
+        Some(true)
+    }
+}
+
+/// The copy of a register that a way writes to.
+fn copy_of(part: Part<'_>, register: RegisterId) -> RegisterId {
+    RegisterId(part.thread.registers.len() as u32 + register.0)
+}
+
+/// What memory holds, for a comparison.
+fn held_in(part: Part<'_>) -> RegisterId {
+    RegisterId(2 * part.thread.registers.len() as u32)
+}
+
+fn for_each_source(value: &Value, visit: &mut dyn FnMut(&Source)) {
+    value.for_each_leaf(&mut |source| {
+        visit(source);
+        if let Source::Memory(_, Some(index)) = source {
+            for_each_source(index, visit);
+        }
+    });
+}
+
+fn is_about_choice(value: &Value) -> bool {
+    let mut alone = true;
+    for_each_source(value, &mut |source| alone &= matches!(source, Source::Chosen(_)));
+    alone
+}
+
+/// Values that a choice could be tried with: the ends of its range, and what is near numbers in the condition.
+fn samples(range: Option<Range>, condition: &Value) -> Vec<i64> {
+    let mut numbers = vec![0];
+    constants(condition, &mut numbers);
+    let near = numbers.into_iter().flat_map(|n| [n.saturating_sub(1), n, n.saturating_add(1)]);
+    let ends = range.into_iter().flat_map(|range| [range.low, range.high]);
+    near.chain(ends).filter(|n| range.is_none_or(|range| range.contains(*n))).collect()
+}
+
+fn constants(value: &Value, out: &mut Vec<i64>) {
+    match value {
+        Expr::Const(number) => out.push(*number),
+        Expr::Leaf(_) => {}
+        Expr::Unary(_, a) => constants(a, out),
+        Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|part| constants(part, out)),
+        Expr::If(a, b, c) => [a, b, c].into_iter().for_each(|part| constants(part, out)),
+    }
+}
+
+fn holds(condition: &Value, chosen: i64) -> bool {
+    condition.eval(&mut |_| chosen).is_ok_and(|value| value != 0)
+}
+
+/// A way, however short, takes as long as so many small pieces of work.
+const PIECES_OF_A_WAY: usize = 32;
+
+/// The ways to departures from the head of a loop; nothing if that is not decided.
+pub(super) fn departures(part: Part<'_>, head: LocationId, stop: &Stop<'_>) -> Option<Departures> {
+    let mut ways: Vec<Vec<Op>> = Vec::new();
+    let mut open = vec![Way::new(head)];
+    let (mut pieces, mut comes_back) = (0, false);
+    while let Some(mut way) = open.pop() {
+        pieces += 1;
+        if pieces > MOST_PIECES || ways.len() > MOST_WAYS || way.length() > LONGEST {
+            return None;
+        }
+        if stop.after(PIECES_OF_A_WAY + way.length()) {
+            return None;
+        }
+        if way.has_been_here(part) {
+            comes_back = true;
+            continue;
+        }
+        for (_, edge) in part.thread.edges_from(way.at) {
+            let stays = part.inside[edge.to.index()];
+            if !is_quiet(edge) {
+                ways.push(way.ops.clone());
+                continue;
+            }
+            match step(part, way.clone(), &edge.action, &mut ways) {
+                Next::Blocked => {}
+                Next::Undecided => return None,
+                Next::Goes(mut next) if stays => {
+                    next.at = edge.to;
+                    open.push(*next);
+                }
+                Next::Goes(next) => ways.push(next.ops),
+            }
+        }
+    }
+    let is_free = |way: &Vec<Op>| !way.iter().any(|op| matches!(op, Op::Assume(_)));
+    if !comes_back || ways.iter().any(is_free) {
+        return Some(Departures::Always);
+    }
+    ways.sort_by_cached_key(|way| (way.len(), format!("{way:?}")));
+    ways.dedup();
+    Some(Departures::Sometimes(ways))
+}
+
+/// A way with one more step. What departs in the middle of it is added to `departures`.
+pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut Vec<Vec<Op>>) -> Next {
+    let mut way = Box::new(way);
+    let ops = action.ops();
+    for (n, op) in ops.iter().enumerate() {
+        match op {
+            Op::Skip => {}
+            Op::Assign(register, e) => {
+                let value = way.value(e);
+                if size(&value) > LARGEST {
+                    return Next::Undecided;
+                }
+                let copied = way.copied(part, e);
+                let copy = way.write(part, *register, value);
+                way.ops.push(Op::Assign(copy, copied));
+            }
+            Op::Havoc(register, range) => {
+                let tried = way.choices.iter().map(|choice| match choice {
+                    Choice::Tried(values) => *values,
+                    _ => 1,
+                });
+                let values = range.map_or(u64::MAX, Range::size);
+                let is_small = tried.fold(values, u64::saturating_mul) <= MOST_CHOICES;
+                way.choices.push(if is_small { Choice::Tried(values) } else { Choice::Free(*range) });
+                let chosen = Expr::Leaf(Source::Chosen(way.choices.len() - 1));
+                let copy = way.write(part, *register, chosen);
+                if is_small {
+                    way.ops.push(Op::Havoc(copy, *range));
+                }
+            }
+            Op::Assume(e) => {
+                let (copied, value) = (way.copied(part, e), way.value(e));
+                match way.assume(copied, value) {
+                    Some(true) => {}
+                    Some(false) => return Next::Blocked,
+                    None => return Next::Undecided,
+                }
+            }
+            Op::Assert(e, _) => {
+                let failed = e.clone().not();
+                let (copied, value) = (way.copied(part, &failed), way.value(&failed));
+                let mut fails = way.clone();
+                match fails.assume(copied, value) {
+                    Some(true) => departures.push(fails.ops),
+                    Some(false) => {}
+                    None => return Next::Undecided,
+                }
+                let (copied, value) = (way.copied(part, e), way.value(e));
+                let conditions = way.conditions.len();
+                match way.assume(copied, value) {
+                    // What is asserted bounds nothing.
+                    Some(true) => way.conditions.truncate(conditions),
+                    Some(false) => return Next::Blocked,
+                    None => return Next::Undecided,
+                }
+            }
+            Op::Load(register, address) => {
+                let (copied, held) = way.address(part, address);
+                if is_chosen(&way, &held) {
+                    return Next::Undecided;
+                }
+                let copy = way.write(part, *register, held);
+                way.ops.push(Op::Load(copy, copied));
+            }
+            Op::Store(address, e) => {
+                // What follows would see what was stored.
+                if ops[n + 1..].iter().any(|op| matches!(op, Op::Assume(_) | Op::Assert(..) | Op::Load(..))) {
+                    return Next::Undecided;
+                }
+                let (copied, held) = way.address(part, address);
+                let (new, value) = (way.copied(part, e), way.value(e));
+                if is_chosen(&way, &held) {
+                    return Next::Undecided;
+                }
+                let there = held_in(part);
+                let compare = |op| Expr::binary(op, Expr::Leaf(there), new.clone());
+                let is_same = |op, way: &Way| way.facts.folded(Expr::binary(op, held.clone(), value.clone()));
+                let mut changes = way.clone();
+                changes.ops.push(Op::Load(there, copied.clone()));
+                let condition = is_same(BinaryOp::Ne, &way);
+                match changes.assume(compare(BinaryOp::Ne), condition) {
+                    Some(true) => departures.push(changes.ops),
+                    Some(false) => {}
+                    None => return Next::Undecided,
+                }
+                way.ops.push(Op::Load(there, copied));
+                let condition = is_same(BinaryOp::Eq, &way);
+                match way.assume(compare(BinaryOp::Eq), condition) {
+                    Some(true) => {}
+                    Some(false) => return Next::Blocked,
+                    None => return Next::Undecided,
+                }
+            }
+        }
+    }
+    Next::Goes(way)
+}
+
+/// Whether a value depends on a choice that is not tried out.
+fn is_chosen(way: &Way, value: &Value) -> bool {
+    let mut found = false;
+    for_each_source(value, &mut |source| {
+        found |= matches!(source, Source::Chosen(n) if !matches!(way.choices[*n], Choice::Tried(_)));
+    });
+    found
+}

@@ -1,0 +1,55 @@
+//! Memory that is accessed as several types of one size: `unsigned` through an `int *`, members of a union. A cell holds a value of the
+//! type that it was written with; a read with another type converts it to the value with the same bits.
+
+use super::core::{Core, Location, Stmt, StmtKind, Value};
+use super::nodes::Nodes;
+use fencewright_text::Stop;
+
+/// Adds conversions to what is read from such memory.
+pub fn convert(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
+    for thread in &mut core.threads {
+        in_block(&mut thread.code, nodes, false, stop);
+    }
+}
+
+/// `steps`: whether the statements are those that one statement of C consists of.
+fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
+    for mut statement in stop.polled(std::mem::take(code)) {
+        let inside = match &statement.kind {
+            StmtKind::Steps(_) | StmtKind::Atomic(_) => true,
+            StmtKind::Block(_) | StmtKind::If(..) | StmtKind::Loop(_) => false,
+            _ => steps,
+        };
+        statement.kind.blocks_mut().into_iter().for_each(|block| in_block(block, nodes, inside, stop));
+        let Some(conversion) = conversion(&mut statement.kind, nodes) else {
+            code.push(statement);
+            continue;
+        };
+        let span = statement.span;
+        let both = [statement, Stmt { kind: conversion, span }];
+        match steps {
+            true => code.extend(both),
+            false => code.push(Stmt { kind: StmtKind::Steps(both.into()), span }),
+        }
+    }
+}
+
+/// What has to follow a statement that reads such memory; what the statement itself says about the value is about the converted one.
+fn conversion(kind: &mut StmtKind, nodes: &Nodes) -> Option<StmtKind> {
+    let is_mixed = |place: &Location| nodes.is_mixed(place.node);
+    let register = match kind {
+        StmtKind::Load(register, place, _) if is_mixed(place) => *register,
+        StmtKind::Await(register, place, condition, _) if is_mixed(place) => {
+            condition.substitute(*register, &place.view.seen(Value::Register(*register)));
+            *register
+        }
+        StmtKind::Update { place, old, when, new, .. } if is_mixed(place) => {
+            let seen = place.view.seen(Value::Register(*old));
+            when.iter_mut().chain([new]).for_each(|value| value.substitute(*old, &seen));
+            *old
+        }
+        _ => return None,
+    };
+    let view = kind.place_mut()?.view;
+    Some(StmtKind::Assign(register, view.seen(Value::Register(register))))
+}

@@ -1,0 +1,542 @@
+//! What a litmus test asks about its final states: `locations`, `filter` and the condition.
+//!
+//! As in herd, numbers are compared modulo the width of what they are compared with: a location of 32 bits that holds
+//! -1 is also 4294967295.
+
+use std::fmt::Write as _;
+
+use fencewright_front_end::{Shown, ShownPlace, View};
+use fencewright_fw::ast::{self, Expr, ExprKind, Property, PropertyKind, ThreadRef};
+use fencewright_fw::build::{self, NESTING_LIMIT};
+use fencewright_program::{BinaryOp, Span, UnaryOp};
+use fencewright_text::Diagnostic;
+
+use super::Test;
+use super::scan::{Kind, Scanner, Token};
+use super::types::{Part, RegisterPart, Type, mask, reduce, unsigned, wrap};
+
+/// Something that has a final value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Register(usize, RegisterPart),
+    Location(usize),
+}
+
+/// One side of an equation.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Place(Place),
+    Number(i128),
+    /// The address of a location.
+    Address(usize),
+}
+
+#[derive(Debug)]
+enum Proposition {
+    Constant(bool),
+    Equal(Place, Side),
+    Not(Box<Item>),
+    And(Vec<Item>),
+    Or(Vec<Item>),
+    Implies(Box<[Item; 2]>),
+}
+
+/// A proposition and where it stands.
+#[derive(Debug)]
+struct Item {
+    proposition: Proposition,
+    span: Span,
+}
+
+/// Everything behind the program.
+pub(super) struct Question {
+    locations: Vec<Place>,
+    filter: Option<Item>,
+    condition: Option<(PropertyKind, Item, Span)>,
+}
+
+impl Question {
+    /// Reads everything behind the program. A test may have no condition.
+    pub(super) fn parse(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<Question, Diagnostic> {
+        let mut question = Question { locations: Vec::new(), filter: None, condition: None };
+        loop {
+            if scanner.accept("locations") {
+                locations(scanner, test, &mut question.locations)?;
+            } else if scanner.is("filter") {
+                let span = scanner.next().span;
+                if question.filter.is_some() {
+                    return Err(Diagnostic::new(span, "there is a filter already"));
+                }
+                question.filter = Some(implication(scanner, test, 0)?);
+                scanner.accept(";");
+            } else {
+                break;
+            }
+        }
+        let start = scanner.peek().span;
+        let negated = scanner.accept("~") || scanner.accept("not");
+        let kind = match scanner.peek().text {
+            "exists" if negated => PropertyKind::FinallyNever,
+            "exists" | "final" if !negated => PropertyKind::FinallyExists,
+            "forall" if !negated => PropertyKind::FinallyForall,
+            _ if negated => return Err(scanner.expected("`exists`")),
+            _ => {
+                end(scanner)?;
+                return Ok(question);
+            }
+        };
+        scanner.next();
+        let item = implication(scanner, test, 0)?;
+        let span = start.to(item.span);
+        scanner.accept(";");
+        end(scanner)?;
+        question.condition = Some((kind, item, span));
+        Ok(question)
+    }
+
+    /// Whether there is no condition.
+    pub(super) fn is_empty(&self) -> bool {
+        self.condition.is_none()
+    }
+
+    /// The property, and what is to be shown of final states.
+    pub(super) fn build(&self, test: &Test) -> (Option<Property>, View) {
+        let mut places = self.locations.clone();
+        let mut view = View { condition: String::new(), shown: Vec::new(), filter: None };
+        let property = |formula, kind, name, span| Property {
+            name: Some(build::name(name, span)),
+            kind,
+            binders: Vec::new(),
+            formula,
+            span,
+        };
+        let filter = self.filter.as_ref().map(|filter| expression(filter, test));
+        view.filter =
+            filter.clone().map(|f| property(f.clone(), PropertyKind::FinallyExists, FILTER, f.span));
+        let condition = self.condition.as_ref().map(|(kind, item, span)| {
+            observed(item, &mut places);
+            let quantifier = match kind {
+                PropertyKind::FinallyNever => "~exists",
+                PropertyKind::FinallyForall => "forall",
+                _ => "exists",
+            };
+            view.condition = format!("{quantifier} (");
+            write(item, test, 0, &mut view.condition);
+            view.condition.push(')');
+            let mut formula = expression(item, test);
+            if let Some(filter) = filter {
+                // Only final states that pass the filter count.
+                let at = filter.span;
+                formula = match kind {
+                    PropertyKind::FinallyForall => {
+                        build::binary(BinaryOp::Or, build::unary(UnaryOp::Not, filter, at), formula, *span)
+                    }
+                    _ => build::binary(BinaryOp::And, filter, formula, *span),
+                };
+            }
+            property(formula, *kind, "condition", *span)
+        });
+        // herd's order: registers first, thread by thread, then locations by name.
+        places.sort_by_cached_key(|place| match *place {
+            Place::Register(thread, part) => {
+                (0, test.threads[thread].number, part.family, std::cmp::Reverse(part.bits()), String::new())
+            }
+            Place::Location(l) => (1, 0, 0, std::cmp::Reverse(0), test.locations[l].written.clone()),
+        });
+        places.dedup();
+        view.shown = places.into_iter().map(|place| shown(place, test)).collect();
+        (condition, view)
+    }
+}
+
+/// The name of the property that says which final states count.
+pub(super) const FILTER: &str = "filter";
+
+/// Checks that the condition ends here. Text that old tests have after it is ignored.
+fn end(scanner: &Scanner<'_>) -> Result<(), Diagnostic> {
+    let done = scanner.peek().kind == Kind::End || scanner.is("with") || scanner.is("<<");
+    if done { Ok(()) } else { Err(scanner.expected("the end of the condition")) }
+}
+
+/// `[x; 0:EAX;]`: what to show of final states beside what the condition is about.
+fn locations(scanner: &mut Scanner<'_>, test: &mut Test, shown: &mut Vec<Place>) -> Result<(), Diagnostic> {
+    scanner.expect("[")?;
+    loop {
+        while scanner.accept(";") || scanner.accept(",") {}
+        if scanner.accept("]") {
+            return Ok(());
+        }
+        if scanner.peek().kind == Kind::End {
+            return Err(scanner.expected("`]`"));
+        }
+        shown.push(place(scanner, test)?);
+        if ![";", ",", "]"].iter().any(|s| scanner.is(s)) {
+            return Err(scanner.expected("`;`"));
+        }
+    }
+}
+
+fn too_deep(scanner: &Scanner<'_>) -> Diagnostic {
+    Diagnostic::new(scanner.peek().span, "nested too deeply")
+}
+
+/// A proposition. The operators from weakest to strongest: `=>`, `\/`, `/\`, `~`.
+fn implication(scanner: &mut Scanner<'_>, test: &mut Test, depth: usize) -> Result<Item, Diagnostic> {
+    if depth > NESTING_LIMIT {
+        return Err(too_deep(scanner));
+    }
+    let left = disjunction(scanner, test, depth)?;
+    if !scanner.accept("=>") {
+        return Ok(left);
+    }
+    let right = implication(scanner, test, depth + 1)?;
+    let span = left.span.to(right.span);
+    Ok(Item { proposition: Proposition::Implies(Box::new([left, right])), span })
+}
+
+fn disjunction(scanner: &mut Scanner<'_>, test: &mut Test, depth: usize) -> Result<Item, Diagnostic> {
+    let mut parts = vec![conjunction(scanner, test, depth)?];
+    while scanner.accept("\\/") {
+        parts.push(conjunction(scanner, test, depth)?);
+    }
+    Ok(join(parts, Proposition::Or))
+}
+
+fn conjunction(scanner: &mut Scanner<'_>, test: &mut Test, depth: usize) -> Result<Item, Diagnostic> {
+    let mut parts = vec![literal(scanner, test, depth)?];
+    while scanner.accept("/\\") {
+        parts.push(literal(scanner, test, depth)?);
+    }
+    Ok(join(parts, Proposition::And))
+}
+
+fn join(mut parts: Vec<Item>, make: fn(Vec<Item>) -> Proposition) -> Item {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let span = parts[0].span.to(parts[parts.len() - 1].span);
+    Item { proposition: make(parts), span }
+}
+
+fn literal(scanner: &mut Scanner<'_>, test: &mut Test, depth: usize) -> Result<Item, Diagnostic> {
+    let token = scanner.peek();
+    if depth > NESTING_LIMIT {
+        return Err(too_deep(scanner));
+    }
+    match token.text {
+        "~" | "not" => {
+            scanner.next();
+            let operand = literal(scanner, test, depth + 1)?;
+            let span = token.span.to(operand.span);
+            Ok(Item { proposition: Proposition::Not(Box::new(operand)), span })
+        }
+        "(" => {
+            scanner.next();
+            let mut inside = implication(scanner, test, depth + 1)?;
+            let close = scanner.expect(")")?;
+            inside.span = token.span.to(close.span);
+            Ok(inside)
+        }
+        "true" | "false" => {
+            scanner.next();
+            Ok(Item { proposition: Proposition::Constant(token.text == "true"), span: token.span })
+        }
+        _ => comparison(scanner, test),
+    }
+}
+
+/// `x = 1`, `[x] = 1`, `0:EAX = 1`, `0:EAX = [x]`, `0:EAX = 1:EBX` or `0:RDI = x`
+fn comparison(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<Item, Diagnostic> {
+    let start = scanner.peek().span;
+    let left = place(scanner, test)?;
+    let negated = match scanner.peek().text {
+        "=" | "==" => false,
+        "<>" | "!=" => true,
+        _ => return Err(scanner.expected("`=`")),
+    };
+    scanner.next();
+    let right = side(scanner, test, left)?;
+    let span = start.up_to(scanner.at);
+    let item = Item { proposition: Proposition::Equal(left, right), span };
+    Ok(match negated {
+        false => item,
+        true => Item { proposition: Proposition::Not(Box::new(item)), span },
+    })
+}
+
+fn side(scanner: &mut Scanner<'_>, test: &mut Test, left: Place) -> Result<Side, Diagnostic> {
+    let token = scanner.peek();
+    let mut ahead = *scanner;
+    ahead.next();
+    if scanner.is("[") || (matches!(token.kind, Kind::Word | Kind::Number) && ahead.is(":")) {
+        let right = place(scanner, test)?;
+        let unknown = |place| address(place, test).is_some();
+        if unknown(left) != unknown(right) {
+            let span = token.span.up_to(scanner.at);
+            return Err(Diagnostic::new(span, "an address cannot be compared with a number"));
+        }
+        return Ok(Side::Place(right));
+    }
+    let of_left = address(left, test);
+    if of_left.is_some() && token.kind == Kind::Word {
+        scanner.next();
+        return Ok(Side::Address(test.location_number(token)?));
+    }
+    let number = scanner.value()?;
+    match of_left {
+        None => Ok(Side::Number(number)),
+        Some(_) => {
+            let span = token.span.up_to(scanner.at);
+            Err(Diagnostic::new(span, "an address cannot be compared with a number"))
+        }
+    }
+}
+
+/// The location whose address a place holds, if it holds one.
+fn address(place: Place, test: &Test) -> Option<usize> {
+    match place {
+        Place::Register(thread, part) => test.threads[thread].register(part.family).address,
+        Place::Location(_) => None,
+    }
+}
+
+fn place(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<Place, Diagnostic> {
+    if scanner.accept("[") {
+        let location = location(scanner, test)?;
+        scanner.expect("]")?;
+        return Ok(Place::Location(location));
+    }
+    let first = scanner.peek();
+    let mut ahead = *scanner;
+    ahead.next();
+    if !ahead.is(":") {
+        return location(scanner, test).map(Place::Location);
+    }
+    *scanner = ahead;
+    let thread = test.thread(first)?;
+    scanner.next();
+    scanner.accept("%");
+    let token = scanner.peek();
+    let Some(part) = RegisterPart::parse(token.text) else { return Err(scanner.expected("a register")) };
+    scanner.next();
+    if part.part == Part::High {
+        return Err(Diagnostic::new(token.span, "the final value of a second byte cannot be asked for"));
+    }
+    test.mention(thread, part, token.span);
+    let bits = register_type(thread, part, test).bits;
+    test.observe(thread, part, bits, token.span);
+    Ok(Place::Register(thread, part))
+}
+
+/// `x` or `x[1]`
+fn location(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<usize, Diagnostic> {
+    let word = scanner.peek();
+    if word.kind != Kind::Word {
+        return Err(scanner.expected("a register or location"));
+    }
+    scanner.next();
+    let location = test.location_number(word)?;
+    if scanner.accept("[") {
+        let index = scanner.value()?;
+        let close = scanner.expect("]")?;
+        return test.element(location, index, word.span.to(close.span));
+    }
+    check_scalar(location, word, test)?;
+    Ok(location)
+}
+
+fn check_scalar(location: usize, word: Token<'_>, test: &Test) -> Result<(), Diagnostic> {
+    match test.locations[location].written.ends_with(']') {
+        true => Err(Diagnostic::new(word.span, format!("`{}` is an array: name an element", word.text))),
+        false => Ok(()),
+    }
+}
+
+/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd, with fewer bits if the
+/// condition names a narrower part of the register.
+fn register_type(thread: usize, part: RegisterPart, test: &Test) -> Type {
+    let declared = test.threads[thread].register(part.family).declared.unwrap_or(Type::INT);
+    Type { bits: declared.bits.min(part.bits()), ..declared }
+}
+
+fn type_of(place: Place, test: &Test) -> Type {
+    match place {
+        Place::Register(thread, part) => register_type(thread, part, test),
+        Place::Location(location) => test.locations[location].shown_as(),
+    }
+}
+
+/// The variable for a place, and how many bits it has.
+fn variable(place: Place, test: &Test, span: Span) -> (Expr, u32) {
+    match place {
+        Place::Register(thread, part) => {
+            let thread = &test.threads[thread];
+            let register = thread.register(part.family);
+            let owner = ThreadRef { name: build::name(&thread.name, span), index: None };
+            let name = build::name(register.name(), span);
+            (
+                Expr { kind: ExprKind::Register(owner, ast::Place { name, index: None }), span },
+                register.bits(),
+            )
+        }
+        Place::Location(location) => {
+            let location = &test.locations[location];
+            (build::variable(&location.name, span), location.bits())
+        }
+    }
+}
+
+fn expression(item: &Item, test: &Test) -> Expr {
+    let span = item.span;
+    let all = |op, parts: &[Item]| {
+        build::balanced(op, parts.iter().map(|part| expression(part, test)).collect(), span)
+    };
+    match &item.proposition {
+        Proposition::Constant(value) => build::int(*value as i64, span),
+        Proposition::Equal(place, side) => equation(*place, *side, test, span),
+        Proposition::Not(operand) => match &operand.proposition {
+            Proposition::Equal(place, side) => match equation(*place, *side, test, span) {
+                Expr { kind: ExprKind::Binary(BinaryOp::Eq, a, b), .. } => {
+                    build::binary(BinaryOp::Ne, *a, *b, span)
+                }
+                other => build::unary(UnaryOp::Not, other, span),
+            },
+            _ => build::unary(UnaryOp::Not, expression(operand, test), span),
+        },
+        Proposition::And(parts) => all(BinaryOp::And, parts),
+        Proposition::Or(parts) => all(BinaryOp::Or, parts),
+        Proposition::Implies(sides) => {
+            let refuted = build::unary(UnaryOp::Not, expression(&sides[0], test), span);
+            build::binary(BinaryOp::Or, refuted, expression(&sides[1], test), span)
+        }
+    }
+}
+
+fn equation(left: Place, right: Side, test: &Test, span: Span) -> Expr {
+    let equal = |a, b| build::binary(BinaryOp::Eq, a, b, span);
+    if let Some(held) = address(left, test) {
+        let same = match right {
+            Side::Place(right) => address(right, test) == Some(held),
+            Side::Address(location) => location == held,
+            Side::Number(_) => false,
+        };
+        return build::int(same as i64, span);
+    }
+    let (value, bits) = variable(left, test, span);
+    let shown = type_of(left, test);
+    match right {
+        Side::Number(number) => {
+            // Bits of a location above the accessed ones stay 0, so a number that has one of them set is never equal.
+            let declared = match left {
+                Place::Location(location) => test.locations[location].declared,
+                Place::Register(..) => None,
+            };
+            if declared.is_some_and(|d| d.bits > bits && reduce(number, d.bits) >> bits != 0) {
+                return build::int(0, span);
+            }
+            match shown.bits < bits {
+                false => equal(value, build::int(reduce(number, shown.bits), span)),
+                true => {
+                    let low = reduce(number, shown.bits) & mask(shown.bits);
+                    equal(unsigned(value, shown.bits, span), build::int(low, span))
+                }
+            }
+        }
+        Side::Place(right) => {
+            let (other, other_bits) = variable(right, test, span);
+            let other_shown = type_of(right, test);
+            if shown.bits == other_shown.bits {
+                let low = |e, has| if shown.bits < has { wrap(e, shown.bits, span) } else { e };
+                return equal(low(value, bits), low(other, other_bits));
+            }
+            let read = |e, has, shown: Type| match shown.signed || shown.bits == 64 {
+                true if shown.bits < has => wrap(e, shown.bits, span),
+                true => e,
+                false => unsigned(e, shown.bits, span),
+            };
+            equal(read(value, bits, shown), read(other, other_bits, other_shown))
+        }
+        Side::Address(_) => build::int(0, span),
+    }
+}
+
+/// The places that a proposition looks at.
+fn observed(item: &Item, places: &mut Vec<Place>) {
+    match &item.proposition {
+        Proposition::Constant(_) => {}
+        Proposition::Equal(left, right) => {
+            places.push(*left);
+            if let Side::Place(right) = right {
+                places.push(*right);
+            }
+        }
+        Proposition::Not(operand) => observed(operand, places),
+        Proposition::And(parts) | Proposition::Or(parts) => parts.iter().for_each(|p| observed(p, places)),
+        Proposition::Implies(sides) => sides.iter().for_each(|p| observed(p, places)),
+    }
+}
+
+/// A place as herd writes it.
+fn place_name(place: Place, test: &Test) -> String {
+    match place {
+        Place::Register(thread, part) => {
+            let name = part.name();
+            let name = if test.is_64 { name.to_ascii_lowercase() } else { name };
+            format!("{}:{name}", test.threads[thread].number)
+        }
+        Place::Location(location) => format!("[{}]", test.locations[location].written),
+    }
+}
+
+fn shown(place: Place, test: &Test) -> Shown {
+    let Type { bits, signed } = type_of(place, test);
+    let what = match (place, address(place, test)) {
+        (_, Some(location)) => ShownPlace::Address(test.locations[location].written.clone()),
+        (Place::Register(thread, part), None) => {
+            let thread = &test.threads[thread];
+            ShownPlace::Register(thread.name.clone(), thread.register(part.family).name())
+        }
+        (Place::Location(location), None) => ShownPlace::Memory(test.locations[location].name.clone()),
+    };
+    Shown { name: place_name(place, test), place: what, bits, signed }
+}
+
+/// Writes a proposition as herd does; `outer` is the precedence of the operator around it.
+fn write(item: &Item, test: &Test, outer: u8, text: &mut String) {
+    let joined = |parts: &[Item], symbol: &str, tightness: u8, text: &mut String| {
+        if tightness < outer {
+            text.push('(');
+        }
+        for (number, part) in parts.iter().enumerate() {
+            if number > 0 {
+                text.push_str(symbol);
+            }
+            write(part, test, tightness + 1, text);
+        }
+        if tightness < outer {
+            text.push(')');
+        }
+    };
+    match &item.proposition {
+        Proposition::Constant(value) => text.push_str(if *value { "true" } else { "false" }),
+        Proposition::Equal(place, side) => {
+            let _ = match side {
+                Side::Number(number) => write!(text, "{}={number}", place_name(*place, test)),
+                Side::Address(location) => {
+                    write!(text, "{}={}", place_name(*place, test), test.locations[*location].written)
+                }
+                Side::Place(other) => {
+                    write!(text, "{}={}", place_name(*place, test), place_name(*other, test))
+                }
+            };
+        }
+        Proposition::Not(operand) => {
+            text.push_str("not (");
+            write(operand, test, 0, text);
+            text.push(')');
+        }
+        Proposition::Implies(sides) => joined(&sides[..], " => ", 0, text),
+        Proposition::Or(parts) => joined(parts, " \\/ ", 1, text),
+        Proposition::And(parts) => joined(parts, " /\\ ", 2, text),
+    }
+}

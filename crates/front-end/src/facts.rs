@@ -1,0 +1,237 @@
+//! What a front end knows about the program that it made, beside the syntax tree: data for reports. No verdict depends on any of it.
+//!
+//! Threads, labels, variables and registers are called here what the syntax tree calls them.
+
+use std::collections::BTreeMap;
+
+use fencewright_fw::ast::{Expr, ExprKind, Place};
+use fencewright_program::{Program, Span, State, ThreadId};
+
+/// All that a front end knows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Memory of a program in a language that has objects and pointers.
+    pub memory: Memory,
+}
+
+/// The objects of a program, and what can be wrong with its accesses to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Everything that has an address.
+    pub objects: Vec<Object>,
+    /// The places that numbers in pointers stand for, by kinds of places.
+    pub places: BTreeMap<usize, Places>,
+    /// The kind of the places that a shared variable is made of.
+    pub variables: BTreeMap<String, usize>,
+    /// Where threads make mistakes.
+    pub mistakes: Vec<Mistake>,
+    /// The arrays of registers in which threads mark the objects that they gave back, with those threads, by the kind of the objects.
+    pub freed: BTreeMap<usize, Vec<(String, String)>>,
+    /// The arrays of registers in which threads count, modulo 2, how often they gave objects to other threads or took them.
+    pub passed: BTreeMap<usize, Vec<(String, String)>>,
+}
+
+/// An object in memory: a variable, or what one allocation gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// What the text calls it; nothing for an allocation.
+    pub name: Option<String>,
+    /// Its type; of an allocation that of one element.
+    pub ty: String,
+    /// How long it is there.
+    pub storage: Storage,
+    /// How often it can be allocated: more than once only in a loop.
+    pub times: u64,
+    /// Where it is declared or allocated.
+    pub span: Span,
+}
+
+/// How long an object is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// From the start and for ever.
+    Static,
+    /// Until its block or thread ends.
+    Local,
+    /// Until it is freed.
+    Heap,
+}
+
+/// What numbers stand for, counted from the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Places {
+    /// The first number.
+    pub first: i64,
+    /// The places; nothing where a number stands for none, as behind the end of an array.
+    pub parts: Vec<Option<Part>>,
+}
+
+/// A place, as a part of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The object, by its number.
+    pub object: usize,
+    /// Which time it was allocated, from 0.
+    pub time: u64,
+    /// The mark that says whether it was given back: the kind of the object, and its number there.
+    pub mark: (usize, i64),
+}
+
+/// A label at which a thread has made a mistake, or is about to make one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mistake {
+    /// The thread.
+    pub thread: String,
+    /// Its label.
+    pub label: String,
+    /// The text that is wrong.
+    pub span: Span,
+    /// What can be wrong: the first of these that is not as it should be.
+    pub claims: Vec<Claim>,
+}
+
+/// What should hold, about the registers of the thread, and what is wrong if it does not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// The condition; nothing if it is not known when the thread has got to the label.
+    pub holds: Option<Expr>,
+    /// What it is about.
+    pub about: About,
+    /// The place in question: its kind and number, where that is known.
+    pub place: Option<(usize, Expr)>,
+}
+
+/// What can be wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum About {
+    /// A pointer that is followed points to no object.
+    Pointer,
+    /// An element that an array of so many does not have.
+    Element {
+        /// Which one.
+        index: Option<Expr>,
+        /// How many there are.
+        length: i64,
+    },
+    /// A pointer is moved out of its array.
+    Moved,
+    /// A value that was never written decides something.
+    Undefined {
+        /// The register that has it.
+        register: Option<String>,
+    },
+    /// What is given back was not allocated as such.
+    Free,
+    /// What is accessed may have been given back; the mark of the place says whether.
+    Access,
+    /// The same, by giving it back once more.
+    FreeAgain,
+    /// What the program says itself.
+    Said(String),
+}
+
+/// A mistake that a thread has made in some state.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'a> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where, with what can be wrong there.
+    pub mistake: &'a Mistake,
+    /// What is wrong.
+    pub claim: &'a Claim,
+    /// The number of the place in question.
+    pub number: Option<i64>,
+    /// The part of an object that is there.
+    pub part: Option<Part>,
+}
+
+impl Memory {
+    /// The mistake that a thread has made in a state, or is about to make.
+    pub fn mistake(&self, program: &Program, state: &State) -> Option<Made<'_>> {
+        self.mistakes.iter().find_map(|mistake| {
+            let thread = thread_named(program, &mistake.thread)?;
+            let at = &program.thread(thread).locations[state.locations[thread.index()].index()];
+            at.labels.contains(&mistake.label).then_some(())?;
+            mistake.claims.iter().find_map(|claim| self.made(program, state, thread, mistake, claim))
+        })
+    }
+
+    fn made<'a>(
+        &self,
+        program: &Program,
+        state: &State,
+        thread: ThreadId,
+        mistake: &'a Mistake,
+        claim: &'a Claim,
+    ) -> Option<Made<'a>> {
+        let number = claim.place.as_ref().and_then(|(_, number)| value(number, program, state));
+        let part = claim.place.as_ref().zip(number).and_then(|((kind, _), number)| self.part(*kind, number));
+        let holds = match (&claim.about, part) {
+            (About::Access | About::FreeAgain, part) => {
+                !part.is_some_and(|part| self.is_marked(program, state, part))
+            }
+            _ => {
+                claim.holds.as_ref().and_then(|holds| value(holds, program, state)).is_some_and(|it| it != 0)
+            }
+        };
+        (!holds).then_some(Made { thread, mistake, claim, number, part })
+    }
+
+    /// The part of an object that a number stands for.
+    pub fn part(&self, kind: usize, number: i64) -> Option<Part> {
+        let places = self.places.get(&kind)?;
+        let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
+        places.parts.get(n).copied().flatten()
+    }
+
+    /// Whether some thread has given back the object that a place is part of.
+    pub fn is_marked(&self, program: &Program, state: &State, part: Part) -> bool {
+        let set = |arrays| {
+            let marks = marks(arrays, part).filter(|(thread, mark)| {
+                let thread = thread_named(program, thread);
+                thread.and_then(|thread| register(mark, thread, program, state)) == Some(1)
+            });
+            marks.count()
+        };
+        set(&self.freed) > 0 || set(&self.passed) % 2 == 1
+    }
+}
+
+fn marks(
+    arrays: &BTreeMap<usize, Vec<(String, String)>>,
+    part: Part,
+) -> impl Iterator<Item = (&str, String)> {
+    let (kind, number) = part.mark;
+    let arrays = arrays.get(&kind).into_iter().flatten();
+    arrays.map(move |(thread, array)| (thread.as_str(), format!("{array}[{number}]")))
+}
+
+/// The thread with this name.
+pub fn thread_named(program: &Program, name: &str) -> Option<ThreadId> {
+    program.threads().find(|(_, thread)| thread.name == name).map(|(id, _)| id)
+}
+
+fn register(name: &str, thread: ThreadId, program: &Program, state: &State) -> Option<i64> {
+    let n = program.thread(thread).registers.iter().position(|register| register.name == name)?;
+    state.registers[thread.index()].get(n).copied()
+}
+
+/// The value of an expression about registers of threads; nothing if there is none.
+pub fn value(expr: &Expr, program: &Program, state: &State) -> Option<i64> {
+    let of = |expr: &Expr| value(expr, program, state);
+    match &expr.kind {
+        ExprKind::Int(number) => Some(*number),
+        ExprKind::Register(thread, Place { name, index }) => {
+            let thread = thread_named(program, &thread.name.text)?;
+            match index {
+                None => register(&name.text, thread, program, state),
+                Some(index) => register(&format!("{}[{}]", name.text, of(index)?), thread, program, state)
+                    .or_else(|| register(&name.text, thread, program, state)),
+            }
+        }
+        ExprKind::Unary(op, a) => op.apply(of(a)?).ok(),
+        ExprKind::Binary(op, a, b) => op.apply(of(a)?, of(b)?).ok(),
+        ExprKind::If(condition, a, b) => of(if of(condition)? != 0 { a } else { b }),
+        _ => None,
+    }
+}

@@ -1,0 +1,537 @@
+//! The places of a program where a fence could be put.
+//!
+//! A place is a point of the source: before a statement (and before its labels), between its labels and the statement, or after the
+//! last statement of a block. To know exactly
+//! what a fence there would do, an empty step is written into the syntax tree at every place and lowered with the rest. A
+//! fence at a place then is another action on the edges of its step, in every thread that shares the text.
+//!
+//! Where something stands before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the source
+//! itself has an empty step, and a fence there takes its place: such a step is a place and stays when there is nothing in it. In
+//! `l: { stop; }` there are two places of which either may take it.
+//!
+//! Where the tree was made from another language, its statements are finer than those of the text, and some are not there at all. Then
+//! [`StatementKind::Steps`] holds together what one statement does, and [`Sites`] says which statements a fence can stand beside.
+//!
+//! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
+//! there would choose the alternative before it is known whether it can be taken.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use fencewright_fw::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
+use fencewright_fw::lower::{self, Defines};
+use fencewright_fw::visit::{for_each_call, for_each_statement};
+use fencewright_program::{
+    Action, Edge, EdgeId, FileId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
+};
+use fencewright_text::{Diagnostic, Stop};
+
+use crate::loaded::Loaded;
+
+/// While places are being found, an empty step has a span in this file, at the number of its place. No program has so many files.
+const EMPTY_STEPS: FileId = FileId(u32::MAX);
+
+/// The number of the place that a span marks, if it marks one.
+fn place_of(span: Span) -> Option<usize> {
+    (span.file == EMPTY_STEPS).then_some(span.start as usize)
+}
+
+/// A place for a fence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where in the file of the statement it is: an offset.
+    pub offset: u32,
+    /// Before a statement, or after one that ends a block.
+    pub side: Side,
+    /// The statement it is before or after, without labels.
+    pub statement: Span,
+    /// The first label of the statement.
+    pub label: Option<Span>,
+    /// Whether the statement is the body of another one without braces around it.
+    pub bare: bool,
+    /// If it is in the definition of a macro, how many uses of the macro change with it; otherwise 0.
+    pub uses: u32,
+    /// The empty steps that stand for it in the threads.
+    pub edges: Vec<(ThreadId, EdgeId)>,
+}
+
+impl Place {
+    /// Where in the text it is, as an empty span.
+    pub fn point(&self) -> Span {
+        self.statement.point(self.offset)
+    }
+}
+
+/// Which side of a statement a place is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Before the statement and its labels.
+    Before,
+    /// Between its labels and the statement.
+    Labelled,
+    /// After the last statement of a block.
+    After,
+}
+
+/// The statements of a text that a fence can be put before and behind, for a language whose statements are not those of the tree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sites {
+    statements: HashMap<Span, Site>,
+}
+
+/// Where a fence can be put beside a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Before it.
+    pub before: bool,
+    /// Behind it.
+    pub after: bool,
+    /// Whether it is the body of another statement without braces around it.
+    pub bare: bool,
+    /// If it stands in the definition of a macro, how many uses of the macro bring it; otherwise 0.
+    pub uses: u32,
+}
+
+impl Sites {
+    /// Says what is possible beside a statement. Where two statements come from the same text, as those of one macro do, nothing is.
+    pub fn insert(&mut self, statement: Span, site: Site) {
+        let known = self.statements.entry(statement.text());
+        known.and_modify(|known| *known = Site::default()).or_insert(site);
+    }
+
+    /// Says what is possible beside a statement in the definition of a macro, for one more use of it.
+    pub fn insert_in_macro(&mut self, statement: Span, site: Site) {
+        let known = self.statements.entry(statement.text());
+        let both = |known: &mut Site| {
+            let uses = known.uses + site.uses;
+            let (before, after) = (known.before && site.before, known.after && site.after);
+            *known = Site { before, after, bare: known.bare || site.bare, uses };
+        };
+        known.and_modify(both).or_insert(site);
+    }
+
+    /// What is possible beside a statement.
+    pub fn beside(&self, statement: Span) -> Site {
+        self.statements.get(&statement.text()).copied().unwrap_or_default()
+    }
+}
+
+/// A program with an empty step at every place.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The program.
+    pub program: Program,
+    /// The places that some thread can come to, in the order of the text.
+    pub places: Vec<Place>,
+    /// The empty steps of places that the program has without places, too: they stay even if no fence is put there. For each of them the
+    /// empty steps before it where a fence would take its place just as well.
+    pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
+    /// The texts of procedures that are called inside indivisible blocks: nothing can be put there.
+    pub indivisible: Vec<Span>,
+    /// The stores that no locked instruction can be written in place of.
+    pub fixed: HashSet<Span>,
+    /// The stores in definitions of macros, and how many uses each macro has.
+    pub in_macros: HashMap<Span, u32>,
+}
+
+/// Lowers a loaded file again, with an empty step at every place.
+pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
+    let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
+    // Two labels may name the same location, and an empty step between them would make them two. Where no thread can come, such a step can
+    // do nothing else; so if a property looks at labels, places that no thread comes to are left out.
+    let reached: HashSet<usize> = program
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.edges)
+        .filter_map(|edge| place_of(edge.span))
+        .collect();
+    if looks_at_labels(&loaded.program) && reached.len() < marks.places.len() {
+        let left_out = (0..marks.places.len()).filter(|n| !reached.contains(n)).collect();
+        (program, marks) = marked(loaded, defines, left_out)?;
+    }
+    let Marks { mut places, opens, .. } = marks;
+    let mut steps = BTreeMap::new();
+    for ((t, source), marked) in loaded.program.threads().zip(&program.threads) {
+        let place = |edge: &Edge| {
+            let n = place_of(edge.span)?;
+            places.get(n).zip(opens.get(n).copied())
+        };
+        let own = own_steps(source, marked, &place);
+        steps.extend(own.into_iter().map(|(edge, before)| ((t, edge), before)));
+    }
+    for (t, thread) in program.threads.iter_mut().enumerate() {
+        for (e, edge) in thread.edges.iter_mut().enumerate() {
+            if let Some(place) = place_of(edge.span).and_then(|n| places.get_mut(n)) {
+                edge.span = place.point().called(edge.span.call);
+                place.edges.push((ThreadId(t as u32), EdgeId(e as u32)));
+            }
+        }
+        for location in &mut thread.locations {
+            location.span = location.span.filter(|span| place_of(*span).is_none());
+        }
+    }
+    places.retain(|place| !place.edges.is_empty());
+    let mut places = one_for_each_text(places, loaded.front_end.copies_texts());
+    places.sort_by_key(Place::point);
+    let indivisible = procedures_in_blocks(&loaded.file).iter().map(|procedure| procedure.span).collect();
+    let stores = program.threads.iter().flat_map(|thread| &thread.edges);
+    let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
+    let fixed = stores.map(|edge| edge.span.text()).filter(|span| {
+        let (sources, front_end) = (&loaded.sources, loaded.front_end);
+        sources.is_built_in(span.file) || !front_end.can_lock(sources.text(*span))
+    });
+    let fixed = fixed.collect();
+    let uses = |span: Span| loaded.sites.as_ref().map_or(0, |sites| sites.beside(span).uses);
+    let stores = program.threads.iter().flat_map(|thread| &thread.edges);
+    let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
+    let in_macros = stores.map(|edge| (edge.span.text(), uses(edge.span))).filter(|(_, uses)| *uses > 0);
+    let in_macros = in_macros.collect();
+    Ok(Placed { program, places, steps, indivisible, fixed, in_macros })
+}
+
+/// The program with an empty step at every place except those to be left out.
+fn marked<'l>(
+    loaded: &'l Loaded,
+    defines: &Defines,
+    left_out: HashSet<usize>,
+) -> Result<(Program, Marks<'l>), Vec<Diagnostic>> {
+    let mut file = loaded.file.clone();
+    let mentioned = mentioned(&loaded.program);
+    let indivisible = procedures_in_blocks(&loaded.file);
+    let prefix = String::new();
+    let mut marks = Marks {
+        places: Vec::new(),
+        opens: Vec::new(),
+        left_out,
+        mentioned,
+        prefix,
+        sites: loaded.sites.as_ref(),
+        around: Vec::new(),
+    };
+    for item in &mut file.items {
+        match item {
+            Item::Thread(thread) => marks.block(&mut thread.body, Start::Free, true),
+            Item::Procedure(procedure) if !indivisible.iter().any(|p| p.span == procedure.span) => {
+                marks.prefix = format!("{}.", procedure.name.text);
+                marks.block(&mut procedure.body, Start::Free, true);
+                marks.prefix.clear();
+            }
+            _ => {}
+        }
+    }
+    let mut program =
+        lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines, loaded.options.awaits)?;
+    loaded.front_end.add_properties(&mut program, &loaded.options, &Stop::never())?;
+    Ok((program, marks))
+}
+
+/// The procedures that are called inside an indivisible block, where no fence may stand.
+fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
+    let procedures: HashMap<&str, &Procedure> = file
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Procedure(procedure) => Some((procedure.name.text.as_str(), procedure)),
+            _ => None,
+        })
+        .collect();
+    let threads = file.items.iter().filter_map(|item| match item {
+        Item::Thread(thread) => Some(&thread.body),
+        _ => None,
+    });
+    let mut open = Vec::new();
+    for body in threads.chain(procedures.values().map(|procedure| &procedure.body)) {
+        for_each_statement(body, &mut |kind| {
+            if let StatementKind::Atomic(inner) | StatementKind::Snapshot(inner) = kind {
+                for_each_call(inner, &mut |name| open.push(name));
+            }
+        });
+    }
+    let mut found = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if let (Some(procedure), true) = (procedures.get(name), found.insert(name)) {
+            for_each_call(&procedure.body, &mut |inner| open.push(inner));
+        }
+    }
+    found.into_iter().filter_map(|name| procedures.get(name).copied()).collect()
+}
+
+/// Whether some property looks at a label.
+fn looks_at_labels(program: &Program) -> bool {
+    let mut found = false;
+    for formula in program.properties.iter().filter_map(Property::formula) {
+        formula.for_each_leaf(&mut |observable| found |= matches!(observable, Observable::At(..)));
+    }
+    found
+}
+
+/// A place on the way: its step, where that leads, and whether the statement behind it is a block or a `for`.
+#[derive(Clone, Copy)]
+struct Passed<'p> {
+    edge: EdgeId,
+    to: LocationId,
+    place: &'p Place,
+    opens: bool,
+}
+
+/// The places of a thread whose empty step the source has too, each with the places before it that could stand for the same step.
+/// The thread without places and the thread with them are walked side by side. Where the first has an empty step and the second nothing
+/// but places, the step belongs to the last place before the same statement.
+fn own_steps<'p>(
+    source: &Thread,
+    marked: &Thread,
+    place: &dyn Fn(&Edge) -> Option<(&'p Place, bool)>,
+) -> Vec<(EdgeId, Vec<EdgeId>)> {
+    let mut steps = Vec::new();
+    let mut seen = HashSet::new();
+    let mut open = vec![(marked.entry, source.entry)];
+    while let Some((start, there)) = open.pop() {
+        if !seen.insert((start, there)) {
+            continue;
+        }
+        let mut here = start;
+        let mut passed: Vec<Passed<'_>> = Vec::new();
+        let mut on_the_way = HashSet::new();
+        while let Some((edge, code)) = only_edge(marked, here)
+            && let Some((place, opens)) = place(code)
+            && on_the_way.insert(here)
+        {
+            passed.push(Passed { edge, to: code.to, place, opens });
+            here = code.to;
+        }
+        // A loop that consists of places only stays a loop, whichever of its steps the source has: only places before the loop count.
+        if on_the_way.contains(&here) {
+            let before = passed.iter().take_while(|p| marked.edge(p.edge).from != here).count();
+            passed.truncate(before);
+        }
+        let ours: Vec<&Edge> = marked.edges_from(here).map(|(_, edge)| edge).collect();
+        let theirs: Vec<&Edge> = source.edges_from(there).map(|(_, edge)| edge).collect();
+        let same = |(a, b): (&&Edge, &&Edge)| a.action == b.action && a.span == b.span;
+        if ours.len() == theirs.len() && ours.iter().zip(&theirs).all(same) {
+            open.extend(ours.iter().zip(&theirs).map(|(a, b)| (a.to, b.to)));
+        } else if let [step] = theirs[..]
+            && step.action == Action::Op(Op::Skip)
+            && step.to != there
+        {
+            let is_within = |inner: Span, outer: Span| outer.covers(inner);
+            // Of the places before the innermost statement that contains the step, the first (there may be several copies), and of its two
+            // sides the one behind the labels.
+            let before =
+                |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
+            let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;
+            let around = passed.iter().enumerate().filter(|(_, p)| before(p));
+            if let Some((nearest, found)) = around.min_by_key(|(n, p)| (length(p), *n)) {
+                let labelled = |p: &&Passed<'_>| {
+                    p.place.side == Side::Labelled && p.place.statement == found.place.statement
+                };
+                let last = nearest + usize::from(passed.get(nearest + 1).filter(labelled).is_some());
+                // A place before a block is also a place before the first statement in it, unless that statement has labels.
+                let mut first = last;
+                while first > 0
+                    && passed[first].place.label.is_none()
+                    && passed[first - 1].opens
+                    && is_within(passed[first].place.statement, passed[first - 1].place.statement)
+                {
+                    first -= 1;
+                }
+                steps.push((passed[last].edge, passed[first..last].iter().map(|p| p.edge).collect()));
+                open.push((passed[last].to, step.to));
+            }
+        }
+    }
+    steps
+}
+
+/// The edge that leaves a location, if it is the only one.
+fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
+    let mut leaving = thread.edges_from(location);
+    leaving.next().filter(|_| leaving.next().is_none())
+}
+
+/// Joins places that are the same point of the text in different threads: an importer may make several threads of one text. Places of
+/// the same thread stay apart: its first place is joined with the first place of other threads, its second with their second, and so on.
+/// Only where `copies` of a text are made in one thread, they are one place too.
+fn one_for_each_text(places: Vec<Place>, copies: bool) -> Vec<Place> {
+    let mut joined: Vec<Place> = Vec::new();
+    let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();
+    for place in places {
+        let same = known.entry((place.point().text(), place.statement.text(), place.side)).or_default();
+        let shares = |other: &Place| other.edges.iter().any(|(t, _)| place.edges.iter().any(|(u, _)| t == u));
+        match same.iter().copied().find(|&n| copies || !shares(&joined[n])) {
+            Some(n) => joined[n].edges.extend(place.edges),
+            None => {
+                same.push(joined.len());
+                joined.push(place);
+            }
+        }
+    }
+    joined
+}
+
+/// Whether a fence may stand before the first statement of a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// It may.
+    Free,
+    /// It may not: the statement starts an alternative of `choose`.
+    Choice,
+}
+
+struct Marks<'l> {
+    places: Vec<Place>,
+    /// For each place whether a block or a `for` is behind it.
+    opens: Vec<bool>,
+    /// The places, by number, that get no step.
+    left_out: HashSet<usize>,
+    mentioned: BTreeSet<String>,
+    /// What stands before the labels of the text at hand: the name of a procedure.
+    prefix: String,
+    /// The statements that a fence can stand beside, if not all.
+    sites: Option<&'l Sites>,
+    /// The statements of another language around the one at hand. What they do is theirs, even if it says the same about where it stands.
+    around: Vec<Span>,
+}
+
+/// The labels of all locations that some property looks at.
+fn mentioned(program: &Program) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for formula in program.properties.iter().filter_map(Property::formula) {
+        formula.for_each_leaf(&mut |observable| {
+            if let Observable::At(thread, locations) = observable {
+                let code = program.thread(*thread);
+                found.extend(locations.iter().flat_map(|l| code.locations[l.index()].labels.iter().cloned()));
+            }
+        });
+    }
+    found
+}
+
+impl Marks<'_> {
+    /// Writes empty steps into a block; `ends` says whether there is a place after its last statement.
+    fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
+        let mut start = start;
+        let statements = std::mem::take(&mut block.statements);
+        let last = statements.last().filter(|last| self.site(last).after).map(|s| (s.span, leaves(s)));
+        let mut statements = statements.into_iter().peekable();
+        while let Some(mut statement) = statements.next() {
+            if matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) {
+                block.statements.push(statement);
+                continue;
+            }
+            let site = self.site(&statement);
+            let label = statement.labels.first().map(|l| l.span);
+            let is_written = label.is_none_or(|l| self.sites.is_none() || stands_before(l, statement.span));
+            let is_labelled = label.is_some() && site.before && statement.kind != StatementKind::Empty;
+            let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
+            if start == Start::Free && is_written && site.before {
+                let offset = label.map_or(statement.span.start, |l| l.start);
+                // If there are labels, they stand between this place and the statement.
+                let opens = opens && label.is_none();
+                block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
+            }
+            // Every jump to the labels passes a place behind them. Where a property mentions a label there is none: to be at the label
+            // would then mean to be before the fence.
+            let named = |l: &Name| format!("{}{}", self.prefix, l.text);
+            let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
+            if is_labelled && !looked_at {
+                let offset = statement.span.start;
+                if let Some(mark) = self.mark(offset, Side::Labelled, statement.span, label, opens) {
+                    let labels = std::mem::take(&mut statement.labels);
+                    block.statements.push(Statement { labels, ..mark });
+                }
+            }
+            self.inside(&mut statement, start);
+            start = Start::Free;
+            let (span, leaves) = (statement.span, leaves(&statement));
+            block.statements.push(statement);
+            // Where the text goes on with another statement, the place before that one is the place behind this one.
+            if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
+                block.statements.extend(self.mark(span.end, Side::After, span, None, false));
+            }
+        }
+        // In an alternative with nothing but declarations, a fence would be the first statement.
+        if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
+            block.statements.extend(self.mark(span.end, Side::After, span, None, false));
+        }
+    }
+
+    /// Where a fence can stand beside a statement.
+    fn site(&self, statement: &Statement) -> Site {
+        let Some(sites) = self.sites else { return Site { before: true, after: true, ..Site::default() } };
+        let belongs_to = |outer: &Span| outer.text() == statement.span.text();
+        if self.around.iter().any(belongs_to) { Site::default() } else { sites.beside(statement.span) }
+    }
+
+    fn inside(&mut self, statement: &mut Statement, start: Start) {
+        match &mut statement.kind {
+            StatementKind::If(_, then, otherwise) => {
+                self.block(then, Start::Free, true);
+                match otherwise {
+                    // `else if` is a block without braces: nothing can be put into it.
+                    Some(Block { statements, span }) if is_bare(statements, *span) => {
+                        statements.iter_mut().for_each(|inner| self.inside(inner, Start::Free));
+                    }
+                    Some(block) => self.block(block, Start::Free, true),
+                    None => {}
+                }
+            }
+            StatementKind::While(_, body) | StatementKind::For(_, _, body) => {
+                self.block(body, Start::Free, true);
+            }
+            StatementKind::Loop(body) => self.block(body, start, true),
+            StatementKind::Block(body) => self.block(body, start, true),
+            StatementKind::Choose(blocks) => {
+                blocks.iter_mut().for_each(|block| self.block(block, Start::Choice, true));
+            }
+            StatementKind::Steps(steps) => {
+                self.around.push(statement.span);
+                let mut start = start;
+                for step in &mut steps.statements {
+                    self.inside(step, start);
+                    start = Start::Free;
+                }
+                self.around.pop();
+            }
+            _ => {}
+        }
+    }
+
+    /// The empty step of the next place, unless it is left out.
+    fn mark(
+        &mut self,
+        offset: u32,
+        side: Side,
+        statement: Span,
+        label: Option<Span>,
+        opens: bool,
+    ) -> Option<Statement> {
+        let number = self.places.len();
+        let Site { bare, uses, .. } = self.sites.map_or_else(Site::default, |sites| sites.beside(statement));
+        self.places.push(Place { offset, side, statement, label, bare, uses, edges: Vec::new() });
+        self.opens.push(opens);
+        let span = Span::new(number, number).in_file(EMPTY_STEPS);
+        let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };
+        (!self.left_out.contains(&number)).then_some(mark)
+    }
+}
+
+/// Whether a label stands in the text before a statement; an importer also makes labels that stand nowhere.
+fn stands_before(label: Span, statement: Span) -> bool {
+    label.file == statement.file && label.start < label.end && label.end <= statement.start
+}
+
+/// Whether a block is a single `if` without braces around it.
+fn is_bare(statements: &[Statement], block: Span) -> bool {
+    matches!(statements, [Statement { kind: StatementKind::If(..), span, .. }] if span.start <= block.start)
+}
+
+/// Whether control never comes to the point after a statement.
+fn leaves(statement: &Statement) -> bool {
+    matches!(
+        statement.kind,
+        StatementKind::Goto(_)
+            | StatementKind::Break
+            | StatementKind::Continue
+            | StatementKind::Stop
+            | StatementKind::Return(_)
+    )
+}

@@ -1,0 +1,348 @@
+//! The syntax tree of the `.fw` language.
+//!
+//! Every importer produces this tree too: so there is one lowering to the program model
+//! ([`crate::lower`]) and every imported program can be printed as `.fw` ([`crate::print`]).
+//! Spans point into the text the tree was read from, whatever its format.
+
+use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
+
+/// A name with the place where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A whole file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct File {
+    /// Its items, in order.
+    pub items: Vec<Item>,
+}
+
+/// A top-level item.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// `const N = 2;`
+    Const(Const),
+    /// `numbers nat;`
+    Numbers(Numbers, Span),
+    /// `shared x = 3, a[8];`
+    Shared(Vec<Declarator>),
+    /// `mutex m, locks[8];`
+    Mutex(Vec<Declarator>),
+    /// `fn acquire(i) { ... }`
+    Procedure(Procedure),
+    /// `thread p[me in 0..N] { ... }`
+    Thread(Thread),
+    /// `forbid`, `invariant` or `finally`.
+    Property(Property),
+    /// `predicates { ...; }`
+    Predicates(Vec<Expr>, Span),
+    /// `spare p@label;`
+    Spare(Expr, Span),
+    /// `cost fence 4;` or `cost p@label 10;`
+    Cost(CostTarget, Expr, Span),
+}
+
+/// What a `cost` line prices.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CostTarget {
+    /// Every full fence.
+    Fence,
+    /// Every store-store fence.
+    StoreFence,
+    /// A locked instruction in place of a store.
+    Swap,
+    /// Any fence at this place (an [`ExprKind::At`]).
+    Place(Expr),
+}
+
+/// `const NAME = value;`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Const {
+    /// Its name.
+    pub name: Name,
+    /// Its value: a constant expression.
+    pub value: Expr,
+}
+
+/// One variable in a `shared`, `mutex` or `var` declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declarator {
+    /// Its name.
+    pub name: Name,
+    /// `[8]` or `[-2..3]`
+    pub size: Option<ArraySize>,
+    /// `open`, only for shared variables: see the language reference.
+    pub open: bool,
+    /// `: 0..4`
+    pub range: Option<RangeExpr>,
+    /// `: u8`: what is written wraps around. Then there is no range.
+    pub wraps: Option<UnaryOp>,
+    /// `= ...`
+    pub init: Option<Initial>,
+    /// The whole declarator.
+    pub span: Span,
+}
+
+/// The indices of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArraySize {
+    /// `[8]`: 0 to 7.
+    Length(Expr),
+    /// `[-2..3]`
+    Indices(RangeExpr),
+}
+
+/// Initial contents.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Initial {
+    /// `= 3`
+    Value(Expr),
+    /// `= *` or `= * in 0..4`
+    Any(Option<RangeExpr>),
+    /// `= [1, 2, 3]`
+    List(Vec<Expr>),
+}
+
+/// `low..high` (exclusive) or `low..=high` (inclusive); both ends are constant expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeExpr {
+    /// The least value.
+    pub low: Expr,
+    /// The upper end.
+    pub high: Expr,
+    /// Whether the upper end belongs to the range.
+    pub inclusive: bool,
+    /// The whole range.
+    pub span: Span,
+}
+
+/// A thread, or a family of threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    /// Its name.
+    pub name: Name,
+    /// `[me in 0..N]`
+    pub family: Option<(Name, RangeExpr)>,
+    /// Its text.
+    pub body: Block,
+    /// From `thread` to the closing brace.
+    pub span: Span,
+}
+
+/// A procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Procedure {
+    /// Its name.
+    pub name: Name,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// Its text.
+    pub body: Block,
+    /// From `fn` to the closing brace.
+    pub span: Span,
+}
+
+/// A parameter of a procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: Name,
+    /// `: u8`: the argument, and what is assigned to the parameter, wraps around.
+    pub wraps: Option<UnaryOp>,
+}
+
+/// `{ ... }`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// The statements; `const` and `var` declarations hold from where they stand to the end of the thread.
+    pub statements: Vec<Statement>,
+    /// With the braces.
+    pub span: Span,
+}
+
+/// A statement with its labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// `a: b: statement`
+    pub labels: Vec<Name>,
+    /// What it does. A label directly before `}` labels a [`StatementKind::Empty`].
+    pub kind: StatementKind,
+    /// The statement without its labels.
+    pub span: Span,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    /// No statement at all, and no step: what a label before `}` stands on.
+    Empty,
+    /// `const other = 1 - me;`
+    Const(Const),
+    /// `var r, s = 3;`
+    Var(Vec<Declarator>),
+    /// `x = e;`, `a[i] = e;`, `r = e;`
+    Assign(Place, Expr),
+    /// `r = *;` or `r = * in 0..4;`
+    Havoc(Place, Option<RangeExpr>),
+    /// A read-modify-write operation, or a call, on its own.
+    Expr(Expr),
+    /// `skip;`
+    Skip,
+    /// `fence;`
+    Fence,
+    /// `sfence;`
+    StoreFence,
+    /// `lock;`, or `lock m;` for a mutex.
+    Lock(Option<Place>),
+    /// `unlock;`, or `unlock m;` for a mutex.
+    Unlock(Option<Place>),
+    /// `atomic { ... }`
+    Atomic(Block),
+    /// `snapshot { ... }`
+    Snapshot(Block),
+    /// `assume e;`
+    Assume(Expr),
+    /// `assert e;` or `assert e, "text";`
+    Assert(Expr, Option<String>),
+    /// `await e;`
+    Await(Expr),
+    /// `if e { } else { }`; `else if` is an else block with one statement.
+    If(Expr, Block, Option<Block>),
+    /// `while e { }`
+    While(Expr, Block),
+    /// `loop { }`
+    Loop(Block),
+    /// `for j in 0..N { }`
+    For(Name, RangeExpr, Block),
+    /// `break;`
+    Break,
+    /// `continue;`
+    Continue,
+    /// `choose { } or { }`
+    Choose(Vec<Block>),
+    /// `goto label;`
+    Goto(Name),
+    /// `stop;`
+    Stop,
+    /// `return;` or `return e;`: only in procedures.
+    Return(Option<Expr>),
+    /// `{ ... }`
+    Block(Block),
+    /// What one statement of another language does, without braces. No fence can stand between its statements, only before and after all
+    /// of them and inside the blocks that they have: the body of an `if`, or a block with the copy of a text that is called.
+    Steps(Block),
+}
+
+/// What an assignment writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// A register or shared variable.
+    pub name: Name,
+    /// `[e]`
+    pub index: Option<Box<Expr>>,
+}
+
+/// An expression or formula.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// `42`, `true`
+    Int(i64),
+    /// A constant, register or shared variable: `x`, `a[i]`.
+    Place(Place),
+    /// `-e`, `!e`, `u8(e)`
+    Unary(UnaryOp, Box<Expr>),
+    /// `c ? a : b`
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `e + e`, `min(e, e)`
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `cas(x, old, new)`
+    Cas(Place, Box<Expr>, Box<Expr>),
+    /// `swap(x, v)`
+    Swap(Place, Box<Expr>),
+    /// `fetch_add(x, v)`
+    FetchAdd(Place, Box<Expr>),
+    /// `f(a, b)`
+    Call(Name, Vec<Expr>),
+    /// `p@label`, `p[i]@label`: only in formulas. The label of a procedure is written with its name: `p@acquire.wait`.
+    At(ThreadRef, Name),
+    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. The register of a procedure is written with its name: `p.acquire.r`.
+    Register(ThreadRef, Place),
+    /// `exists i in 0..N: e` or `forall ...`: only in formulas.
+    Quantified(Quantified, Vec<Binder>, Box<Expr>),
+}
+
+/// A thread in a formula.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadRef {
+    /// Its name, or that of its family.
+    pub name: Name,
+    /// Which instance: a constant expression.
+    pub index: Option<Box<Expr>>,
+}
+
+/// Which quantifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Quantified {
+    Exists,
+    Forall,
+}
+
+/// `i in 0..N`, `i < j in 0..N` or `i != j in 0..N`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binder {
+    /// The first (or only) variable.
+    pub first: Name,
+    /// The relation and the second variable.
+    pub second: Option<(BinderRelation, Name)>,
+    /// Their range.
+    pub range: RangeExpr,
+}
+
+/// How the two variables of a binder relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum BinderRelation {
+    Less,
+    NotEqual,
+}
+
+/// `forbid`, `invariant` or `finally`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Property {
+    /// `NAME:`
+    pub name: Option<Name>,
+    /// Which.
+    pub kind: PropertyKind,
+    /// Binders before the formula.
+    pub binders: Vec<Binder>,
+    /// The formula.
+    pub formula: Expr,
+    /// The whole item.
+    pub span: Span,
+}
+
+/// Which property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PropertyKind {
+    Forbid,
+    Invariant,
+    FinallyExists,
+    FinallyNever,
+    FinallyForall,
+}

@@ -1,0 +1,43 @@
+//! The `.fw` language: lexer, parser, printer and formatter.
+//!
+//! ```text
+//! text --lexer--> tokens, comments --parser--> syntax tree --print--> text
+//!                     `------------------format------------------------^
+//! ```
+//!
+//! The language itself is described in `docs/language.md`. [`parse`] reports all independent errors in one run, with
+//! advice on what people write who know other languages. [`print()`] and [`format()`] share one layout, so what is printed
+//! is formatted already.
+//!
+//! Other languages are translated to the same syntax tree ([`ast`]), with what [`build`] and [`names`] have for that, and lowered as it is
+//! ([`lower`]). [`graph`] goes back from a program to a text.
+
+#![forbid(unsafe_code)]
+
+pub mod ast;
+pub mod build;
+mod expression;
+mod format;
+pub mod graph;
+mod item;
+mod layout;
+mod lexer;
+pub mod lower;
+pub mod names;
+mod parser;
+mod precedence;
+mod print;
+mod slips;
+mod statement;
+mod token;
+pub mod visit;
+mod wrap;
+
+pub use expression::{chain, integer_type, is_built_in};
+pub use format::format;
+pub(crate) use lexer::clip;
+pub use lexer::{Lexed, MAX_TOKENS, lex};
+pub use parser::{parse, parse_unless};
+pub use precedence::precedence;
+pub use print::{print, print_expression};
+pub use token::{Keyword, Token, TokenKind};

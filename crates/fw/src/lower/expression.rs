@@ -1,0 +1,525 @@
+//! Expressions in threads: every shared variable becomes a load of its own, left to right.
+//!
+//! Lowering works backwards: each function is given the place where to go on and gives the place where to start. So
+//! `x = y + z` becomes the store first, then the loads before it; jumps cost no step, because the place to start *is* the
+//! target.
+
+use fencewright_program::{
+    Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, UnaryOp, VariableId,
+};
+use fencewright_text::Diagnostic;
+
+use super::array::Binding;
+use super::call::Argument;
+use super::graph::Node;
+use super::thread::{ThreadLowering, Within};
+use crate::ast::{self, ExprKind, Name, Place};
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// An expression without accesses.
+pub type Pure = Expr<RegisterId>;
+
+/// What must happen before the pure rest of an expression can be evaluated.
+pub enum Before<'a> {
+    Load(RegisterId, Address, Span),
+    /// A read-modify-write operation; its result goes to the register.
+    Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
+    /// A short-circuit condition with steps on its right side: its value goes to the register.
+    Condition(RegisterId, &'a ast::Expr),
+    /// `c ? a : b` with steps in one of its sides: its value goes to the register.
+    Choice(RegisterId, &'a ast::Expr),
+    /// A call; its result goes to the register.
+    Call(RegisterId, &'a ast::Procedure, Vec<Argument>, Span),
+    /// An index that must lie in its array of registers: a fault if the condition does not hold.
+    Check(Pure, Span),
+}
+
+impl<'a> ThreadLowering<'a, '_> {
+    /// Splits an expression into what must happen before and the pure rest.
+    pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
+        self.flatten_part(e, false, before)
+    }
+
+    /// Splits a part of an expression. `pure` parts are known to take no steps, so they are not searched for any.
+    fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
+        self.effort.spend(1, e.span)?;
+        match &e.kind {
+            ExprKind::Int(value) => Ok(Expr::Const(*value)),
+            ExprKind::Place(place) => {
+                if let Some(value) = self.constants.get(&place.name.text) {
+                    return match &place.index {
+                        None => Ok(Expr::Const(value)),
+                        Some(_) => Err(self.not_an_array(&place.name)),
+                    };
+                }
+                if let Some(binding) = self.local(&place.name.text) {
+                    return self.register_value(place, binding, e.span, before);
+                }
+                let address = self.address(place, before)?;
+                let register = self.temporary();
+                before.push(Before::Load(register, address, e.span));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::Unary(op, operand) => {
+                let operand = self.flatten_part(operand, pure, before)?;
+                self.constants.check_unary(*op, operand.constant(), e.span)?;
+                Ok(folded(Expr::unary(*op, operand)))
+            }
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right)
+                if self.decided(*op, left).is_some() =>
+            {
+                match self.decided(*op, left) {
+                    Some(true) => self.never_evaluated(*op, right),
+                    _ => {
+                        let right = self.flatten(right, before)?;
+                        Ok(folded(Expr::binary(BinaryOp::Ne, right, Expr::Const(0))))
+                    }
+                }
+            }
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
+                // The right side must not be loaded when the left one decides.
+                let register = self.temporary();
+                before.push(Before::Condition(register, e));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::If(condition, then, otherwise) => {
+                if let Some(value) = self.constant(condition) {
+                    let (chosen, other) = if value != 0 { (then, otherwise) } else { (otherwise, then) };
+                    // The other side must make sense all the same.
+                    self.flatten(other, &mut Vec::new())?;
+                    return self.flatten_part(chosen, pure, before);
+                }
+                if !pure && (self.takes_steps(then) || self.takes_steps(otherwise)) {
+                    // Only the side that is chosen is evaluated.
+                    let register = self.temporary();
+                    before.push(Before::Choice(register, e));
+                    return Ok(Expr::Leaf(register));
+                }
+                let condition = self.flatten_part(condition, pure, before)?;
+                let then = self.flatten_part(then, true, before)?;
+                Ok(Expr::choice(condition, then, self.flatten_part(otherwise, true, before)?))
+            }
+            ExprKind::Binary(op, left, right) => {
+                let left = self.flatten_part(left, pure, before)?;
+                let right_is_pure = pure || matches!(op, BinaryOp::And | BinaryOp::Or);
+                let right = self.flatten_part(right, right_is_pure, before)?;
+                self.constants.check_operator(*op, left.constant(), right.constant(), e.span)?;
+                Ok(folded(Expr::binary(*op, left, right)))
+            }
+            ExprKind::Cas(place, ..) | ExprKind::Swap(place, _) | ExprKind::FetchAdd(place, _) => {
+                let (address, arguments) = self.rmw_arguments(e, place, before)?;
+                let register = self.temporary();
+                before.push(Before::Rmw(register, e, address, arguments));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::Call(name, arguments) => {
+                let (procedure, arguments) = self.call_arguments(name, arguments, before)?;
+                let register = self.temporary();
+                before.push(Before::Call(register, procedure, arguments, e.span));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => Err(Diagnostic::new(
+                e.span,
+                "this can only be said in a property, not in a thread",
+            )
+            .help("threads see their own registers and shared memory; use `forbid` or `invariant` to speak about control states")),
+        }
+    }
+
+    /// The address and the arguments of a read-modify-write operation.
+    pub fn rmw_arguments(
+        &mut self,
+        e: &'a ast::Expr,
+        place: &'a Place,
+        before: &mut Vec<Before<'a>>,
+    ) -> Result<(Address, Vec<Pure>)> {
+        if matches!(self.within, Within::Snapshot | Within::Atomic) {
+            return Err(Diagnostic::new(
+                e.span,
+                "a read-modify-write operation cannot stand inside an atomic block",
+            )
+            .help("inside the block, read and write the variable: everything there is one step already"));
+        }
+        if self.constants.get(&place.name.text).is_some() || self.local(&place.name.text).is_some() {
+            return Err(Diagnostic::new(
+                place.name.span,
+                format!("`{}` is not a shared variable", place.name.text),
+            ));
+        }
+        let address = self.address(place, before)?;
+        let wraps = self.type_of(&address);
+        let arguments = match &e.kind {
+            ExprKind::Cas(_, old, new) => {
+                let (old, new) = (self.flatten(old, before)?, self.flatten(new, before)?);
+                vec![old, self.fitted(new, wraps, before)]
+            }
+            ExprKind::Swap(_, value) => {
+                let value = self.flatten(value, before)?;
+                vec![self.fitted(value, wraps, before)]
+            }
+            ExprKind::FetchAdd(_, value) => vec![self.flatten(value, before)?],
+            _ => unreachable!("only called on read-modify-write operations"),
+        };
+        Ok((address, arguments))
+    }
+
+    /// The address of a mutex.
+    pub fn mutex_address(&mut self, place: &'a Place, before: &mut Vec<Before<'a>>) -> Result<Address> {
+        let name = &place.name;
+        match self.shared(&name.text) {
+            Some(variable) if self.names.mutexes.contains(&variable) => self.cell(variable, place, before),
+            _ => Err(Diagnostic::new(name.span, format!("`{}` is not a mutex", name.text))
+                .help(format!("declare it at the top level: `mutex {};`", name.text))),
+        }
+    }
+
+    /// The address of a shared variable.
+    pub fn address(&mut self, place: &'a Place, before: &mut Vec<Before<'a>>) -> Result<Address> {
+        let name = &place.name;
+        match self.shared(&name.text) {
+            Some(variable) if self.names.mutexes.contains(&variable) => {
+                Err(Diagnostic::new(name.span, format!("`{}` is a mutex, not a variable", name.text))
+                    .help("it is locked by `lock` and unlocked by `unlock`"))
+            }
+            Some(variable) => self.cell(variable, place, before),
+            None => Err(self.unknown_name(name)),
+        }
+    }
+
+    /// The cell of a shared variable.
+    fn cell(
+        &mut self,
+        variable: VariableId,
+        place: &'a Place,
+        before: &mut Vec<Before<'a>>,
+    ) -> Result<Address> {
+        let name = &place.name;
+        let indices = self.variable(variable).indices;
+        let index = match (&place.index, indices) {
+            (None, None) => None,
+            (Some(index), Some(range)) => {
+                let index = self.flatten(index, before)?;
+                let open = self.variable(variable).open;
+                if let Some(i) = index.constant().filter(|&i| !range.contains(i) && !open) {
+                    return Err(self.outside(name, i, range));
+                }
+                Some(index)
+            }
+            (None, Some(_)) => return Err(self.needs_index(name)),
+            (Some(_), None) => return Err(self.not_an_array(name)),
+        };
+        Ok(Address { variable, index })
+    }
+
+    /// Puts the steps of `before` in front of `next`, the first of them at `at`.
+    pub fn precede(
+        &mut self,
+        before: Vec<Before<'a>>,
+        at: Option<Node>,
+        next: impl FnOnce(&mut Self, Option<Node>) -> Result<Node>,
+    ) -> Result<Node> {
+        let start = |n: usize| if n == 0 { at } else { None };
+        let mut node = next(self, start(before.len()))?;
+        for (n, step) in before.into_iter().enumerate().rev() {
+            let at = start(n);
+            node = match step {
+                Before::Load(register, address, span) => {
+                    self.graph.arc(at, node, Action::Op(Op::Load(register, address)), span)
+                }
+                Before::Rmw(register, e, address, arguments) => {
+                    self.rmw(e, address, arguments, register, at, node)
+                }
+                Before::Condition(register, e) => {
+                    let one =
+                        self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(1))), e.span);
+                    let zero =
+                        self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
+                    self.condition(e, at, Some(one), Some(zero))?
+                }
+                Before::Choice(register, e) => {
+                    let ExprKind::If(condition, then, otherwise) = &e.kind else {
+                        unreachable!("only conditional expressions are choices")
+                    };
+                    let then = self.assign_register(register, then, None, node, then.span)?;
+                    let otherwise = self.assign_register(register, otherwise, None, node, otherwise.span)?;
+                    self.condition(condition, at, Some(then), Some(otherwise))?
+                }
+                Before::Call(register, procedure, arguments, span) => {
+                    self.inline(procedure, arguments, Some(register), span, at, node)?
+                }
+                Before::Check(condition, span) => self.check_step(condition, span, at, node),
+            };
+        }
+        Ok(node)
+    }
+
+    /// The atomic step of a read-modify-write operation, with its result in `result`.
+    pub fn rmw(
+        &mut self,
+        e: &ast::Expr,
+        address: Address,
+        mut arguments: Vec<Pure>,
+        result: RegisterId,
+        at: Option<Node>,
+        next: Node,
+    ) -> Node {
+        let old = self.temporary();
+        let load = Op::Load(old, address.clone());
+        match &e.kind {
+            ExprKind::Cas(..) => {
+                let from = at.unwrap_or_else(|| self.graph.node());
+                let set = |value| Op::Assign(result, Expr::Const(value));
+                self.cas(
+                    e.span,
+                    load,
+                    address,
+                    arguments,
+                    from,
+                    Some((vec![set(1)], next)),
+                    Some((vec![set(0)], next)),
+                );
+                from
+            }
+            ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
+                let value = arguments.pop().expect("one argument");
+                let value = match &e.kind {
+                    ExprKind::FetchAdd(..) => {
+                        let sum = folded(Expr::binary(BinaryOp::Add, Expr::Leaf(old), value));
+                        self.fitted(sum, self.type_of(&address), &[])
+                    }
+                    _ => value,
+                };
+                let ops = vec![load, Op::Store(address, value), Op::Assign(result, Expr::Leaf(old))];
+                self.graph.arc(at, next, Action::Atomic { ops, drains: true }, e.span)
+            }
+            _ => unreachable!("only called on read-modify-write operations"),
+        }
+    }
+
+    /// The two edges of a compare-and-swap: after success and after failure, if they lead anywhere.
+    #[allow(clippy::too_many_arguments)]
+    fn cas(
+        &mut self,
+        span: Span,
+        load: Op,
+        address: Address,
+        mut arguments: Vec<Pure>,
+        from: Node,
+        success: Option<(Vec<Op>, Node)>,
+        failure: Option<(Vec<Op>, Node)>,
+    ) {
+        let new = arguments.pop().expect("two arguments");
+        let expected = arguments.pop().expect("two arguments");
+        let Op::Load(old, _) = load else { unreachable!("a compare-and-swap starts with a load") };
+        let compare = |op| Op::Assume(Expr::binary(op, Expr::Leaf(old), expected.clone()));
+        if let Some((rest, next)) = success {
+            let mut ops = vec![load.clone(), compare(BinaryOp::Eq), Op::Store(address, new)];
+            ops.extend(rest);
+            self.graph.arc(Some(from), next, Action::Atomic { ops, drains: true }, span);
+        }
+        if let Some((rest, next)) = failure {
+            let mut ops = vec![load, compare(BinaryOp::Ne)];
+            ops.extend(rest);
+            self.graph.arc(Some(from), next, Action::Atomic { ops, drains: true }, span);
+        }
+    }
+
+    /// Goes to `then` if the condition holds and to `otherwise` if not. At least one of them is given.
+    pub fn condition(
+        &mut self,
+        e: &'a ast::Expr,
+        at: Option<Node>,
+        then: Option<Node>,
+        otherwise: Option<Node>,
+    ) -> Result<Node> {
+        let mark = self.mark();
+        let node = match &e.kind {
+            ExprKind::Unary(UnaryOp::Not, operand) if self.takes_steps(operand) => {
+                self.condition(operand, at, otherwise, then)?
+            }
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.takes_steps(e) => {
+                match self.decided(*op, left) {
+                    Some(true) => {
+                        let value = self.never_evaluated(*op, right)?;
+                        self.branch(value, at, then, otherwise, e.span)
+                    }
+                    Some(false) => self.condition(right, at, then, otherwise)?,
+                    None => {
+                        let right = Some(self.condition(right, None, then, otherwise)?);
+                        match op {
+                            BinaryOp::And => self.condition(left, at, right, otherwise)?,
+                            _ => self.condition(left, at, then, right)?,
+                        }
+                    }
+                }
+            }
+            ExprKind::If(condition, first, second) if self.takes_steps(e) => match self.constant(condition) {
+                Some(value) => {
+                    let (chosen, other) = if value != 0 { (first, second) } else { (second, first) };
+                    self.flatten(other, &mut Vec::new())?;
+                    self.condition(chosen, at, then, otherwise)?
+                }
+                None => {
+                    let first = self.condition(first, None, then, otherwise)?;
+                    let second = self.condition(second, None, then, otherwise)?;
+                    self.condition(condition, at, Some(first), Some(second))?
+                }
+            },
+            ExprKind::Cas(place, ..) => {
+                let mut before = Vec::new();
+                let (address, arguments) = self.rmw_arguments(e, place, &mut before)?;
+                let load = Op::Load(self.temporary(), address.clone());
+                self.precede(before, at, |this, at| {
+                    let from = at.unwrap_or_else(|| this.graph.node());
+                    let [success, failure] = [then, otherwise].map(|to| to.map(|node| (Vec::new(), node)));
+                    this.cas(e.span, load, address, arguments, from, success, failure);
+                    Ok(from)
+                })?
+            }
+            _ => {
+                let mut before = Vec::new();
+                let pure = self.flatten(e, &mut before)?;
+                self.precede(before, at, |this, at| Ok(this.branch(pure, at, then, otherwise, e.span)))?
+            }
+        };
+        self.release(mark);
+        Ok(node)
+    }
+
+    /// Whether the left side of `&&` or `||` decides; none if constants do not say.
+    fn decided(&self, op: BinaryOp, left: &ast::Expr) -> Option<bool> {
+        Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
+    }
+
+    /// The value of `&&` or `||` whose left side decides. The right side must make sense all the same.
+    fn never_evaluated(&mut self, op: BinaryOp, right: &'a ast::Expr) -> Result<Pure> {
+        self.flatten(right, &mut Vec::new())?;
+        Ok(Expr::Const(i64::from(op == BinaryOp::Or)))
+    }
+
+    /// The value of an expression that constants decide: without an access, and whatever the registers are.
+    pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
+        match &e.kind {
+            ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                match self.decided(*op, left)? {
+                    true => Some(i64::from(*op == BinaryOp::Or)),
+                    false => self.constant(right).map(|value| i64::from(value != 0)),
+                }
+            }
+            ExprKind::Binary(op, left, right) => op.apply(self.constant(left)?, self.constant(right)?).ok(),
+            ExprKind::If(condition, then, otherwise) => {
+                if self.constant(condition)? != 0 {
+                    self.constant(then)
+                } else {
+                    self.constant(otherwise)
+                }
+            }
+            _ => self.constants.eval(e).ok(),
+        }
+    }
+
+    fn branch(
+        &mut self,
+        pure: Pure,
+        at: Option<Node>,
+        then: Option<Node>,
+        otherwise: Option<Node>,
+        span: Span,
+    ) -> Node {
+        let decided = pure.constant().and_then(|value| if value != 0 { then } else { otherwise });
+        if let Some(target) = decided {
+            return self.jump(at, target, span);
+        }
+        // A constant that leads nowhere is kept as an assumption that fails, so that the thread is stuck here and has not ended.
+        let from = at.unwrap_or_else(|| self.graph.node());
+        for (target, condition) in [(then, pure.clone()), (otherwise, negated(pure))] {
+            if let Some(target) = target {
+                self.graph.arc(Some(from), target, Action::Op(Op::Assume(condition)), span);
+            }
+        }
+        from
+    }
+
+    /// Goes to `to` without a step, unless a step is needed because something already stands at `at`.
+    pub fn jump(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
+        match at {
+            None => to,
+            Some(_) => self.graph.arc(at, to, Action::Op(Op::Skip), span),
+        }
+    }
+
+    /// Whether evaluating the expression touches shared memory, or calls a procedure.
+    pub fn has_access(&self, e: &ast::Expr) -> bool {
+        self.any_part(e, &|this, place| match this.local(&place.name.text) {
+            None => this.constants.get(&place.name.text).is_none(),
+            Some(_) => place.index.as_ref().is_some_and(|index| this.has_access(index)),
+        })
+    }
+
+    /// Whether evaluating the expression takes steps before the last one: accesses, calls and checks of indices.
+    pub fn takes_steps(&self, e: &ast::Expr) -> bool {
+        self.any_part(e, &|this, place| match (this.local(&place.name.text), &place.index) {
+            (None, _) => this.constants.get(&place.name.text).is_none(),
+            (Some(Binding::Array(array)), Some(index)) => {
+                this.takes_steps(index) || !this.is_certain(array, index)
+            }
+            (Some(_), _) => false,
+        })
+    }
+
+    /// Whether the expression has an access by its form, or a place such as is looked for.
+    fn any_part(&self, e: &ast::Expr, such: &dyn Fn(&Self, &Place) -> bool) -> bool {
+        match &e.kind {
+            ExprKind::Int(_) | ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => false,
+            ExprKind::Place(place) => such(self, place),
+            ExprKind::Unary(_, operand) => self.any_part(operand, such),
+            ExprKind::Binary(_, left, right) => self.any_part(left, such) || self.any_part(right, such),
+            ExprKind::If(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().any(|part| self.any_part(part, such))
+            }
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) | ExprKind::Call(..) => true,
+        }
+    }
+
+    /// An index that is not in its array.
+    pub fn outside(&self, name: &Name, index: i64, indices: Range) -> Diagnostic {
+        let Range { low, high } = indices;
+        let message = format!("index {index} is outside `{}`, whose indices are {low} to {high}", name.text);
+        Diagnostic::new(name.span, message)
+    }
+
+    /// An array without an index.
+    pub fn needs_index(&self, name: &Name) -> Diagnostic {
+        Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text))
+            .help(format!("write `{}[0]`", name.text))
+    }
+}
+
+/// Constants folded at the root; an expression without a value (division by zero, a shift out of range) is kept, to fault when it runs.
+fn folded(e: Pure) -> Pure {
+    e.constant().map_or(e, Expr::Const)
+}
+
+/// The negation, pushed into a comparison.
+fn negated(e: Pure) -> Pure {
+    use BinaryOp::*;
+    let flipped = |op| match op {
+        Eq => Some(Ne),
+        Ne => Some(Eq),
+        Lt => Some(Ge),
+        Le => Some(Gt),
+        Gt => Some(Le),
+        Ge => Some(Lt),
+        _ => None,
+    };
+    match e {
+        Expr::Unary(UnaryOp::Not, operand) => *operand,
+        Expr::Binary(op, left, right) => match flipped(op) {
+            Some(op) => Expr::Binary(op, left, right),
+            None => Expr::Binary(op, left, right).not(),
+        },
+        e => e.not(),
+    }
+}

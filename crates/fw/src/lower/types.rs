@@ -1,0 +1,61 @@
+//! Integer types: what is written to a variable that has one wraps around.
+//!
+//! Expressions are mathematical; only the write wraps. Where the value is known to fit, it is left as it is, so that copies cost nothing.
+
+use fencewright_program::{Address, Expr, Range, RegisterId, Span, UnaryOp};
+use fencewright_text::Diagnostic;
+
+use super::expression::{Before, Pure};
+use super::scope::values_of;
+use super::thread::ThreadLowering;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+impl<'a> ThreadLowering<'a, '_> {
+    /// The type of the shared variable at an address.
+    pub fn type_of(&self, address: &Address) -> Option<UnaryOp> {
+        self.names.types.get(&address.variable).copied()
+    }
+
+    /// The value as it is written to a variable of this type; `before` is what happens before it is computed.
+    pub fn fitted(&self, value: Pure, wraps: Option<UnaryOp>, before: &[Before<'a>]) -> Pure {
+        let Some(wraps) = wraps else { return value };
+        match value {
+            Expr::Const(value) => Expr::Const(wraps.apply(value).unwrap_or(value)),
+            Expr::Leaf(register) if self.fits(register, wraps, before) => Expr::Leaf(register),
+            // To wrap around twice is to wrap around once more narrowly.
+            Expr::Unary(op, value) if op == wraps => Expr::Unary(op, value),
+            value => Expr::unary(wraps, value),
+        }
+    }
+
+    /// Whether the values of a register are values of a type: by its own type, or that of the variable it was loaded from.
+    fn fits(&self, register: RegisterId, wraps: UnaryOp, before: &[Before<'a>]) -> bool {
+        let loaded = before.iter().rev().find_map(|step| match step {
+            Before::Load(target, address, _) if *target == register => Some(self.type_of(address)),
+            _ => None,
+        });
+        let known = loaded.unwrap_or_else(|| self.types.get(&register).copied());
+        let (Some(known), Some(values)) = (known.and_then(values_of), values_of(wraps)) else { return false };
+        values.contains(known.low) && values.contains(known.high)
+    }
+
+    /// The range of a `*` that is written to a variable of this type.
+    pub fn fitted_range(
+        &self,
+        range: Option<Range>,
+        wraps: Option<UnaryOp>,
+        span: Span,
+    ) -> Result<Option<Range>> {
+        let Some((wraps, values)) = wraps.and_then(|wraps| Some((wraps, values_of(wraps)?))) else {
+            return Ok(range);
+        };
+        match range {
+            Some(range) if !(values.contains(range.low) && values.contains(range.high)) => {
+                Err(Diagnostic::new(span, format!("this leaves the values of `{}`", wraps.symbol())))
+            }
+            Some(range) => Ok(Some(range)),
+            None => Ok(Some(values)),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Texts that programs are read from: source files, errors with their places, and a token that stops whoever reads.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+pub mod diagnostic;
+pub mod source;
+pub mod sources;
+pub mod stop;
+
+pub use advice::nearest;
+pub use diagnostic::Diagnostic;
+pub use source::SourceFile;
+pub use sources::{Position, Sources};
+pub use stop::Stop;
