@@ -1,0 +1,8 @@
+//! All integration tests of this crate, as one program: they are linked once.
+
+mod arithmetic;
+mod common;
+mod corpora;
+mod parser;
+mod preprocessor;
+mod typed;
