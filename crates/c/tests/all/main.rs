@@ -2,6 +2,8 @@
 
 mod arithmetic;
 mod common;
+#[path = "common/dump.rs"]
+mod dump;
 mod corpora;
 mod parser;
 mod preprocessor;

@@ -1,15 +1,13 @@
 //! Random litmus tests, against a second interpreter of x86 that shares nothing with the tool: registers are 64 bits, flags
 //! are computed from bits, stores wait in a buffer.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod generate;
 mod machine;
 mod program;
 
 use std::collections::BTreeSet;
 
-use common::*;
+use crate::common::*;
 use generate::{Random, generate};
 use machine::final_states;
 use program::{Program, text};
