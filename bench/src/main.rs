@@ -1,4 +1,4 @@
-//! Measures the engines and prints what they reach: `cargo run --release -p fencewright-bench [SECTION...]`.
+//! Measures the engines and prints what they reach: `cargo run --profile dist -p fencewright-bench [SECTION...]`.
 //!
 //! `limits` and `algorithms` are apart: they run the `fencewright` command beside this one, the first on hard programs, and it fails if a limit
 //! is not kept, the second on the algorithms of the corpora, and it fails if an answer is wrong. `tasks` writes the examples and the corpora as tasks

@@ -1,5 +1,5 @@
 //! Limits are promises: `--timeout` and `--memory` hold for programs that are hard in one way each. The whole table is
-//! `cargo run --release -p fencewright-bench limits`; what is here went far beyond its limits once.
+//! `cargo run --profile dist -p fencewright-bench limits`; what is here went far beyond its limits once.
 
 mod common;
 

@@ -1,0 +1,39 @@
+//! All integration tests of this crate, as one program: they are linked once.
+
+mod algorithms;
+mod browser;
+mod c_corpora;
+mod c_examples;
+mod c_fences;
+mod c_hostile;
+mod c_mistakes;
+mod certify;
+mod check;
+mod commands;
+#[path = "../common/mod.rs"]
+mod common;
+mod contexts;
+mod deadlocks;
+mod docs;
+mod examples;
+mod faults;
+mod fences;
+#[cfg(target_os = "linux")]
+mod files;
+mod folders;
+mod generate;
+mod hostile;
+mod html;
+mod json;
+mod json_schema;
+mod lazy;
+mod litmus;
+mod litmus_machine;
+mod lsp;
+mod procedures;
+mod reduce;
+mod reductions;
+mod robust;
+mod sarif;
+#[cfg(target_os = "linux")]
+mod signals;

@@ -1,0 +1,4 @@
+//! All integration tests of this crate, as one program: they are linked once.
+
+mod verdicts;
+mod well_formed;
