@@ -2,9 +2,9 @@
 
 mod arithmetic;
 mod common;
+mod corpora;
 #[path = "common/dump.rs"]
 mod dump;
-mod corpora;
 mod parser;
 mod preprocessor;
 mod typed;

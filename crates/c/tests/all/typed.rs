@@ -1,6 +1,5 @@
 //! Names, types, constants and conversions: trees of small programs, layouts against gcc, errors with their places, hostile texts.
 
-
 use crate::common::Texts;
 use crate::dump::Dump;
 use fencewright_c::Error;

@@ -2,7 +2,6 @@
 
 #![cfg(target_os = "linux")]
 
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

@@ -2,7 +2,6 @@
 
 #![cfg(target_os = "linux")]
 
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;

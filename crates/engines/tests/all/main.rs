@@ -1,0 +1,32 @@
+//! All integration tests of this crate, as one program: they are linked once.
+
+mod bounded;
+mod c_differential;
+mod c_refusals;
+mod c_robust;
+mod cegar;
+mod certificates;
+mod confirmed;
+mod contexts;
+mod corners;
+mod dense;
+mod differential;
+mod dynamic;
+mod extrapolate;
+mod families;
+mod lazy;
+mod machines_and_domains;
+mod multisets;
+mod orders;
+mod races;
+mod reductions;
+mod regressions;
+mod robust;
+mod states;
+mod summaries;
+mod sums;
+mod text_differential;
+mod toy_domain;
+mod toy_machine;
+mod transformed;
+mod versions;

@@ -1,0 +1,6 @@
+//! Summary cells: domains and the checker of certificates against an interpreter in which a summary cell is a set of values, and proofs
+//! that need them.
+
+mod certificates;
+mod domains;
+mod proofs;

@@ -1,8 +1,0 @@
-//! Summary cells: domains and the checker of certificates against an interpreter in which a summary cell is a set of values, and proofs
-//! that need them.
-
-mod certificates;
-mod domains;
-#[path = "../symmetry/orders.rs"]
-mod orders;
-mod proofs;

@@ -1,0 +1,364 @@
+//! What C programs may learn from addresses: an object lies somewhere in [2^16, 2^47), aligned for its type, apart from all others that are alive; addresses have one
+//! order in each execution; memory that was freed may come back. What follows from that is decided, the order of objects is a choice, and everything else is refused.
+
+use fencewright_executions::oracle;
+use fencewright_lang::load::Failure;
+use fencewright_lang::options::Options;
+use fencewright_lang::{LoadError, Loaded, Loader, Stop, fw};
+use fencewright_program::MemoryModel;
+
+use crate::verdicts::{HEADERS, assertions, memory, verdicts};
+
+fn main_does(globals: &str, body: &str) -> String {
+    format!("#include <stddef.h>\n{globals}\nint main(void) {{ {body} return 0; }}")
+}
+
+fn load(text: &str, options: &Options) -> Result<Loaded, Box<LoadError>> {
+    let open = |name: &str| Err(format!("there is no `{name}`"));
+    let loader = Loader { front_end: None, options, stop: &Stop::never(), open: &open };
+    loader.load("test.c", text.as_bytes()).map_err(|failure| match failure {
+        Failure::Wrong(error) => error,
+        Failure::Stopped(_) => unreachable!("nobody stops it"),
+    })
+}
+
+/// An error with these words, on the last line.
+#[track_caller]
+fn refused(globals: &str, body: &str, words: &str) {
+    let text = format!("{HEADERS}{}", main_does(globals, body));
+    let error = match load(&text, &Options::default()) {
+        Ok(loaded) => panic!("accepted:\n{text}\n{}", fw::print(&loaded.file)),
+        Err(error) => error,
+    };
+    let said = &error.diagnostics[0];
+    assert!(said.message.contains(words), "{}\n{text}", said.message);
+    assert_eq!(error.sources.position(said.span).line as usize, text.lines().count(), "{text}");
+}
+
+/// An execution comes to the end of what is modelled, for this reason.
+#[track_caller]
+fn ends(text: &str, reason: &str) {
+    let loaded = load(&format!("{HEADERS}{text}"), &Options::default()).expect("it is accepted");
+    let explored = oracle::explore(&loaded.program, MemoryModel::Sc, 200_000, &mut || false);
+    assert!(explored.is_err(), "{text}");
+    assert!(fw::print(&loaded.file).contains(reason), "{text}\n{}", fw::print(&loaded.file));
+}
+
+#[track_caller]
+fn holds(globals: &str, body: &str) {
+    let text = main_does(globals, body);
+    assertions(&text, "sss");
+    memory(&text, "sss");
+}
+
+#[track_caller]
+fn fails(globals: &str, body: &str) {
+    assertions(&main_does(globals, body), "uuu");
+}
+
+#[test]
+fn no_object_is_where_the_system_maps_nothing() {
+    fails("int a;", "if ((uintptr_t)&a >= 4096) assert(0);");
+    holds("int a[2];", "assert((unsigned long)&a[0] > 16); assert((unsigned long)&a[1] > 16);");
+    fails("int a[2];", "int *p = (int *)-1L; if (p > a) assert(0);");
+    holds(
+        "int a;",
+        "assert((intptr_t)&a > 0); assert((uintptr_t)&a < (uintptr_t)1 << 47); assert((void *)&a != (void *)64);",
+    );
+    let published = "_Atomic(struct node *) slot;
+        void *writer(void *p) { atomic_store(&slot, &n); return p; }";
+    let globals = format!("struct node {{ int v; }} n = {{ 7 }}; {published}");
+    let body = |wanted: u8| {
+        format!(
+            "pthread_t t; pthread_create(&t, 0, writer, 0); struct node *p = atomic_load(&slot);
+             if ((uintptr_t)p >= 4096) assert(p->v == {wanted}); else assert(!p); pthread_join(t, 0);"
+        )
+    };
+    fails(&globals, &body(8));
+    holds(&globals, &body(7));
+}
+
+#[test]
+fn errors_as_pointers_are_above_all_objects() {
+    let globals = "int a; _Atomic(int *) slot; int k;
+        int *get(void) { return k ? &a : (int *)-12L; }
+        void *writer(void *p) { k = 1; return p; }";
+    holds(
+        globals,
+        "pthread_t t; pthread_create(&t, 0, writer, 0);
+         int *p = get(); if ((unsigned long)p >= (unsigned long)-4095) assert(p == (int *)-12L); else { *p = 1; assert(p == &a); }",
+    );
+}
+
+#[test]
+fn a_number_in_the_range_of_addresses_may_be_one() {
+    refused("int a;", "assert((uintptr_t)&a != 0x20000);", "may be the address of an object");
+    refused("int a;", "assert((uintptr_t)&a > 0x7f0000000000);", "may be the address of an object");
+    // A number that nobody compares with an address is a number.
+    holds("uint64_t a = 0xdeadbeef;", "assert(a > 0x20000);");
+    let computed = "int *p = (int *)(long)k; if (p == &a) assert(0);";
+    let globals = "int a; int k; void *writer(void *p) { k = 100000; return p; }";
+    let body = format!("pthread_t t; pthread_create(&t, 0, writer, 0); {computed}");
+    ends(&main_does(globals, &body), "a_number_that_may_be_an_address");
+    holds(&globals.replace("100000", "1000"), &body);
+}
+
+/// Also in the middle of an indivisible step.
+#[test]
+fn an_exchange_compares_with_a_number_that_may_be_an_address() {
+    let globals = "int a, k; _Atomic(uintptr_t) w;
+        void *other(void *p) { uintptr_t e = (uintptr_t)(long)k; atomic_compare_exchange_strong(&w, &e, 7); return p; }";
+    let body = |k: u32| {
+        format!(
+            "pthread_t t; pthread_create(&t, 0, other, 0); w = (uintptr_t)&a; k = {k}; pthread_join(t, 0); assert(w == (uintptr_t)&a || w == 7);"
+        )
+    };
+    ends(&main_does(globals, &body(100_000)), "a_number_that_may_be_an_address");
+    holds(globals, &body(1000));
+}
+
+#[test]
+fn the_order_of_objects_is_a_choice() {
+    fails("int a, b;", "assert(&a < &b);");
+    fails("int a, b;", "assert(&a > &b);");
+    holds("int a, b;", "assert((&a < &b) != (&b < &a)); assert((&a < &b) == (&a <= &b)); assert(&a != &b);");
+    fails("int *p, *q;", "p = malloc(4); q = malloc(4); assert(p < q);");
+    fails("int *p, *q;", "p = malloc(4); q = malloc(4); assert(p > q);");
+}
+
+#[test]
+fn there_is_one_order_in_each_execution() {
+    let less = "int x = (uintptr_t)&a < (uintptr_t)&b, y = &b < &c, z = &a < &c;";
+    holds(
+        "int a, b, c;",
+        &format!("{less} if (x && y) assert(z); if (!x && !y) assert(!z); assert(x == (&a < &b));"),
+    );
+    fails("int a, b, c;", &format!("{less} if (x && !y) assert(z);"));
+    fails("int a, b, c;", &format!("{less} if (x && !y) assert(!z);"));
+    // In all threads, and for parts as for the whole.
+    let globals = "struct pair { long x, y; } a, b; int seen;
+        void *other(void *p) { seen = &a.x < &b.x; return p; }";
+    let body = "pthread_t t; pthread_create(&t, 0, other, 0); pthread_join(t, 0); assert(seen == (&a < &b)); assert(seen == (&a.y < &b.y));";
+    holds(globals, body);
+    fails(globals, "pthread_t t; pthread_create(&t, 0, other, 0); pthread_join(t, 0); assert(seen);");
+}
+
+#[test]
+fn within_an_object_the_order_is_that_of_its_parts() {
+    holds("struct { int x, y[2], z; } s;", "assert(&s.x < &s.z); assert(&s.x < &s.y[0] && &s.y[1] < &s.z);");
+    holds(
+        "int a[3], b[3]; int k;",
+        "int n = 0; for (int *p = a; p < a + 3; p++) n++; for (int *p = b; p != b + 3; p++) n++; assert(n == 6);",
+    );
+}
+
+#[test]
+fn locks_taken_in_the_order_of_their_addresses() {
+    let globals = |less: &str| {
+        format!(
+            "pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER, two = PTHREAD_MUTEX_INITIALIZER; int inside;
+             void both(pthread_mutex_t *x, pthread_mutex_t *y) {{
+                 if ({less}) {{ pthread_mutex_lock(x); pthread_mutex_lock(y); }} else {{ pthread_mutex_lock(y); pthread_mutex_lock(x); }}
+                 inside++; assert(inside == 1); inside--;
+                 pthread_mutex_unlock(x); pthread_mutex_unlock(y);
+             }}
+             void *other(void *p) {{ both(&two, &one); return p; }}"
+        )
+    };
+    let body = "pthread_t t; pthread_create(&t, 0, other, 0); both(&one, &two); pthread_join(t, 0);";
+    let deadlock = |less: &str| {
+        let mut options = Options::default();
+        options.c.exact_waits = true;
+        verdicts(&main_does(&globals(less), body), &options, "deadlock")
+    };
+    assert_eq!(deadlock("x < y"), "sss");
+    assert_eq!(deadlock("1"), "uuu");
+    holds(&globals("(uintptr_t)x < (uintptr_t)y"), body);
+}
+
+#[test]
+fn behind_an_object_another_one_may_start() {
+    refused("int a, b;", "if (&a + 1 == &b) assert(0);", "which of these addresses");
+    refused("int a[2], b;", "int *p = a + 2; assert(p != &b);", "which of these addresses");
+    holds("int a[2], b;", "assert(&a[1] != &b); assert(&a[0] + 2 == &a[2]);");
+}
+
+#[test]
+fn bits_of_addresses_are_refused() {
+    let bits = "bits of an address";
+    refused("int a;", "assert((((uintptr_t)&a >> 4) & 7) == 3);", bits);
+    refused("int a;", "assert((uintptr_t)&a % 7 != 3);", bits);
+    refused("int a;", "assert((uintptr_t)&a * 31 != 31 * 70000UL);", bits);
+    refused("int a, b;", "uintptr_t x = (uintptr_t)&a ^ (uintptr_t)&b; assert(x != 12);", bits);
+    refused("int a;", "int x = (int)(long)&a; assert(x != 5);", bits);
+    refused("int a;", "assert(((uintptr_t)&a & 0xfff) != 5);", bits);
+    refused("int a, b;", "assert((uintptr_t)&a - (uintptr_t)&b != 12);", bits);
+    refused("int a, b;", "assert((uintptr_t)&a + (uintptr_t)&b != 400000);", bits);
+    refused("int a;", "assert(~(uintptr_t)&a != ~(uintptr_t)400000);", bits);
+    refused("struct { long x, y; } a;", "assert(((uintptr_t)&a & 8) == 0);", bits);
+    refused("void f(void) {}", "assert((uintptr_t)f % 16 == 0);", bits);
+    // Only when it comes to it, if the value may be a number as well.
+    let globals = "int a; void *get(int k) { return k ? (void *)&a : (void *)5L; } int k; void *writer(void *p) { k = K; return p; }";
+    let body = "pthread_t t; pthread_create(&t, 0, writer, 0); assert((int)(long)get(k) != 6);";
+    ends(&main_does(&globals.replace("= K", "= 1"), body), "bits_of_an_address");
+    holds(&globals.replace("k = K; ", ""), body);
+}
+
+#[test]
+fn bits_that_are_free_may_be_used() {
+    let globals = "struct node { long v; } a = { 3 }; _Atomic(uintptr_t) w;";
+    let get = "uintptr_t x = atomic_load(&w);";
+    holds(
+        globals,
+        &format!(
+            "w = (uintptr_t)&a | 1; {get} assert(x & 1); assert(((struct node *)(x & ~(uintptr_t)1))->v == 3); assert((x & 7) == 1);"
+        ),
+    );
+    holds(
+        globals,
+        &format!(
+            "w = (uintptr_t)&a | 7UL << 48; {get} assert(x >> 48 == 7); assert(((struct node *)(x & ((1UL << 48) - 1)))->v == 3);"
+        ),
+    );
+    holds(globals, "assert(((uintptr_t)&a & 7) == 0); assert((uintptr_t)&a % 8 == 0);");
+    holds(globals, "struct node *p = malloc(sizeof *p); assert(((uintptr_t)p & 15) == 0);");
+}
+
+#[test]
+fn the_distance_of_different_arrays_is_undefined() {
+    let arrays = "int a[4], b[4];";
+    holds(arrays, "assert(&a[3] - &a[1] == 2); assert(a + 4 - a == 4);");
+    memory(&main_does(arrays, "int *p = a, *q = b; assert(p - q != 4);"), "uuu");
+}
+
+#[test]
+fn freed_memory_may_come_back() {
+    fails("", "int *p = malloc(4); free(p); int *q = malloc(4); assert(p != q);");
+    fails("", "int *p = malloc(4); free(p); int *q = malloc(4); assert(p == q);");
+    holds("", "int *p = malloc(4); int *q = malloc(4); assert(p != q); free(p); free(q);");
+}
+
+/// An object that is freed by one thread and allocated by another one.
+#[test]
+fn freed_memory_comes_back_elsewhere() {
+    let globals = "long *old; void *frees(void *p) { free(p); return 0; }";
+    let before = "long *p = malloc(8); old = p; pthread_t t; pthread_create(&t, 0, frees, p);";
+    let after = "long *q = malloc(8);";
+    fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q != old);"));
+    fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q == old);"));
+    holds(globals, &format!("{before} {after} *q = 1; pthread_join(t, 0); assert(*q == 1); free(q);"));
+    // What was written before comes with it, and it is not free any more.
+    let globals = "long *old, x; void *frees(void *p) { x = 1; free(p); return 0; }";
+    holds(globals, &format!("{before} {after} if (q == old) {{ assert(x == 1); *q = 2; }}"));
+    let twice = format!("{before} {after} if (q == old) {{ free(q); free(q); }}");
+    memory(&main_does(globals, &twice), "uuu");
+    // Part of a structure is compared.
+    let member = "struct node { long a, b; } *last; long *old; void *frees(void *p) { free(p); return 0; }";
+    let before = "struct node *p = malloc(sizeof *p); last = p; old = &p->b; pthread_t t; pthread_create(&t, 0, frees, p);";
+    let after =
+        "pthread_join(t, 0); struct node *q = malloc(sizeof *q); if (&q->b == old) assert(q != last);";
+    fails(member, &format!("{before} {after}"));
+}
+
+#[test]
+fn other_objects_may_lie_where_one_was() {
+    let place = "an_address_at_which_another_object_was";
+    ends(
+        &main_does(
+            "",
+            "int *p = malloc(16); p[0] = 1; free(p); int *q = malloc(8); q[0] = 1; assert(p != q);",
+        ),
+        place,
+    );
+    let locals = "int *keep; void f(void) { int a = 1; keep = &a; a++; } int g(void) { int b = 2; int *q = &b; return q == keep; }";
+    ends(&main_does(locals, "f(); assert(!g());"), place);
+    holds(locals, "int a = 1; keep = &a; assert(!g());");
+    // The stack of a thread that was joined is used again, that of one that runs is not.
+    let stacks = "_Atomic(int *) keep; void *f(void *p) { int a = 1; int *k = atomic_exchange(&keep, &a); assert(k != &a); a++; return 0; }";
+    let create = |n: usize| format!("pthread_create(&t[{n}], 0, f, 0);");
+    let join = |n: usize| format!("pthread_join(t[{n}], 0);");
+    let apart = [create(0), create(1), join(0), join(1)].concat();
+    holds(stacks, &format!("pthread_t t[2]; {apart}"));
+    let again = [create(0), join(0), create(1), join(1)].concat();
+    ends(&main_does(stacks, &format!("pthread_t t[2]; {again}")), place);
+    let detached = [create(0), "pthread_detach(t[0]);".to_string(), create(1), join(1)].concat();
+    ends(&main_does(stacks, &format!("pthread_t t[2]; {detached}")), place);
+    // `realloc` has to know the object, so nothing comes back in the model.
+    let moved = "int *p = malloc(8); p[0] = 1; int *old = p; p = realloc(p, 16); assert(p[0] == 1);";
+    holds("", moved);
+    ends(&main_does("", &format!("{moved} assert(p != old);")), place);
+}
+
+const LISTS: &str = "struct list { struct list *next, *prev; };
+    struct node { int key; struct list l; int val; };
+    struct set { long lock; struct list l; } s;
+    #define entry(p) ((struct node *)((char *)(p) - offsetof(struct node, l)))
+    void add(struct list *h, struct node *x) { x->l.next = h; x->l.prev = h->prev; h->prev->next = &x->l; h->prev = &x->l; }";
+
+#[test]
+fn a_list_ends_where_it_starts() {
+    let all =
+        |fill: &str, body: &str| format!("s.l.next = s.l.prev = &s.l; {fill} struct node *c, *n; {body}");
+    holds(LISTS, &all("", "for (c = entry(s.l.next); &c->l != &s.l; c = entry(c->l.next)) assert(0);"));
+    let three = "for (int i = 0; i < 3; i++) { struct node *x = malloc(sizeof *x); x->val = i; add(&s.l, x); } int k = 0;";
+    let each = "for (c = entry(s.l.next); &c->l != &s.l; c = entry(c->l.next)) { assert(c->val == k); k++; } assert(k == 3);";
+    holds(LISTS, &all(three, each));
+    // The head is read by way of an entry that is none.
+    let safe = "for (c = entry(s.l.next), n = entry(c->l.next); &c->l != &s.l; c = n, n = entry(n->l.next)) { assert(c->val == k); k++; free(c); } assert(k == 3);";
+    holds(LISTS, &all(three, safe));
+    let followed = main_does(LISTS, &all(three, "c = entry(&s.l); k = c->val;"));
+    memory(&followed, "uuu");
+    let same_offset = LISTS.replace("int key; struct list l;", "long key; struct list l;");
+    memory(&main_does(&same_offset, &all("", "c = entry(s.l.next); return c->val;")), "uuu");
+    holds(&same_offset, &all("", "c = entry(s.l.next); assert(&c->l == &s.l); assert(c);"));
+}
+
+#[test]
+fn the_structure_around_null_is_not_null() {
+    let globals = format!("{LISTS} struct node first;");
+    fails(&globals, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
+    let start = globals.replace("int key; struct list l;", "struct list l; int key;");
+    holds(&start, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
+}
+
+const AROUND: &str = "struct list { struct list *next; };
+    struct node { long key; struct list l; } nodes[2]; struct list head, *from = &head; long other;
+    #define entry(p) ((struct node *)((char *)(p) - offsetof(struct node, l)))
+    void *writer(void *p) { from = &nodes[0].l; return p; }";
+
+#[test]
+fn an_end_is_not_always_before_what_comes_next() {
+    let arrays = "int a[3], b[3];";
+    ends(&main_does(arrays, "int *p = a + 3; assert(p < b || b < p);"), "order_of_addresses");
+    ends(&main_does(arrays, "if (a < b) assert(a + 3 < b);"), "order_of_addresses");
+    holds(arrays, "if (a < b) assert(a + 3 <= b && a + 2 < b); else assert(b + 3 <= a);");
+    ends(
+        &main_does("int a[1], b[1];", "assert(b + 1 > a || (a == b + 1) == (b > b));"),
+        "order_of_addresses",
+    );
+}
+
+#[test]
+fn other_members_of_no_structure_have_no_address() {
+    for globals in
+        [AROUND.to_string(), AROUND.replace("long key; struct list l;", "struct list l; long key;")]
+    {
+        for op in ["==", "!="] {
+            let body = format!("struct node *c = entry(&head); assert(&c->key {op} &other);");
+            ends(&main_does(&globals, &body), "a_number_that_may_be_an_address");
+        }
+    }
+}
+
+#[test]
+fn a_head_is_read_by_way_of_an_entry_with_its_number() {
+    for globals in
+        [AROUND.to_string(), AROUND.replace("long key; struct list l;", "struct list l; long key;")]
+    {
+        let body = "pthread_t t; pthread_create(&t, 0, writer, 0); head.next = &nodes[0].l; struct list *m = from; struct node *c = entry(m);
+            struct list *first = c->l.next; if (m == &head) assert(first == &nodes[0].l);";
+        holds(&globals, body);
+        let body = body.replace("assert(first == &nodes[0].l)", "assert(c != nodes + 2)");
+        ends(&main_does(&globals, &body), "order_of_addresses");
+    }
+}

@@ -1,0 +1,32 @@
+//! All integration tests of this crate, as one program: they are linked once.
+
+mod c_addresses;
+mod c_blocks;
+mod c_builtins;
+mod c_elaborate;
+mod c_memory;
+mod c_misuse;
+mod c_objects;
+mod c_soundness;
+mod edits;
+mod export_c;
+mod export_round_trip;
+mod facts;
+mod fw_errors;
+mod fw_format;
+mod fw_hostile;
+mod fw_roundtrip;
+mod fw_source;
+mod fw_syntax;
+mod import_corpora;
+mod import_hostile;
+mod import_litmus;
+mod import_rmm;
+mod import_trencher;
+mod large;
+mod procedures;
+mod registers_and_mutexes;
+mod semantics;
+mod steps;
+mod types_and_choices;
+mod verdicts;
