@@ -1,36 +1,35 @@
-//! Automorphisms: threads of a family may be exchanged, together with their numbers.
+//! Automorphisms: permutations of the threads of a family that also permute the numbers of the threads.
 //!
 //! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. It may be the index of a cell that belongs to the thread
-//! (`flag[me]`), and it may be a value: of a register, of a memory cell, of a store in a buffer (`tail = me`). To exchange the threads a and
-//! b, whose numbers are x and y, is a permutation g of states. In `g s`
+//! (`flag[me]`), and it may be a value: of a register, of a memory cell, of a store in a buffer (`tail = me`). Exchanging the threads a and b, whose
+//! numbers are x and y, is a permutation g of states. In `g s`
 //!
-//! * a stands where b stands in s, with b's registers, buffer and lock, and the other way round;
+//! > * a is where b is in s, with b's registers, buffer and lock, and vice versa;
 //! * in arrays whose *indices* are numbers of threads, the cells x and y are exchanged, in memory and in buffers;
-//! * in registers and variables whose *values* are numbers of threads, x and y are exchanged, in buffers too. All other values stay, for
-//!   example one that stands for "nobody".
+//! > * in registers and variables whose *values* are numbers of threads, x and y are exchanged, in buffers too. All other values are unchanged, for
+//!   example a value that means "no thread".
 //!
-//! Which indices and values are numbers of threads is said by a [`Family`] and believed by nobody: [`Exchange::check`] applies g to the
-//! program and compares. It maps every operation of every thread t and accepts only if those that leave a location of t
-//! become, as a multiset, those that leave the same location of `g t`. An expression is mapped so that
+//! A [`Family`] states which indices and values are numbers of threads. The statement is not trusted: [`Exchange::check`] applies g to the program
+//! and compares. It maps every operation of every thread t and accepts only if the operations that leave a location of t become, as a multiset, those
+//! that leave the same location of `g t`. An expression is mapped so that
 //!
-//! * (e) in `g s` the image of e has the value that e has in s; or, where e is the number of a thread, this value with x and y exchanged.
+//! > * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds of a constant, which is exchanged where it is a number; of a register whose kind is the one expected; of any operator on
-//! values that are no numbers, by induction; of `==` and `!=` between two numbers, because to exchange x and y is injective; and of a
-//! comparison of a number with a constant that x and y compare alike with. Everything else, such as `<` between numbers or `+`, has no image,
-//! and the exchange is refused. By (e), and because ranges and array bounds that numbers are
-//! checked against contain both x and y or neither, an operation does in s what its image does in `g s`: it is enabled, faults, and has as
-//! many results, each being the image of the other. Fences, flushes and the lock treat all threads alike. Initial states are mapped to
-//! initial ones, because initial values are compared in the same way. A property has the same truth in `g s` as in s, because its image is
-//! the property up to the order of conjunctions and disjunctions. So g has the three properties (a), (b) and (c) of a symmetry in
-//! [`symmetry`](crate::symmetry), all permutations that exchanges generate have them, and the proof there shows that one state of each orbit
-//! is enough.
+//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register whose kind is the expected one; by induction, for any
+//! operator on values that are not numbers of threads; for `==` and `!=` between two numbers, because exchanging x and y is injective; and for a
+//! comparison of a number with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers or `+`, has no
+//! image, and the exchange is rejected. By (e), and because the ranges and array bounds that numbers are checked against contain both x and y or
+//! neither, an operation has in s the same effect as its image in `g s`: it is enabled or not, faults or not, and its results are mapped to those of
+//! its image. Fences, flushes and the lock treat all threads alike. Initial states are mapped to initial ones, because initial values are compared in
+//! the same way. A property has the same truth value in `g s` as in s, because its image is the property up to the order of conjunctions and
+//! disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry), all permutations that exchanges generate
+//! have them, and the proof there shows that one state of each orbit is enough.
 //!
-//! One register may hold the number of a thread at one location and something else at another, so kinds are given for each location.
-//! An edge is followed operation by operation, and the kinds that it leaves must be those of the location where it leads, and where a fault
-//! would lead. Registers that are *dead* at a location have no kind there: no operation may read them before it has written them, no
-//! property may look at them, and states that differ in nothing else are taken for the same. That they all do the same follows from the fact that
-//! what is dead stays dead until it is written, which is checked with the kinds.
+//! One register may hold the number of a thread at one location and something else at another, so kinds are given per location. The check follows an
+//! edge operation by operation: the kinds after it must be those of its target location, and the kinds before each operation those of the fault
+//! location. Registers that are *dead* at a location have no kind there: no operation may read them before writing them, no property may observe
+//! them, and states that differ only in dead registers are identified. Such states behave alike because a dead register remains dead until it is
+//! written, which is checked together with the kinds.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -42,21 +41,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::symmetry::same;
 
-/// Threads that may be exchanged, and which indices and values are their numbers.
+/// Threads that may be exchanged, and the indices and values that are numbers of these threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
     /// The threads.
     pub threads: Vec<u32>,
-    /// The number of each.
+    /// The number of each thread.
     pub numbers: Vec<i64>,
     /// The arrays whose indices are numbers of threads.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub indices: BTreeSet<u32>,
-    /// The shared variables whose values are numbers of threads, or stand for no thread.
+    /// The shared variables whose values are numbers of threads, or mean "no thread".
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub values: BTreeSet<u32>,
-    /// Threads, locations, and the registers that are live there and whose values are numbers of threads, or stand for no thread.
+    /// Triples (thread, location, register): registers that are live at the location and hold a number of a thread, or mean "no thread".
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub registers: BTreeSet<(u32, u32, u32)>,
 }
@@ -64,22 +63,22 @@ pub struct Family {
 /// For each thread and location the registers that are live there, in order.
 pub type Live = [Vec<Vec<u32>>];
 
-/// What a set of states leaves out: see [`states`](crate::states).
+/// The reductions of a set of states with which exchanges have to be compatible: see [`states`](crate::states).
 #[derive(Clone, Copy, Debug)]
 pub struct Reductions<'a> {
     /// The live registers.
     pub live: &'a Live,
-    /// Whether each edge of each thread is local. What is local must be so in all threads alike.
+    /// Whether each edge of each thread is local. An edge must be local if and only if its image is.
     pub local: &'a [Vec<bool>],
 }
 
 impl Family {
-    /// Whether numbers of its threads occur anywhere.
+    /// Whether numbers of its threads occur as indices or values.
     pub fn has_numbers(&self) -> bool {
         !(self.indices.is_empty() && self.values.is_empty() && self.registers.is_empty())
     }
 
-    /// Whether all threads of the family may be exchanged in this program, as far as these properties can tell; otherwise why not.
+    /// Checks that all threads of the family may be exchanged in this program without changing the truth of these properties; the error says why not.
     pub fn check(
         &self,
         program: &Program,
@@ -97,7 +96,7 @@ impl Family {
         if !self.indices.iter().all(is_array) {
             return Err("its threads are no indices of what is no array".into());
         }
-        // To exchange neighbours generates all permutations.
+        // Exchanges of neighbours generate all permutations.
         (1..self.threads.len())
             .try_for_each(|n| self.exchange(program, reductions, n - 1, n).check(properties))
     }
@@ -116,7 +115,7 @@ impl Family {
     }
 }
 
-/// Two threads of a family exchanged.
+/// The exchange of two threads of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
     program: &'a Program,
@@ -126,7 +125,7 @@ pub struct Exchange<'a> {
     numbers: [i64; 2],
 }
 
-/// Whether the value of a register is the number of a thread; nothing if the register is dead.
+/// Whether a register holds the number of a thread; `None` if it is dead.
 type Kind = Option<bool>;
 
 /// `of` with the two parts of a pair exchanged.
@@ -139,7 +138,7 @@ fn exchanged<T: PartialEq + Copy>(pair: [T; 2], of: T) -> T {
 }
 
 impl Exchange<'_> {
-    /// Whether this is an automorphism of the program that the properties cannot see; otherwise why not.
+    /// Checks that the exchange is an automorphism of the program that preserves the properties; the error says what changes.
     pub fn check(&self, properties: &[Property]) -> Result<(), String> {
         let [a, b] = self.threads.map(|t| t.0);
         let differ = |what: String| Err(format!("{what} changes if threads {a} and {b} are exchanged"));
@@ -167,12 +166,12 @@ impl Exchange<'_> {
         self.family.values.contains(&variable.0)
     }
 
-    /// What becomes of a value.
+    /// The image of a value.
     fn value(&self, value: i64, number: bool) -> i64 {
         if number { exchanged(self.numbers, value) } else { value }
     }
 
-    /// Whether bounds treat values and their images alike.
+    /// Whether a value satisfies these bounds if and only if its image does.
     fn keeps(&self, bounds: Bounds, number: bool) -> bool {
         !number || bounds.contains(self.numbers[0]) == bounds.contains(self.numbers[1])
     }
@@ -188,7 +187,7 @@ impl Exchange<'_> {
         VariableId(self.program.variables.partition_point(|v| v.base <= cell) as u32 - 1)
     }
 
-    /// What becomes of a memory cell.
+    /// The image of a memory cell.
     fn cell(&self, cell: u32) -> u32 {
         let id = self.variable_of(cell);
         let variable = &self.program.variables[id.index()];
@@ -249,7 +248,7 @@ impl Exchange<'_> {
         })
     }
 
-    /// The same step with neighbouring stores of constants in the order of their cells: what goes straight to memory within one step is seen together.
+    /// Sorts adjacent stores of constants in an atomic step by cell: all stores of the step reach memory at once, so their order is unobservable.
     fn ordered(&self, thread: &Thread, mut action: Action) -> Action {
         let constant = |op: &Op| match op {
             Op::Store(Address { variable, index }, Expr::Const(_)) => match index {
@@ -259,7 +258,7 @@ impl Exchange<'_> {
             },
             _ => None,
         };
-        // A store that faults is the last one that counts.
+        // A store that may fault is not moved: the operations after it would not be performed.
         let cell = |op: &Op| constant(op).filter(|_| !self.program.op_may_fault(&thread.registers, op));
         if let Action::Atomic { ops, drains: true } = &mut action {
             for run in ops.chunk_by_mut(|a, b| cell(a).is_some() && cell(b).is_some()) {
@@ -269,7 +268,7 @@ impl Exchange<'_> {
         action
     }
 
-    /// The image of what an edge does; nothing if it has none, or if the kinds of registers after it are not those where it leads.
+    /// The image of the action of an edge; `None` if there is none, or if the kinds of registers after it are not those of the target location.
     fn action(&self, thread: ThreadId, edge: &Edge) -> Option<Action> {
         let registers = self.program.thread(thread).registers.len() as u32;
         let fault = self.program.thread(thread).fault;
@@ -293,7 +292,7 @@ impl Exchange<'_> {
         fits(&kinds, edge.to).then_some(action)
     }
 
-    /// The image of an operation where registers have these kinds, which change with what is written.
+    /// The image of an operation, given the kinds of registers before it; updates the kind of the register that it writes.
     fn op(&self, thread: ThreadId, to: LocationId, op: &Op, kinds: &mut [Kind]) -> Option<Op> {
         let image = |e: &Expr<RegisterId>, number: bool| {
             self.expr(e, number, &|r: &RegisterId| Some((kinds[r.index()]?, *r)))
@@ -309,7 +308,7 @@ impl Exchange<'_> {
         let (image, written) = match op {
             Op::Skip => (Op::Skip, None),
             Op::Assign(r, e) => {
-                // Of a constant nobody knows but the location where the value arrives.
+                // Whether a constant is the number of a thread depends on the kind of the register at the target location.
                 let arrives = || self.kind(thread, to, r.0) == Some(true);
                 let number = is_number(e, &|r: &RegisterId| kinds[r.index()]).unwrap_or_else(arrives);
                 (Op::Assign(*r, image(e, number)?), Some((r, number)))
@@ -335,7 +334,7 @@ impl Exchange<'_> {
     }
 
     fn keeps_property(&self, property: &Property) -> bool {
-        // That no thread faults, and that some thread can move, is about all of them.
+        // Properties without a formula (no fault, no deadlock) treat all threads alike.
         let Some(formula) = property.formula() else { return true };
         let finally = matches!(property.kind, PropertyKind::Finally(..));
         let thread = |t: ThreadId| exchanged(self.threads, t);
@@ -355,7 +354,7 @@ impl Exchange<'_> {
         self.expr(formula, false, &leaf).is_some_and(|image| same(formula, &image))
     }
 
-    /// Whether this compares one value with a constant, and both numbers compare alike.
+    /// Whether this compares a leaf with a constant, and both numbers compare alike with it.
     fn are_alike<L>(&self, op: BinaryOp, left: &Expr<L>, right: &Expr<L>) -> bool {
         let [a, b] = match (left, right) {
             (Expr::Leaf(_), Expr::Const(c)) => self.numbers.map(|n| op.apply(n, *c)),
@@ -365,8 +364,8 @@ impl Exchange<'_> {
         op.is_comparison() && a.is_ok() && a == b
     }
 
-    /// The image of an expression that is or is not the number of a thread; nothing if it has none. `leaf` says of a leaf whether it
-    /// is one, and what becomes of it.
+    /// The image of an expression that is (`number`) or is not the number of a thread; `None` if there is none. `leaf` tells whether a leaf is such a
+    /// number, and its image.
     fn expr<L>(&self, e: &Expr<L>, number: bool, leaf: &impl Fn(&L) -> Option<(bool, L)>) -> Option<Expr<L>> {
         match e {
             Expr::Const(value) => Some(Expr::Const(self.value(*value, number))),
@@ -379,10 +378,10 @@ impl Exchange<'_> {
                 let then = self.expr(then, number, leaf)?;
                 Some(Expr::choice(condition, then, self.expr(otherwise, number, leaf)?))
             }
-            // No other operator gives the number of a thread.
+            // No other operator yields the number of a thread.
             _ if number => None,
             Expr::Unary(op, operand) => Some(Expr::unary(*op, self.expr(operand, false, leaf)?)),
-            // Which side of a constant a number is on does not matter if both numbers are on the same side.
+            // A comparison with a constant is unchanged if both numbers compare alike with the constant.
             Expr::Binary(op, left, right) if self.are_alike(*op, left, right) => {
                 let image = |e: &Expr<L>| match e {
                     Expr::Leaf(l) => Some(Expr::Leaf(leaf(l)?.1)),
@@ -401,7 +400,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether an expression is meant to be the number of a thread; nothing if that cannot be told, as of a constant.
+/// Whether an expression is the number of a thread; `None` if this cannot be told, as for a constant.
 fn is_number<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Kind) -> Kind {
     match e {
         Expr::Const(_) => None,

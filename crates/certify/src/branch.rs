@@ -1,29 +1,28 @@
-//! One branch through some commands, executed symbolically: the value of each changed cell, over the values before, and what was
-//! assumed.
+//! Symbolic execution of one branch through some commands: the value of each changed cell in terms of the values before, and the assumptions.
 //!
-//! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: one that it stood for before, written
-//! as the cell itself, or one that was folded into it. `inductive` says why each of them has to satisfy the invariant.
+//! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: those it stood for before, written as the cell
+//! itself, and those folded into it. `inductive` explains why each of them has to satisfy the invariant.
 
 use fencewright_memory::linear::{Cube, Simple};
 use fencewright_memory::{CellId, Constraint, Linear};
 
 use crate::difference::Difference;
 
-/// One branch through some commands.
+/// The result of executing one branch symbolically.
 pub struct Branch {
-    /// Changed cells with their values: one for an ordinary cell.
+    /// Changed cells with their possible values after the branch; an ordinary cell has exactly one.
     values: Vec<(CellId, Vec<Linear>)>,
-    /// What was assumed.
+    /// The assumptions, in terms of the values before.
     pub assumed: Cube,
-    /// Variables whose value is one that a summary cell stood for before the commands, each with that cell.
+    /// Pairs (variable, summary cell): the variable is one of the values that the summary cell stood for before the commands.
     pub copies: Vec<(CellId, CellId)>,
 }
 
-/// More values than this for one form are not told apart.
+/// Maximum number of values of one form over summary cells.
 const MOST_VALUES: usize = 64;
 
 impl Branch {
-    /// Executes simple commands. A value that nothing is known about is a variable of its own, the next one after `unknown`.
+    /// Executes simple commands. An unknown value becomes a fresh variable, numbered from `unknown` on.
     pub fn through(commands: Vec<Simple>, unknown: &mut CellId) -> Self {
         let mut branch = Branch { values: Vec::new(), assumed: Vec::new(), copies: Vec::new() };
         let mut fresh = || {
@@ -32,7 +31,7 @@ impl Branch {
         };
         for command in commands {
             match command {
-                // A constraint that does not fit machine integers is made weaker, or left out: the branch is then more possible.
+                // A constraint that does not fit 64 bits is weakened or dropped: this over-approximates the branch.
                 Simple::Assume(Constraint::AtMost(form)) => {
                     let weaker = || Linear { constant: form.constant.min(i64::MAX / 2), ..form.clone() };
                     let known = branch.value(&form).or_else(|| branch.value(&weaker()));
@@ -54,7 +53,7 @@ impl Branch {
                 }
                 Simple::Expand(cell, summary) => {
                     let copy = fresh();
-                    // A copy of what the summary became during these commands is a value that nothing is known about.
+                    // If these commands have changed the summary, its copy is an unknown value.
                     if branch.changed(summary).is_none() {
                         branch.copies.push((copy, summary));
                     }
@@ -74,17 +73,17 @@ impl Branch {
         self.values.iter().find(|(changed, _)| *changed == cell).map(|(_, values)| values.as_slice())
     }
 
-    /// The value of a form over ordinary cells after the commands, if it fits.
+    /// The value of a form over ordinary cells after the commands; `None` if it does not fit 64 bits.
     fn value(&self, form: &Linear) -> Option<Linear> {
         self.after(form).filter(|values| values.len() == 1).and_then(|mut values| values.pop())
     }
 
-    /// The values of a form after the commands, one for each choice of the values of its cells, if they fit and are not too many.
+    /// The values of a form after the commands, one for each choice of values of its cells; `None` if they do not fit 64 bits or are too many.
     pub fn after(&self, form: &Linear) -> Option<Vec<Linear>> {
         choices(form, |cell| self.changed(cell).map_or_else(|| vec![Linear::cell(cell)], <[_]>::to_vec))
     }
 
-    /// All that a constraint on the values before the commands says: the constraint itself, and the same with copies in the place of
+    /// The constraints that follow from one on the values before the commands: the constraint itself, and its instances with copies in place of
     /// summary cells.
     pub fn known(&self, constraint: &Constraint) -> Cube {
         let of = |cell| self.copies.iter().filter(move |(_, summary)| *summary == cell);
@@ -97,8 +96,8 @@ impl Branch {
         )
     }
 
-    /// A difference of values after the commands as differences of values before them, one for each choice of values; nothing
-    /// for one that is none or does not fit.
+    /// A difference of values after the commands as differences of values before them, one for each choice of values; `None` for a choice that is not
+    /// a difference or does not fit 64 bits.
     pub fn before(&self, after: &Difference) -> impl Iterator<Item = Option<Difference>> {
         let c = after.c;
         let difference = move |x: Shifted, y: Shifted| {
@@ -109,7 +108,7 @@ impl Branch {
         self.shifted(after.x).flat_map(move |x| self.shifted(y).map(move |y| difference(x, y)))
     }
 
-    /// The values of a cell (or of 0) as a cell (or 0) and a constant, where they are that.
+    /// The values of a cell (or of 0) as a cell (or 0) plus a constant; `None` for a value of another form.
     fn shifted(&self, cell: Option<CellId>) -> impl Iterator<Item = Shifted> {
         let changed = cell.and_then(|cell| self.changed(cell));
         let unchanged = changed.is_none().then_some(Some((cell, 0)));
@@ -122,10 +121,10 @@ impl Branch {
     }
 }
 
-/// A cell (or 0) plus a constant; nothing for another value.
+/// A cell (or 0) plus a constant; `None` for a value of another form.
 type Shifted = Option<(Option<CellId>, i64)>;
 
-/// The forms that one gets by putting in the place of each cell one of its values, if they fit and are not too many.
+/// The forms that result from replacing each cell by one of its values; `None` if they do not fit 64 bits or are too many.
 fn choices(form: &Linear, values: impl Fn(CellId) -> Vec<Linear>) -> Option<Vec<Linear>> {
     let mut chosen = vec![Linear::constant(form.constant)];
     for &(cell, coefficient) in &form.terms {

@@ -1,8 +1,8 @@
-//! Certificates: what they say and how they are written.
+//! The data format of certificates: types, and their JSON form.
 //!
-//! A certificate says what it proves, and has the proofs. Each of them is an inductive invariant or a set of states. An invariant names a machine with
-//! its parameters and gives, for each control state of the machine that can be reached, what holds there of the cells: a disjunction of conjunctions
-//! of constraints `linear <= 0`. The format is described in docs/certificates.md.
+//! A certificate states a claim and contains its proofs. Each proof is an inductive invariant or a set of states. An invariant names a machine with
+//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints
+//! `linear <= 0`. The format is described in docs/certificates.md.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,85 +28,85 @@ pub struct Certificate {
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The fingerprint of the program (crate `fingerprint`), so that a certificate is not mistaken for that of another one. The checker does
-    /// not depend on it.
+    /// The fingerprint of the program (crate `fingerprint`), which helps to detect a mix-up of certificates. The checker does not depend on it.
     pub program: String,
-    /// What is proved.
+    /// The claim.
     pub claim: Claim,
-    /// What proves it, in the order in which the checker needs it.
+    /// The proofs of the claim, in the order in which the checker uses them.
     pub proofs: Vec<Proof>,
 }
 
-/// Why a text is no certificate.
+/// Why a text is not a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// In words.
+    /// The reason in words.
     pub message: String,
-    /// The line and the column where that is, counted from 1; nothing if the text could not be read.
+    /// The line and column of the error, counted from 1; `None` if the text could not be read.
     pub place: Option<(usize, usize)>,
 }
 
-/// What a certificate proves.
+/// The claim of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Claim {
-    /// The program has these properties under the memory model of the proof: one proof shows them all.
+    /// The program has these properties under the memory model of the proof. A single proof shows them all.
     Safe {
         /// The names of the properties.
         properties: Vec<String>,
     },
-    /// These properties, all of them `finally exists`, do not hold under the memory model of the proof: no final state satisfies one of them.
+    /// These properties, all of them `finally exists`, do not hold under the memory model of the proof: no final state satisfies any of their
+    /// formulas.
     Unsatisfied {
         /// The names of the properties.
         properties: Vec<String>,
     },
-    /// The program is robust against TSO: no attack succeeds in the program that has its attacks in it, under SC. There is one proof for each
-    /// group of attacks.
+    /// The program is robust against TSO: in the program instrumented with attacks, no attack succeeds under SC. There is one proof for each group of
+    /// attacks.
     Robust {
-        /// What that means.
+        /// The notion of robustness.
         notion: NotionName,
     },
-    /// The program has these properties under TSO, because the program with stores delayed along some paths has them under SC and is robust.
+    /// The program has these properties under TSO, because the program in which stores are delayed along some paths has them under SC and is robust.
     Lazy {
         /// The names of the properties.
         properties: Vec<String>,
-        /// The paths, in the order in which the program is extended by them.
+        /// The extensions, in the order in which they are applied.
         extensions: Vec<Extension>,
     },
-    /// The program has these properties under PSO, because another claim says that the program whose stores are issued in every order has them under TSO:
+    /// The program has these properties under PSO, because by another claim the program that issues its stores in every order has them under TSO:
     /// [`Extended::reordered`](fencewright_transform::extend::Extended::reordered). That is the program itself if no store can overtake another one.
     Reordered {
-        /// What holds under TSO, and is proved by the proofs.
+        /// The claim about TSO, which the proofs show.
         tso: Box<Claim>,
     },
-    /// The program has these properties because parts of it have them: [`Slice`](fencewright_transform::slice::Slice)s, without the threads that cannot
-    /// matter.
+    /// The program has these properties because parts of it have them: [`Slice`](fencewright_transform::slice::Slice)s, which omit threads that are
+    /// irrelevant to a property.
     Sliced {
         /// The names of the properties.
         properties: Vec<String>,
-        /// The slices. Each concern of each property is covered by one that has the property.
+        /// The slices. Each concern of each property is covered by a slice for which the property is claimed.
         parts: Vec<Part>,
     },
-    /// The program has these properties because the program whose choices have fewer values has them:
+    /// The program has these properties because the program whose choices range over fewer values has them:
     /// [`narrowed`](fencewright_transform::narrow::narrowed).
     Narrowed {
-        /// What holds of that program, and is proved by the proofs.
+        /// The claim about that program, which the proofs show.
         fewer: Box<Claim>,
     },
 }
 
-/// What is claimed about slices that differ in names only.
+/// A claim about slices that are equal up to names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// For each slice the threads that are kept, in order. The proofs are about the first.
+    /// For each slice the threads that are kept, in order. The proofs are about the first slice.
     pub slices: Vec<Vec<u32>>,
     /// The claim.
     pub claim: Claim,
 }
 
 impl Claim {
-    /// The memory model it is about, with these proofs.
+    /// The memory model of the claim, given its proofs; `None` if it depends on a proof that is missing.
     pub fn model(&self, proofs: &[Proof]) -> Option<MemoryModel> {
         match self {
             Claim::Sliced { parts, .. } => parts.first()?.claim.model(proofs),
@@ -117,7 +117,7 @@ impl Claim {
         }
     }
 
-    /// What is said about the properties that it names.
+    /// The innermost claim, the one that names properties.
     pub fn about_properties(&self) -> &Claim {
         match self {
             Claim::Reordered { tso: claim } | Claim::Narrowed { fewer: claim } => claim.about_properties(),
@@ -125,7 +125,7 @@ impl Claim {
         }
     }
 
-    /// The names of the properties that it is about; robustness is none.
+    /// The names of the properties that it is about; empty for robustness.
     pub fn properties(&self) -> &[String] {
         match self.about_properties() {
             Claim::Safe { properties }
@@ -137,7 +137,7 @@ impl Claim {
     }
 }
 
-/// What robustness means.
+/// Notions of robustness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -146,23 +146,23 @@ pub enum NotionName {
     Triangular,
 }
 
-/// Paths of one thread along which stores are delayed.
+/// Paths of one thread along which its stores are delayed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extension {
     /// The thread.
     pub thread: u32,
-    /// The paths, as numbers of edges of the program that was made by the extensions before.
+    /// The paths, as numbers of edges of the program that the previous extensions produced.
     pub paths: Vec<Vec<u32>>,
 }
 
-/// A proof that a program has some properties under a memory model.
+/// A proof that a program has certain properties under a memory model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proof {
     /// An inductive invariant.
     Invariant(InductiveInvariant),
-    /// A set of states; certificates may share it, because it may be large.
+    /// A set of states. It may be large, so certificates share it.
     States(Arc<StateSet>),
 }
 
@@ -183,7 +183,7 @@ impl Proof {
         }
     }
 
-    /// The same, to change it.
+    /// The invariant, mutable.
     pub fn invariant_mut(&mut self) -> Option<&mut InductiveInvariant> {
         match self {
             Proof::Invariant(invariant) => Some(invariant),
@@ -198,9 +198,9 @@ impl Proof {
 pub struct InductiveInvariant {
     /// The machine.
     pub machine: MachineName,
-    /// Classes of threads that may be exchanged: a state stands for all that permutations of the threads of each class make of it.
+    /// Classes of threads that may be exchanged: a state represents all states that result from permuting the threads within classes.
     pub symmetry: Vec<Vec<u32>>,
-    /// The cells that the invariants mention, in the program's own words; only for readers.
+    /// Names of the cells that the invariants mention. For human readers only.
     pub cells: BTreeMap<u32, String>,
     /// The reachable control states with their invariants.
     pub states: Vec<StateInvariant>,
@@ -212,11 +212,11 @@ pub struct InductiveInvariant {
 pub enum MachineName {
     /// Sequential consistency. The braces make unknown keys an error here too.
     Sc {},
-    /// Exact queues with a bound; an overflow is forbidden.
+    /// Exact queues with a bound; the proof has to show that no buffer overflows.
     Queue {
         /// The memory model.
         model: Model,
-        /// How many stores fit: a number for each thread, or a list with one for each memory cell.
+        /// The capacity: one number for each thread, or a list with one for each memory cell.
         #[serde(with = "bound")]
         bound: Bound,
     },
@@ -224,17 +224,17 @@ pub enum MachineName {
     Partial {
         /// The memory model.
         model: Model,
-        /// How many stores are kept in order.
+        /// The number of stores kept in order.
         k: u32,
-        /// Which ones.
+        /// Which stores those are.
         kept: KeptEnd,
-        /// The memory cells for which the values of the others are kept in summary cells; not written if there are none.
+        /// The memory cells for which the values of the other stores are kept, in summary cells; omitted if there are none.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,
     },
 }
 
-/// A bound as a number, or as a list.
+/// (De)serialises a bound as a number or as a list.
 mod bound {
     use fencewright_memory::{Bound, CellBounds};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -263,7 +263,7 @@ mod bound {
     }
 }
 
-/// A set of memory cells as a list.
+/// (De)serialises a set of memory cells as a list.
 mod memory_cells {
     use fencewright_memory::Summarised;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -293,7 +293,7 @@ pub enum Model {
     Pso,
 }
 
-/// Which end of a partial buffer is kept in order.
+/// The end of a partial buffer that is kept in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -302,17 +302,17 @@ pub enum KeptEnd {
     Newest,
 }
 
-/// A control state and what holds there.
+/// A control state and its invariant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateInvariant {
-    /// Where each thread is.
+    /// The location of each thread.
     pub locations: Vec<u32>,
-    /// What each buffer looks like.
+    /// The shape of each buffer.
     pub buffers: Vec<Buffer>,
-    /// Who holds the global lock.
+    /// The holder of the global lock.
     pub lock: Option<u32>,
-    /// At least one of these holds; each is a conjunction of constraints.
+    /// The invariant: a disjunction of conjunctions of constraints.
     pub invariant: Vec<Vec<Constraint>>,
 }
 
@@ -320,13 +320,13 @@ pub struct StateInvariant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
-    /// The ordered part, oldest first: memory cells, or nothing for a barrier.
+    /// The ordered part, oldest first: memory cells, and null for barriers.
     pub queue: Vec<Option<u32>>,
     /// The memory cells in the set part.
     pub set: Vec<u32>,
 }
 
-/// `terms + constant <= 0`; or, with a modulus, `terms + constant` is a multiple of it.
+/// `terms + constant <= 0`; with a modulus, `terms + constant` is a multiple of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
@@ -334,13 +334,13 @@ pub struct Constraint {
     pub terms: Vec<(u32, i64)>,
     /// The constant.
     pub constant: i64,
-    /// The modulus; not written if there is none.
+    /// The modulus; omitted for an inequality.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modulus: Option<i64>,
 }
 
 impl Constraint {
-    /// A constraint as it is written.
+    /// The serialised form of a constraint.
     pub fn of(constraint: &linear::Constraint) -> Self {
         let Linear { terms, constant } = constraint.form().clone();
         let modulus = match constraint {
@@ -360,7 +360,7 @@ impl Constraint {
 }
 
 impl MachineName {
-    /// The representation it names.
+    /// The representation of buffers that it names.
     pub fn buffers(self) -> Buffers {
         let of = |model| if model == Model::Pso { MemoryModel::Pso } else { MemoryModel::Tso };
         match self {
@@ -382,22 +382,22 @@ impl Certificate {
         Certificate { format: FORMAT.to_string(), version: VERSION, program, claim, proofs }
     }
 
-    /// The names of the properties that it is about; robustness is none.
+    /// The names of the properties that it is about; empty for robustness.
     pub fn properties(&self) -> &[String] {
         self.claim.properties()
     }
 
-    /// The memory model it is about; nothing if there should be a proof that names it, and is none.
+    /// The memory model it is about; `None` if that depends on a proof that is missing.
     pub fn model(&self) -> Option<MemoryModel> {
         self.claim.model(&self.proofs)
     }
 
-    /// Writes it as text.
+    /// Writes the certificate as JSON.
     pub fn write(&self, to: impl io::Write) -> io::Result<()> {
         Ok(serde_json::to_writer(to, self)?)
     }
 
-    /// From text, which is not kept: it may be much longer than what it says.
+    /// Reads a certificate from JSON. The text is streamed, because it may be much larger than the result.
     pub fn read(text: impl io::Read) -> Result<Self, Unreadable> {
         serde_json::from_reader(io::BufReader::new(text)).map_err(|error| {
             let (line, column) = (error.line(), error.column());

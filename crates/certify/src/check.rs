@@ -1,10 +1,10 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
-//! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it
-//! is shown by one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks.
-//! Claims about robustness and claims by way of a stronger memory model are shown by proofs about other programs, which crate `transform`
-//! makes from the given one: whoever believes such a certificate believes these transformations too. Nothing about them is taken from the
-//! certificate but the paths of a lazy claim.
+//! The proof obligations follow from the claim and the given program, whatever program the certificate was made for. Each obligation is discharged by
+//! one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks. Claims about
+//! robustness, and claims by way of a stronger memory model, lead to obligations about other programs, which crate `transform` makes from the given
+//! one: trusting such a certificate includes trusting these transformations. The only parameters of a transformation that come from the
+//! certificate are the paths of a lazy claim and the threads of slices; neither is trusted.
 
 use std::fmt;
 
@@ -21,40 +21,40 @@ use crate::{inductive, states};
 /// Why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// It is not a certificate this checker knows.
+    /// It is not a certificate of a form that this checker knows.
     Format(String),
     /// It is about a property that the program does not have, or that no certificate of this kind can show.
     Property(String),
-    /// Its threads cannot be exchanged as it says.
+    /// Its threads cannot be exchanged as it states.
     Symmetry(String),
-    /// What it leaves out may matter.
+    /// One of its reductions is not justified.
     Reduction(String),
-    /// More than the order of what it calls versions may matter.
+    /// The program does not depend on the order of the stated versions alone.
     Versions(String),
-    /// The program cannot be transformed as the claim needs it.
+    /// The program cannot be transformed as the claim requires.
     Transformation(String),
-    /// One of several proofs is none.
+    /// The proof with this number, of several, is wrong.
     Proof(usize, Box<Rejection>),
-    /// It has a control state that no machine of this program has, or has it twice, or a cell that does not exist.
+    /// The state with this number is not a control state of the machine, occurs twice, or mentions a cell that does not exist.
     State(usize),
-    /// It does not cover the start.
+    /// It does not cover the initial states.
     Start,
-    /// A step leads out of it.
+    /// A step from the state with this number leads outside the proof.
     Step(usize, String),
-    /// A forbidden state is in it.
+    /// The state with this number violates the named property.
     Forbidden(usize, String),
-    /// Nothing is known to be wrong with it, but the checker cannot tell that it is right.
+    /// The checker found no mistake, but could not verify it either.
     Undecided(Undecided),
 }
 
-/// What keeps the checker from deciding whether a certificate is right: a limit of its own.
+/// The limit that keeps the checker from deciding whether a certificate is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// It was asked to stop.
+    /// The caller's `stop` asked to stop.
     Stopped,
-    /// It has more than the checker looks at.
+    /// It exceeds a size limit of the checker.
     TooLarge(String),
-    /// This about a state of it, in words, has neither a proof nor a counterexample.
+    /// A condition of the state with this number, described in words, has neither a proof nor a counterexample.
     Hard(usize, String),
 }
 
@@ -100,21 +100,21 @@ impl fmt::Display for Undecided {
     }
 }
 
-/// What was checked.
+/// Statistics of a successful check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// States of sets of states.
+    /// States in sets of states.
     pub states: usize,
     /// Control states of invariants.
     pub controls: usize,
-    /// Cubes of all invariants.
+    /// Cubes in all invariants.
     pub cubes: usize,
-    /// Steps.
+    /// Steps checked.
     pub steps: usize,
 }
 
-/// Checks a certificate against a program, on all cores. The refuter is asked for proofs of what follows from an invariant,
-/// and `stop` now and then whether to give up.
+/// Checks a certificate against a program, on all cores. The refuter supplies proofs of entailments, which are verified here; `stop` is polled
+/// regularly.
 pub fn check(
     certificate: &Certificate,
     program: &Program,
@@ -134,7 +134,7 @@ pub fn check(
     }
 }
 
-/// The proofs of a certificate, each of which shows one thing.
+/// The proofs of a certificate, used one after the other; each discharges one obligation.
 struct Proofs<'a> {
     all: &'a [Proof],
     used: usize,
@@ -144,7 +144,7 @@ struct Proofs<'a> {
 }
 
 impl Proofs<'_> {
-    /// The next proofs show a claim.
+    /// Checks that the next proofs show a claim.
     fn shows(&mut self, program: &Program, claim: &Claim) -> Result<(), Rejection> {
         match claim {
             Claim::Safe { properties } => self.safe(program, &named(program, properties)?),
@@ -178,8 +178,8 @@ impl Proofs<'_> {
         }
     }
 
-    /// The next proofs show that slices have what makes up these properties. Which threads are kept is only a hint: that the others do not
-    /// matter is computed here.
+    /// Checks that the next proofs show the properties for slices, and that the slices cover all concerns of the properties. The kept threads are
+    /// only a hint: whether the others are irrelevant is computed here.
     fn sliced(&mut self, program: &Program, names: &[String], parts: &[Part]) -> Result<(), Rejection> {
         let concerns: Option<Vec<_>> = named(program, names)?.iter().map(|p| concerns(program, p)).collect();
         let concerns = concerns.ok_or_else(|| Rejection::Property(names.join(", ")))?;
@@ -214,7 +214,7 @@ impl Proofs<'_> {
         open.map_or(Ok(()), |n| Err(Rejection::Reduction(format!("no slice shows all of `{}`", names[n]))))
     }
 
-    /// The next proof shows that a program has these properties, under the memory model of its machine.
+    /// Checks that the next proof shows these properties of a program, under the memory model of its machine.
     fn safe(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
         let fewer = || Rejection::Format("it has fewer proofs than its claim takes".into());
         let proof = self.all.get(self.used).ok_or_else(fewer)?;
@@ -237,7 +237,7 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// The next proof shows that a program has these properties under SC.
+    /// Checks that the next proof shows these properties of a program under SC.
     fn safe_under_sc(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
         match self.all.get(self.used) {
             Some(proof) if proof.model() != MemoryModel::Sc => {
@@ -247,7 +247,7 @@ impl Proofs<'_> {
         }
     }
 
-    /// The next proofs show that a program is robust. Which attacks have to fail is computed here, from the program alone.
+    /// Checks that the next proofs show that a program is robust. The attacks that have to fail are computed from the program alone.
     fn robust(&mut self, program: &Program, notion: Notion) -> Result<(), Rejection> {
         let unsupported = |attack::Unsupported(what, _)| Rejection::Transformation(what);
         attack::unsupported(program).map_or(Ok(()), |why| Err(unsupported(why)))?;
@@ -264,8 +264,8 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// The next proofs show that a program has these properties under TSO (THESIS16 Algorithm 3.1). The paths are only a hint: along whatever paths
-    /// stores are delayed, the extended program has all TSO executions of the program.
+    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths are only a hint: whatever paths stores are
+    /// delayed along, the extended program has all TSO executions of the program.
     fn lazy(
         &mut self,
         program: &Program,
@@ -310,7 +310,7 @@ fn refused(refused: extend::Refused) -> Rejection {
     Rejection::Transformation(refused.to_string())
 }
 
-/// The properties of a program with these names, of which there must be one.
+/// The properties with these names; an error if the list is empty, or a name is unknown or occurs twice.
 fn named(program: &Program, names: &[String]) -> Result<Vec<Property>, Rejection> {
     if names.is_empty() {
         return Err(Rejection::Format("it is about no property".into()));
@@ -322,13 +322,13 @@ fn named(program: &Program, names: &[String]) -> Result<Vec<Property>, Rejection
     names.iter().map(find).collect()
 }
 
-/// The property of a program that a certificate calls by this name. One can ask every program for freedom from deadlock.
+/// The property that a certificate refers to by this name. Freedom from deadlock can be checked for every program, declared or not.
 pub fn property(program: &Program, name: &str) -> Option<Property> {
     let own = program.properties.iter().find(|p| p.name == name).cloned();
     own.or_else(|| Some(Property::deadlock()).filter(|deadlock| deadlock.name == name))
 }
 
-/// What has to be shown so that these `finally exists` do not hold.
+/// The properties to prove so that these `finally exists` do not hold: their formulas hold in no final state.
 fn unsatisfied(properties: Vec<Property>) -> Result<Vec<Property>, Rejection> {
     let never = |property: Property| match property.kind {
         PropertyKind::Finally(Quantifier::Exists, formula) => {

@@ -1,9 +1,9 @@
-//! Entailment by congruences alone: the common cases, which need no refutation.
+//! Entailment by congruences alone: the common cases, which do not need the refuter.
 
 use fencewright_memory::{Constraint, Linear};
 
-/// Whether a form is a multiple of a number because these constraints say so of it, or of its negative, or of the same up to multiples of
-/// the number; or because it is a constant.
+/// Whether a form is known to be a multiple of `modulus`: it is a constant multiple, or one of the constraints says so about it or its negative, up
+/// to multiples of the modulus.
 pub fn follows(known: &[Constraint], form: &Linear, modulus: i64) -> bool {
     let wanted = reduced(form, modulus);
     let says_so = |constraint: &Constraint| match constraint {
@@ -16,7 +16,7 @@ pub fn follows(known: &[Constraint], form: &Linear, modulus: i64) -> bool {
     (wanted.terms.is_empty() && wanted.constant == 0) || known.iter().any(says_so)
 }
 
-/// Whether two constraints say of forms that differ by a constant that they are multiples of a number, although the constant is none.
+/// Whether two congruences contradict each other: they have the same modulus, and their forms differ by a constant that is not a multiple of it.
 pub fn contradict(one: &Constraint, other: &Constraint) -> bool {
     match (one, other) {
         (Constraint::Multiple(a, m), Constraint::Multiple(b, n)) if m == n => {
@@ -27,7 +27,7 @@ pub fn contradict(one: &Constraint, other: &Constraint) -> bool {
     }
 }
 
-/// A form that differs by a multiple of the modulus, whatever the values are.
+/// The form with all numbers reduced modulo the modulus; it is congruent to the original for all values of the cells.
 fn reduced(form: &Linear, modulus: i64) -> Linear {
     let reduce = |&(cell, c): &(u32, i64)| (cell, c.rem_euclid(modulus));
     let terms = form.terms.iter().map(reduce).filter(|&(_, c)| c != 0).collect();

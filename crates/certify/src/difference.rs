@@ -1,26 +1,26 @@
 //! Difference constraints, decided by shortest paths: the common case of the checker.
 //!
-//! The constraint `x - y <= c` is an edge from y to x of length c (a bound on a single variable is one from or to the constant 0). A set of
-//! such constraints is unsatisfiable exactly if there is a cycle of negative length, and entails `x - y <= c` exactly if it is
-//! unsatisfiable or the shortest path from y to x is at most c. Both follow by adding up constraints, so the sums computed
-//! here are the witnesses. Lengths are exact: what does not fit is not concluded.
+//! The constraint `x - y <= c` is an edge from y to x of length c (a bound on a single variable is an edge from or to the constant 0). A set of such
+//! constraints is unsatisfiable exactly if there is a cycle of negative length, and entails `x - y <= c` exactly if it is unsatisfiable or the
+//! shortest path from y to x is at most c. Both follow by adding up constraints, so the computed sums are the witnesses. Lengths are exact: a sum
+//! that does not fit 64 bits is not used.
 
 use fencewright_memory::{CellId, Constraint};
 use fencewright_proof::Stop;
 
-/// `x - y <= c`, where either may be the constant 0.
+/// `x - y <= c`, where x or y may be the constant 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Difference {
-    /// A cell, or 0.
+    /// A cell; `None` for 0.
     pub x: Option<CellId>,
-    /// A cell, or 0.
+    /// A cell; `None` for 0.
     pub y: Option<CellId>,
     /// The bound.
     pub c: i64,
 }
 
 impl Difference {
-    /// A constraint as a difference, if it is one.
+    /// The constraint as a difference; `None` if it has another form.
     pub fn of(constraint: &Constraint) -> Option<Self> {
         let linear = constraint.at_most()?;
         let c = linear.constant.checked_neg()?;
@@ -28,13 +28,13 @@ impl Difference {
         Some(Difference { x, y, c })
     }
 
-    /// The same, about cells with other names.
+    /// The same constraint with renamed cells.
     pub fn renamed(&self, name: &impl Fn(CellId) -> CellId) -> Self {
         Difference { x: self.x.map(name), y: self.y.map(name), c: self.c }
     }
 }
 
-/// A difference between variables of [`Paths`].
+/// A difference constraint between variables of [`Paths`].
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// A variable.
@@ -45,14 +45,14 @@ pub struct Edge {
     pub c: i64,
 }
 
-/// The variables of [`Paths`]: 0, and cells in the order in which they are met.
+/// Maps cells to the variables of [`Paths`]: variable 0 is the constant 0, cells are numbered from 1 in the order in which they are registered.
 #[derive(Default)]
 pub struct Index {
     cells: Vec<CellId>,
 }
 
 impl Index {
-    /// The variable of a cell (or of the constant 0).
+    /// The variable of a cell (`None`: of the constant 0); registers the cell if it is new.
     pub fn position(&mut self, cell: Option<CellId>) -> usize {
         let Some(cell) = cell else { return 0 };
         match self.cells.iter().position(|&c| c == cell) {
@@ -64,22 +64,22 @@ impl Index {
         }
     }
 
-    /// A difference as one between variables.
+    /// The difference as one between variables.
     pub fn edge(&mut self, d: &Difference) -> Edge {
         Edge { x: self.position(d.x), y: self.position(d.y), c: d.c }
     }
 
-    /// How many cells have been met.
+    /// The number of registered cells.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Gives every cell in this conjunction a variable.
+    /// Registers all cells of a conjunction.
     pub fn meet(&mut self, cube: &[Option<Difference>]) {
         cube.iter().flatten().for_each(|d| _ = self.edge(d));
     }
 
-    /// What follows from a conjunction of differences whose cells have all been met; if `stop` says to stop, only some of it.
+    /// The shortest paths for a conjunction whose cells are registered. If `stop` asks to stop, some constraints may be missing, which is sound.
     pub fn paths(&self, cube: &[Option<Difference>], stop: &Stop) -> Paths {
         let position = |cell: Option<CellId>| match cell {
             None => Some(0),
@@ -87,11 +87,11 @@ impl Index {
         };
         let mut paths = Paths::new(self.cells.len() + 1);
         for d in cube.iter().flatten() {
-            // With few cells, asking would take longer than what follows.
+            // With few cells, polling would take longer than adding the constraint.
             if self.cells.len() > 100 && stop() {
                 break;
             }
-            // A cell that was not met would only make the conjunction weaker.
+            // Every cell is registered; otherwise dropping the constraint would merely weaken the conjunction.
             if let (Some(x), Some(y)) = (position(d.x), position(d.y)) {
                 paths.add(x, y, d.c);
             }
@@ -100,14 +100,14 @@ impl Index {
     }
 }
 
-/// No bound.
+/// The bound of a pair of variables whose difference is unbounded.
 const UNBOUNDED: i64 = i64::MAX;
 
-/// Shortest paths between variables, kept up to date as constraints are added.
+/// Shortest paths between variables, updated incrementally as constraints are added.
 #[derive(Debug)]
 pub struct Paths {
     size: usize,
-    /// Entry (x, y): an upper bound of x minus y that follows from the constraints, or [`UNBOUNDED`].
+    /// Entry (x, y): an upper bound of x - y that follows from the constraints, or [`UNBOUNDED`].
     bounds: Vec<i64>,
     contradictory: bool,
 }
@@ -117,7 +117,7 @@ impl Clone for Paths {
         Paths { size: self.size, bounds: self.bounds.clone(), contradictory: self.contradictory }
     }
 
-    /// Without a new allocation: paths are copied once for every branch from every cube.
+    /// Reuses the allocation: paths are copied once for every branch from every cube.
     fn clone_from(&mut self, other: &Self) {
         self.size = other.size;
         self.bounds.clone_from(&other.bounds);
@@ -126,25 +126,25 @@ impl Clone for Paths {
 }
 
 impl Paths {
-    /// No constraints on variables 1 to `size - 1`; 0 stands for the constant 0.
+    /// Paths without constraints between 0 and the variables 1 to `size - 1`.
     pub fn new(size: usize) -> Self {
         let mut bounds = vec![UNBOUNDED; size * size];
         (0..size).for_each(|x| bounds[x * size + x] = 0);
         Paths { size, bounds, contradictory: false }
     }
 
-    /// Whether the constraints contradict each other.
+    /// Whether the constraints are unsatisfiable.
     pub fn contradictory(&self) -> bool {
         self.contradictory
     }
 
-    /// The best bound of x minus y that follows.
+    /// The least upper bound of x - y that follows; `None` if unbounded.
     pub fn bound(&self, x: usize, y: usize) -> Option<i64> {
         Some(self.bounds[x * self.size + y]).filter(|&bound| bound != UNBOUNDED)
     }
 
-    /// Makes a variable that nothing is known about one of the values of a summary cell: every bound of the summary holds for it too. How
-    /// it differs from other values of the summary is known only by way of third variables.
+    /// Makes an unconstrained variable a copy of one value of a summary cell: every bound of the summary holds for it too. Its difference from other
+    /// values of the summary is bounded only through third variables.
     pub fn copy(&mut self, summary: usize, copy: usize) {
         let mut spread = UNBOUNDED;
         for k in (0..self.size).filter(|&k| k != summary && k != copy) {
@@ -168,7 +168,7 @@ impl Paths {
             self.contradictory = true;
             return;
         }
-        // Every new shortest path a <- b uses the new edge once: b to y, y to x, x to a.
+        // Every new shortest path from b to a uses the new edge once: b to y, y to x, x to a.
         for a in 0..self.size {
             let Some(through) = self.bound(a, x).and_then(|to_x| to_x.checked_add(c)) else { continue };
             for b in 0..self.size {

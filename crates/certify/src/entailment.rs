@@ -1,11 +1,11 @@
-//! Entailment of constraints that are not all differences: by a refutation that is verified before it is believed.
+//! Entailment between constraints that are not all differences. The refuter supplies a refutation, which is verified before it is used.
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Constraint, Linear};
 use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, Values, verify};
 
-/// Whether the constraints in `known` entail that one of the cubes holds; with no cubes, whether they are unsatisfiable.
-/// If not, the error says for which values that is so, if the refuter has any; if `stop` says to stop, nothing is entailed.
+/// Whether the constraints in `known` entail the disjunction of the cubes; without cubes, whether `known` is unsatisfiable. If not, the error
+/// contains values that are a counterexample, if the refuter found some. When `stop` asks to stop, nothing is entailed.
 pub fn entails_some(
     known: &Cube,
     cubes: &[Cube],
@@ -24,7 +24,7 @@ pub fn entails_some(
     verify(&writer.formulas, &assertions, &proof).then_some(()).ok_or(None)
 }
 
-/// Writes constraints as formulas.
+/// Translates constraints to formulas.
 struct Writer {
     formulas: Formulas,
     /// The first variable that no constraint mentions.
@@ -32,7 +32,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// That a constraint holds: a multiple of m is m times some number.
+    /// The formula that a constraint holds: a multiple of m is m times a fresh variable.
     fn holds(&mut self, constraint: &Constraint) -> FormulaId {
         match constraint {
             Constraint::AtMost(form) => self.formulas.atom(&sum(form), Relation::Le),
@@ -43,7 +43,7 @@ impl Writer {
         }
     }
 
-    /// That a constraint does not hold: what is no multiple of m is m times some number and a rest from 1 to m - 1.
+    /// The negation of a constraint: a number that is not a multiple of m is m times a fresh variable plus a remainder from 1 to m - 1.
     fn fails(&mut self, constraint: &Constraint) -> FormulaId {
         match constraint {
             Constraint::AtMost(form) => {
@@ -67,7 +67,7 @@ impl Writer {
         }
     }
 
-    /// The form minus m times a number that nothing else is known about.
+    /// The form minus m times a fresh variable.
     fn minus_multiple(&mut self, form: &Linear, m: i64) -> Sum<i128> {
         let mut difference = sum(form);
         difference.terms.push((self.variable(), -i128::from(m)));

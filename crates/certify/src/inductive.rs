@@ -1,50 +1,47 @@
-//! Whether an invariant is inductive, and keeps away from what is forbidden.
+//! Checks that an invariant is inductive and excludes all forbidden states.
 //!
-//! Three things are checked, for a machine of a program and some of its properties:
+//! Three conditions are checked, for a machine of a program and some of its properties:
 //!
 //! 1. the initial control state is in the proof, and the initial values satisfy its invariant;
-//! 2. every step of the machine from every control state of the proof, taken from values that satisfy its invariant, is
-//!    impossible or leads to a control state of the proof with values that satisfy that one's invariant; no possible step leaves what the
+//! > 2. every step of the machine from a control state of the proof, taken from values that satisfy its invariant, is
+//!    either impossible or leads to a control state of the proof with values that satisfy the invariant there; no possible step leaves what the
 //!    machine represents;
 //! 3. no control state of the proof has values that satisfy its invariant and violate a property.
 //!
-//! Then everything reachable is in the proof (induction on the number of steps), and nothing forbidden is. If the proof is up to symmetry, a
-//! step may lead to a control state of the proof with threads exchanged: see [`symmetry`](crate::symmetry) for why that is enough.
+//! Then, by induction on the number of steps, all reachable states are in the proof, and no forbidden state is. If the proof is up to symmetry, a
+//! step may lead to a control state of the proof with threads exchanged: [`symmetry`](crate::symmetry) shows why that is enough.
 //!
-//! Commands are executed symbolically: every cell is a linear form over the values before the step, so each condition is a set of
-//! constraints that must entail another constraint. Difference constraints are decided by shortest paths; for anything else the
-//! caller's refuter gives a proof, which is verified here.
+//! Commands are executed symbolically: every cell is a linear form over the values before the step, so each condition is an entailment between
+//! constraints. Difference constraints are decided by shortest paths; for anything else the caller's refuter supplies a proof, which is verified
+//! here.
 //!
 //! # Summary cells
 //!
-//! A state of a machine with summary cells gives each ordinary cell an integer and each summary cell a set of integers that is not
-//! empty ([`Cells`](fencewright_memory::Cells)). A *choice* of a state picks one value from each set: it is a valuation of all cells. A
-//! state satisfies a cube if all its choices do, and an invariant if it satisfies one of the cubes. So what conditions 1 and 2 ask
-//! for is this:
+//! A state of a machine with summary cells gives each ordinary cell an integer and each summary cell a non-empty set of integers
+//! ([`Cells`](fencewright_memory::Cells)). A *choice* of a state picks one value from each set: it is a valuation of all cells. A state satisfies a
+//! cube if all its choices do, and an invariant if it satisfies one of the cubes. So conditions 1 and 2 require the following:
 //!
 //! > If all choices of a state satisfy the cube C, and a branch through some commands leads from it to another state, then there is *one*
 //! > cube of the target that all choices of the other state satisfy.
 //!
-//! Let the first state have the values o in its ordinary cells and the sets S in its summary cells. What a step assumes, assigns and
-//! folds is computed from ordinary cells alone (a test looks at the commands of the machines), so all choices of a state take
-//! the same branch and compute the same values.
+//! Let the first state have the values o in its ordinary cells and the sets S in its summary cells. Whatever a step assumes, assigns or folds is
+//! computed from ordinary cells alone (a test inspects the commands of the machines), so all choices of a state take the same branch and compute the
+//! same values.
 //!
-//! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one
-//!   form of a list: the variable s itself, for a value from before, unless s was assigned; and whatever was folded or assigned. A
-//!   choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a
-//!   form over o. `Branch::after` writes a constraint of the target over the values before, once for each combination of
-//!   forms. If a cube follows in all combinations from facts that all choices of the first state satisfy, then all choices of
-//!   the new state satisfy it: give the variable s the value that the choice took from before, or any value of S(s) if it took
-//!   a folded one. It is the same cube for old values and new ones. It may relate s to cells that changed in the same step and to
-//!   other summary cells, and there may be several folds.
-//! * `Expand(c, s)` gives c the value of a new variable u. It is a value of S(s), not necessarily the one that a choice picks for s. A choice
-//!   with the value of u in the place of that of s is another choice of the same state. So C holds with u in the place of s, and
-//!   with two copies also with both in place: the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates
-//!   u to s itself. If the step has changed s before, u may be a value that was not in S(s), and is a variable without facts.
-//! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube
-//!   that mentions a summary cell must follow alone. The others hold for all choices of a state or for none, so a disjunction of them may
-//!   follow.
-//! * A branch whose facts contradict each other is impossible, because every state has a choice.
+//! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one form of a
+//!   list: the variable s itself, for a value from before, unless s was assigned; and every form that was folded or assigned. A choice of the new
+//!   state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form over o. `Branch::after` writes
+//!   a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows, in all combinations, from facts
+//!   that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the variable s have the value that the
+//!   choice took from before, or any value of S(s) if the choice took a folded one. It is the same cube for old values and new ones. The cube may
+//!   relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
+//! * `Expand(c, s)` gives c the value of a fresh variable u. It is a value of S(s), not necessarily the one that a choice picks for s. Replacing the
+//!   value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with two copies also with both
+//!   in place: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If the step has changed s before,
+//!   u may be a value that was not in S(s), and is a variable without facts.
+//! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube that mentions a summary cell
+//!   must follow alone. The other cubes hold for all choices of a state or for none, so it is enough that their disjunction follows.
+//! > * A branch with contradictory facts is impossible, because every state has a choice.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -65,13 +62,13 @@ use crate::difference::{Difference, Edge, Index, Paths};
 use crate::symmetry::{Permutation, Symmetry};
 use crate::{congruence, entailment, parallel};
 
-/// A machine that keeps more stores than this in order is an attack, not a proof.
+/// Maximum number of stores that a machine of a certificate may keep in order; more only serve to exhaust the checker.
 const MOST_KEPT: u32 = 64;
 
-/// A state whose invariant compares more cells than this with each other is an attack: the table of their differences takes 8 bytes for each two.
+/// Maximum number of cells that one state may compare; the table of differences takes 8 bytes per pair of cells.
 const MOST_MET: usize = 1 << 11;
 
-/// Checks that a proof shows these properties of a program.
+/// Checks that an invariant shows these properties of a program.
 pub fn check(
     proof: &InductiveInvariant,
     program: &Program,
@@ -101,13 +98,13 @@ pub fn check(
     checker.all(properties)
 }
 
-/// So many differences of a cube may have to be refuted one by one before all cubes are tried together.
+/// With congruences: maximum number of differences of a cube that may be left to the refuter when the cube is tried alone.
 const MOST_HIDDEN: usize = 4;
 
-/// So many cubes are tried alone before all of them are tried together.
+/// Maximum number of cubes that are tried alone before all of them are tried together.
 const MOST_LIKELY: usize = 8;
 
-/// Fewer cubes than this are checked sooner than another thread is started.
+/// Below this number of cubes a single thread is faster than starting more.
 const FEW: usize = 500;
 
 struct Checker<'a> {
@@ -122,7 +119,7 @@ struct Checker<'a> {
 struct Invariant {
     control: Control,
     cubes: Vec<Cube>,
-    /// The same as differences; nothing for a constraint that is not one.
+    /// The cubes as differences; `None` for a constraint of another form.
     differences: Vec<Vec<Option<Difference>>>,
 }
 
@@ -154,7 +151,7 @@ impl<'a> Checker<'a> {
         Ok(Checker { machine, symmetry, states, numbers, refuter, stop })
     }
 
-    /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
+    /// Checks conditions 2 and 3 for all states. If there are several rejections, the one of the first state is returned.
     fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
         let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
         let check = |states: Range<usize>, scratch: &mut Paths| {
@@ -171,7 +168,7 @@ impl<'a> Checker<'a> {
         Ok(Accepted { controls: self.states.len(), cubes, steps, ..Accepted::default() })
     }
 
-    /// Condition 1.
+    /// Checks condition 1.
     fn start(&self) -> Result<(), Rejection> {
         let target = self.target(&self.machine.initial()).ok_or(Rejection::Start)?;
         let mut index = Index::default();
@@ -186,7 +183,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Condition 2 for one state: how many steps were checked.
+    /// Checks condition 2 for one state; returns the number of steps.
     fn closed(&self, n: usize, scratch: &mut Paths) -> Result<usize, Rejection> {
         let state = &self.states[n];
         let steps = self.machine.steps(&state.control);
@@ -215,7 +212,7 @@ impl<'a> Checker<'a> {
         Ok(steps.len())
     }
 
-    /// Condition 3 for one state.
+    /// Checks condition 3 for one state.
     fn allowed(&self, n: usize, properties: &[Property], scratch: &mut Paths) -> Result<(), Rejection> {
         let state = &self.states[n];
         for property in properties {
@@ -242,7 +239,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// What the proof has for this control state, perhaps with threads exchanged.
+    /// The state of the proof for this control state, up to a permutation of threads; `None` if there is none.
     fn target(&self, control: &Control) -> Option<Target> {
         let (state, order) = match self.symmetry.canonical(control) {
             Some((canonical, order)) => (self.numbers.get(&canonical), Some(order)),
@@ -251,13 +248,13 @@ impl<'a> Checker<'a> {
         state.map(|&state| Target { state, order })
     }
 
-    /// The cell that the invariant of a target calls `cell`, by its name in the control state that was reached.
+    /// The cell of the reached control state that the invariant of the target calls `cell`.
     fn name(&self, target: Option<&Target>, cell: CellId) -> CellId {
         let order = target.and_then(|target| target.order.as_ref());
         order.map_or(cell, |order| order.before(&self.machine.cells, cell))
     }
 
-    /// A constraint of the invariant of a target, about the cells of the control state that was reached.
+    /// A form of the target's invariant, with the cells of the reached control state.
     fn named(&self, target: Option<&Target>, linear: &Linear) -> Linear {
         let named = |&(cell, coefficient): &(CellId, i64)| (self.name(target, cell), coefficient);
         let mut terms: Vec<(CellId, i64)> = linear.terms.iter().map(named).collect();
@@ -265,7 +262,7 @@ impl<'a> Checker<'a> {
         Linear { terms, constant: linear.constant }
     }
 
-    /// What follows from whether all of a step leads into the invariant.
+    /// The result of a check that a step stays within the invariant.
     fn judged(
         &self,
         covered: Covered,
@@ -282,7 +279,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// The cells of a state's invariant.
+    /// Registers the cells of a state's invariant.
     fn met(&self, n: usize) -> Result<Index, Rejection> {
         let mut index = Index::default();
         for cube in &self.states[n].differences {
@@ -297,8 +294,7 @@ impl<'a> Checker<'a> {
         Ok(index)
     }
 
-    /// All branches through some commands, executed symbolically, with the invariant of the target written in terms of the values
-    /// before the commands.
+    /// All branches through some commands, executed symbolically, with the invariant of the target in terms of the values before the commands.
     fn prepared(
         &self,
         commands: &[Command],
@@ -309,7 +305,7 @@ impl<'a> Checker<'a> {
         let wanted = wanted.map_or(Vec::new(), |w| w.cubes.iter().zip(&w.differences).collect());
         let named = |d: &Difference| d.renamed(&|cell| self.name(target, cell));
         let mut prepare = |simple: Vec<Simple>| {
-            // Values that nothing is known about are variables of their own, numbered after the cells. No two branches meet.
+            // Unknown values become fresh variables, numbered after the cells. Branches may share these numbers, since they are never combined.
             let mut unknown = self.machine.cells.len() as CellId;
             let branch = Branch::through(simple, &mut unknown);
             let mut wanted_before = Vec::with_capacity(wanted.len());
@@ -349,8 +345,8 @@ impl<'a> Checker<'a> {
         ways(commands).into_iter().map(&mut prepare).collect()
     }
 
-    /// Whether, starting from `cube`, this branch is impossible or leads only to values that satisfy the invariant of the target;
-    /// without a target it must be impossible.
+    /// Whether this branch, taken from `cube`, is impossible or leads only to values that satisfy the invariant of the target; without a target it
+    /// must be impossible.
     fn covered(
         &self,
         paths: &Paths,
@@ -396,8 +392,8 @@ impl<'a> Checker<'a> {
         };
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
-        // Quicker than all cubes together: one whose differences hold, so that only what is no difference is left of it. With residues,
-        // a few of the differences may hold without being seen to.
+        // Cubes are first tried one by one, which is faster than all together: those whose differences hold, so that only other constraints are left
+        // to the refuter. With congruences, up to MOST_HIDDEN differences may hold although shortest paths do not show it.
         let hidden = if known.iter().any(|c| c.at_most().is_none()) { MOST_HIDDEN } else { 0 };
         let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
             let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
@@ -414,11 +410,11 @@ impl<'a> Checker<'a> {
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
         let (alone, together): (Vec<&Cube>, Vec<&Cube>) =
             cubes.iter().partition(|cube| cube.iter().any(|c| c.form().terms.iter().any(is_summary)));
-        // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
+        // A cube that does not fit 64 bits is dropped, which strengthens the proof obligation.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
         let Err(before) = entails(&together) else { return Covered::Yes };
-        // Many cubes are many cases for the refuter: one of them may follow although it has found no proof for all together.
+        // Many cubes are many cases for the refuter: one cube may follow although the refuter found no proof for all together.
         let hard = if before.is_none() { &together[..] } else { &[] };
         let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
         let renamed = |c: &Constraint| c.about(self.named(target, c.form()));
@@ -441,47 +437,47 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A control state that a step leads to.
+/// The state of the proof that a step leads to.
 struct Target {
-    /// The state of the proof that represents it.
+    /// The number of the state.
     state: usize,
-    /// Who takes whose place there, if threads have to be exchanged.
+    /// The permutation of threads, if they have to be exchanged.
     order: Option<Permutation>,
 }
 
-/// Whether a branch leads into the invariant.
+/// Whether a branch stays within the invariant.
 #[derive(PartialEq, Eq)]
 enum Covered {
     Yes,
     /// There is a counterexample.
     No,
-    /// Not as far as numbers of 64 bits can tell.
+    /// Undecided because numbers do not fit 64 bits.
     Overflow,
     Unknown,
 }
 
-/// One branch through some commands, prepared to be checked from many cubes.
+/// One branch through some commands, prepared for checks from many cubes.
 struct PreparedBranch {
     branch: Branch,
-    /// The copies that it makes of values of summary cells: copy and summary.
+    /// Pairs (copy, summary) of variables: copies of values of summary cells.
     copies: Vec<(usize, usize)>,
-    /// Those of its assumptions that are differences.
+    /// Its assumptions that are differences.
     assumed: Vec<Edge>,
-    /// The invariant of the target in terms of the values before: the number of a constraint in its cube, and what it is.
+    /// The target's invariant in terms of the values before: for each cube, the number of each constraint and its translation.
     wanted: Vec<Vec<(usize, Wanted)>>,
 }
 
-/// A constraint that is to follow.
+/// A constraint that has to follow.
 enum Wanted {
     /// A difference.
     Edge(Edge),
     /// The form is a multiple of the number.
     Multiple(Linear, i64),
-    /// Anything else.
+    /// A constraint of any other form.
     General,
 }
 
-/// Whether a constraint is written as constraints are: existing cells, in order, with coefficients other than 0; a modulus of at least 2.
+/// Whether a constraint is in normal form: existing cells in order, with non-zero coefficients; a modulus of at least 2.
 fn is_normal(constraint: &Constraint, cells: usize) -> bool {
     let terms = &constraint.form().terms;
     terms.windows(2).all(|w| w[0].0 < w[1].0)
@@ -489,7 +485,7 @@ fn is_normal(constraint: &Constraint, cells: usize) -> bool {
         && !matches!(constraint, Constraint::Multiple(_, ..2))
 }
 
-/// Whether a control state has the form of one of this machine.
+/// Whether a control state has the shape of a control state of this machine.
 fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let initial = machine.initial();
     let threads = &machine.program.threads;
@@ -499,14 +495,14 @@ fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
     let pso = machine.buffers.model() == MemoryModel::Pso;
     let sets = matches!(machine.buffers, Buffers::Partial { .. });
-    // How many stores are kept, and whether these are those to one memory cell.
+    // The number of stores kept in order, and whether it counts per memory cell.
     let kept = |cell: u32| match machine.buffers {
         Buffers::Sc => (0, false),
         Buffers::Queue { bound: Bound::Thread(bound), .. } => (bound, false),
         Buffers::Queue { bound: Bound::Cell(bounds), .. } => (bounds.of(cell), true),
         Buffers::Partial { k, .. } => (k, pso),
     };
-    // A step from a buffer with more in it would need positions that no buffer has.
+    // Steps from a buffer with more stores would need positions that no buffer has.
     let is_kept = |queue: &[Entry]| {
         let mut stores: HashMap<u32, u32> = HashMap::new();
         queue.iter().filter_map(Entry::cell).all(|cell| {

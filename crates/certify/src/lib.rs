@@ -1,10 +1,10 @@
 //! Certificates of safety, and the checker that accepts or rejects them.
 //!
-//! Depends on programs, machines and the checker of refutations, never on an engine or a solver: whoever found the proof, this decides
-//! whether it is one. `docs/certificates.md` describes the format and what is checked.
+//! Depends on programs, machines and the checker of refutations, never on an engine or a solver: the verdict on a proof is independent of how the
+//! proof was found. `docs/certificates.md` describes the format and the checks.
 //!
-//! This certificate says that x is 0 at the start and 1 at the end of the thread, so it is never 2. [`check()`] verifies that nothing else can
-//! be reached; it needs somebody who finds refutations ([`Refuter`]), and verifies those too:
+//! This certificate says that x is 0 at the start and 1 at the end of the thread, so it is never 2. [`check()`] verifies that no other state can be
+//! reached. It asks a [`Refuter`] for refutations, and verifies those too:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Checks many states on several threads.
+//! Runs the check of many items on several threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::check::Rejection;
 
-/// How many workers so many items are worth: fewer than `few` are checked sooner than another thread is started.
+/// The number of workers for `items` items: with fewer than `few`, a single thread is faster than starting more.
 pub(crate) fn workers(items: usize, few: usize) -> usize {
     if items < few { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
-/// Checks the items 0 to `items`, `chunk` of them at a time, each worker with a state of its own that `start` makes. `check` says how many steps it
-/// has checked, or why it rejects and at which item; this gives the sum of the steps, or the rejection of the first item that has one.
+/// Checks the items 0 to `items` in chunks. Each worker has its own state, made by `start`. `check` returns the number of steps it checked, or a
+/// rejection with its item. The result is the sum of the steps, or the rejection of the first item that has one.
 pub(crate) fn all<W>(
     items: usize,
     chunk: usize,
@@ -25,12 +25,12 @@ pub(crate) fn all<W>(
     let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
     let reject = |(n, rejection): (usize, Rejection)| {
         let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        // That something is undecided says nothing: what another worker found to be wrong counts more.
+        // An actual mistake found by another worker takes precedence over an undecided item.
         let rank = |n: usize, r: &Rejection| (matches!(r, Rejection::Undecided(_)), n);
         if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
             *first = Some((n, rejection));
         }
-        // Nobody starts on later items.
+        // No worker starts on later items.
         next.store(items, Ordering::Relaxed);
     };
     let work = || {
@@ -48,7 +48,7 @@ pub(crate) fn all<W>(
     };
     match workers {
         1 => work(),
-        // A worker that panics makes the scope panic: nothing is accepted then.
+        // If a worker panics, the scope panics, so nothing is accepted.
         _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
     }
     match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {

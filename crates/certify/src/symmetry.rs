@@ -1,30 +1,30 @@
-//! Certificates up to symmetry: threads that are alike may be exchanged.
+//! Certificates up to symmetry: interchangeable threads may be permuted.
 //!
-//! A permutation g of the threads acts on the states of a machine: in `g s` thread `g(t)` stands where t stands in s, with the buffer
-//! and the registers of t, and it has the lock if t has it; memory is the same. It is a *symmetry* if for all states s and t
+//! A permutation g of the threads acts on the states of a machine: in `g s` thread `g(t)` has the location, registers and buffer that t has in s, and
+//! it has the lock if t has it; memory is unchanged. It is a *symmetry* if for all states s and t
 //!
 //! * (a) s is initial if and only if `g s` is;
 //! * (b) there is a step from s to t if and only if there is one from `g s` to `g t`, and one that leaves the machine from s if and only if
 //!   there is one from `g s`;
 //! * (c) s violates a property that the certificate is about if and only if `g s` does.
 //!
-//! To exchange two threads satisfies (a) and (b) if both have the same code and start alike, because machines treat all threads in the same way
-//! (a test compares their steps). It satisfies (c) if the properties say the same with the two exchanged. This is what
-//! [`Symmetry::new`] checks, for neighbours in each class of threads; to exchange neighbours generates the group G of all permutations within classes,
-//! and all of them are symmetries because (a), (b) and (c) hold of products if they hold of the factors.
+//! Exchanging two threads satisfies (a) and (b) if both have the same code and initial values, because machines treat all threads in the same way (a
+//! test compares their steps). It satisfies (c) if the properties are invariant under the exchange. [`Symmetry::new`] checks this for neighbours in
+//! each class of threads; exchanges of neighbours generate the group G of all permutations within classes, and all of them are symmetries because
+//! (a), (b) and (c) are closed under composition.
 //!
 //! Let R be the set of states that the certificate describes. The checker shows that
 //!
 //! 1. all initial states are in R;
-//! 2. if r is in R and there is a step from r to t, then some g in G takes t into R (the checker tries the one that sorts the threads of
+//! > 2. if r is in R and there is a step from r to t, then some g in G maps t into R (the checker tries the one that sorts the threads of
 //!    t), and no step from r leaves the machine;
 //! 3. no state in R violates a property.
 //!
-//! Then `G R`, all that permutations make of R, contains every reachable state, and none that violates a property. It contains the initial ones,
-//! by 1. If there is a step from `g r` to t, there is one from r to `g⁻¹ t` by (b), so some `h g⁻¹ t` is in R by 2, and t, which is
-//! `(g h⁻¹) (h g⁻¹ t)`, is in `G R`. No step leaves the machine, by (b) and 2. And if `g r` violated a property, r would too, by (c), against 3.
+//! Then `G R`, the image of R under all permutations, contains every reachable state, and none that violates a property. It contains the initial
+//! ones, by 1. If there is a step from `g r` to t, there is one from r to `g⁻¹ t` by (b), so some `h g⁻¹ t` is in R by 2, and t, which is `(g h⁻¹) (h
+//! g⁻¹ t)`, is in `G R`. No step leaves the machine, by (b) and 2. And if `g r` violated a property, r would too, by (c), contradicting 3.
 //!
-//! So the proof does not depend on which states represent the others, nor on how many of those that are alike are in R.
+//! So the proof depends neither on which states represent an orbit, nor on how many of them are in R.
 
 use std::collections::BTreeSet;
 
@@ -33,17 +33,17 @@ use fencewright_program::{
     BinaryOp, Expr, Formula, LocationId, Observable, Program, Property, ThreadId, UnaryOp,
 };
 
-/// Who stands where: the place of thread n is taken by the thread `self.0[n]`.
+/// A permutation of threads: place n is taken by thread `self.0[n]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
 
 impl Permutation {
-    /// Nobody moves.
+    /// The identity.
     pub fn identity(threads: usize) -> Self {
         Permutation((0..threads).collect())
     }
 
-    /// Two threads take each other's place.
+    /// The transposition of two threads.
     pub fn exchange(threads: usize, a: usize, b: usize) -> Self {
         let mut order = Permutation::identity(threads);
         order.0.swap(a, b);
@@ -55,7 +55,7 @@ impl Permutation {
         self.0[place]
     }
 
-    /// Who stands where after this permutation, if they stood as in `before`.
+    /// The composition: this permutation applied after `before`.
     pub fn after(&self, before: &Permutation) -> Permutation {
         Permutation(self.0.iter().map(|&n| before.0[n]).collect())
     }
@@ -64,18 +64,18 @@ impl Permutation {
         self.0.iter().enumerate().all(|(n, &t)| n == t)
     }
 
-    /// A control state with everybody in their new place.
+    /// The image of a control state.
     pub fn control(&self, control: &Control) -> Control {
         let place = |thread: ThreadId| self.0.iter().position(|&t| t == thread.index());
         Control {
             locations: self.0.iter().map(|&t| control.locations[t]).collect(),
-            // Under SC nobody has a buffer.
+            // Under SC there are no buffers.
             buffers: self.0.iter().filter_map(|&t| control.buffers.get(t).cloned()).collect(),
             lock: control.lock.map(|holder| ThreadId(place(holder).expect("everybody has a place") as u32)),
         }
     }
 
-    /// The cell that held, before threads took their new places, what this one holds now.
+    /// The cell that, before the permutation, held what the cell `now` holds after it.
     pub fn before(&self, cells: &Cells, now: CellId) -> CellId {
         let thread = |place: ThreadId| ThreadId(self.at(place.index()) as u32);
         cells.id(match cells.cell(now) {
@@ -96,7 +96,7 @@ pub struct Symmetry {
 }
 
 impl Symmetry {
-    /// The symmetry that has these classes, if the program and the properties have it; otherwise why they do not.
+    /// The symmetry with these classes; an error if the program or a property is not invariant under it.
     pub fn new(program: &Program, properties: &[Property], classes: &[Vec<u32>]) -> Result<Self, String> {
         let threads = program.threads.len();
         let mut seen = BTreeSet::new();
@@ -119,13 +119,13 @@ impl Symmetry {
         Ok(Symmetry { classes, threads })
     }
 
-    /// The classes, as they are written in certificates.
+    /// The classes, in the form of certificates.
     pub fn classes(&self) -> Vec<Vec<u32>> {
         self.classes.iter().map(|class| class.iter().map(|&t| t as u32).collect()).collect()
     }
 
-    /// The control state in which the threads of each class are sorted by where they are and what their buffers look like, and
-    /// who stands where in it; nothing if they are sorted already.
+    /// The canonical form of a control state, in which the threads of each class are sorted by location and buffer shape, and the permutation that
+    /// leads to it; `None` if they are sorted already.
     pub fn canonical(&self, control: &Control) -> Option<(Control, Permutation)> {
         let mut order = Permutation::identity(self.threads);
         for class in &self.classes {
@@ -142,14 +142,14 @@ fn key(control: &Control, thread: usize) -> (LocationId, Option<&BufferShape>, b
     (control.locations[thread], control.buffers.get(thread), holds)
 }
 
-/// Whether a property says the same with two threads exchanged, as far as one can see.
+/// Whether a property is invariant under the exchange of two threads; false if this cannot be told syntactically.
 fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
     let exchange = |thread: ThreadId| match thread {
         t if t == a => b,
         t if t == b => a,
         t => t,
     };
-    // That no thread faults, and that some thread can move, is about all of them.
+    // Properties without a formula (no fault, no deadlock) treat all threads alike.
     let Some(formula) = property.formula() else { return true };
     let exchanged = formula.map(&mut |observable| {
         Expr::Leaf(match observable {
@@ -161,14 +161,13 @@ fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
     same(formula, &exchanged)
 }
 
-/// Whether two formulas say the same, as far as one can see: up to the order, and the number, of the parts of conjunctions and
-/// disjunctions, and up to the order of the two sides of an equation. In what order they are evaluated matters only if one of them
-/// may not have a value.
+/// Whether two formulas are equal up to the order and multiplicity of the parts of conjunctions and disjunctions, and the order of the sides of an
+/// equation: a sufficient condition for equivalence. The order of evaluation matters only if a part may be undefined, which is excluded.
 pub(crate) fn same(formula: &Formula, other: &Formula) -> bool {
     formula.defined().is_none() && Parts::of(formula) == Parts::of(other)
 }
 
-/// What the truth of a formula depends on: the truth of its parts.
+/// The canonical form of a formula up to these rules.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Parts {
     All(BTreeSet<Parts>),

@@ -1,10 +1,10 @@
-//! What operations access.
+//! Memory and register accesses of operations.
 
 use std::ops::Range;
 
 use fencewright_program::{Address, Op, Program, RegisterId};
 
-/// The memory cells an address may denote.
+/// The memory cells that an address may denote.
 pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
     let variable = &program.variables[address.variable.index()];
     let all = variable.cells();
@@ -20,15 +20,14 @@ pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
     }
 }
 
-/// The one memory cell an address denotes whenever it denotes one; nothing if there may be several, or if the address may lie outside
-/// the window of an open array: what is out there is as many cells as one likes.
+/// The single memory cell that an address denotes; `None` if there may be several, or if the address may lie outside the window of an open array.
 pub fn only_cell(program: &Program, address: &Address) -> Option<u32> {
     let cells = cells_of(program, address);
     let open = program.variables[address.variable.index()].open;
     (cells.len() == 1 && (is_inside(program, address) || !open)).then_some(cells.start)
 }
 
-/// Whether the address is known to denote a cell of its variable: a scalar, or an index that is a constant of the array's range.
+/// Whether the address certainly denotes a cell of its variable: a scalar, or a constant index within the array's range.
 pub fn is_inside(program: &Program, address: &Address) -> bool {
     match (&address.index, program.variables[address.variable.index()].indices) {
         (Some(index), Some(range)) => index.constant().is_some_and(|i| range.contains(i)),
@@ -36,7 +35,7 @@ pub fn is_inside(program: &Program, address: &Address) -> bool {
     }
 }
 
-/// The register it writes.
+/// The register that an operation writes.
 pub fn written_register(op: &Op) -> Option<RegisterId> {
     match op {
         Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
@@ -44,7 +43,7 @@ pub fn written_register(op: &Op) -> Option<RegisterId> {
     }
 }
 
-/// Calls `visit` on every register it reads.
+/// Calls `visit` on every register that an operation reads.
 pub fn for_each_read(op: &Op, visit: &mut impl FnMut(RegisterId)) {
     let address = |a: &Address, visit: &mut dyn FnMut(RegisterId)| {
         if let Some(index) = &a.index {

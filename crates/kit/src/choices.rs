@@ -1,8 +1,8 @@
-//! The values that `*` stands for.
+//! Values of `*` with which an edge faults.
 
 use fencewright_program::{EdgeId, Op, Program, Range, Register, ThreadId};
 
-/// A value that a `*` with this range stands for and that faults when it is written to a register; nothing if there is none of 64 bits.
+/// A value that a `*` with this range can choose and that a register cannot hold; `None` if no 64-bit value is such.
 fn unfit_choice(program: &Program, register: &Register, range: Option<Range>) -> Option<i64> {
     let (chosen, writable) = (program.chosen(range), program.writable(register.range));
     let below = writable.low.and_then(|low| low.checked_sub(1));
@@ -11,7 +11,7 @@ fn unfit_choice(program: &Program, register: &Register, range: Option<Range>) ->
     candidates.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
 }
 
-/// The choices of an edge with which it faults, if `chosen` are those before the one that does, or before another fault.
+/// The values to choose along an edge so that it faults, if `chosen` are the values chosen before the fault.
 pub fn faulting_choices(program: &Program, thread: ThreadId, edge: EdgeId, mut chosen: Vec<i64>) -> Vec<i64> {
     let code = program.thread(thread);
     let mut choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {

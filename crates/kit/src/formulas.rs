@@ -2,8 +2,7 @@
 
 use fencewright_program::{Expr, Formula, LocationId, Observable, Program, PropertyKind, ThreadId};
 
-/// The formula with other locations: wherever it says that a thread is at one of some locations, `locations` gives the ones to say
-/// instead.
+/// The formula with renumbered locations: `locations` maps each list of locations of a thread to the new list.
 pub fn relocated(
     formula: &Formula,
     locations: &dyn Fn(ThreadId, &[LocationId]) -> Vec<LocationId>,
@@ -21,7 +20,7 @@ pub fn relocated(
     })
 }
 
-/// The same for all formulas of a program: those of its properties and its predicates.
+/// Renumbers the locations in all properties and predicates of a program.
 pub fn relocate(program: &mut Program, locations: &dyn Fn(ThreadId, &[LocationId]) -> Vec<LocationId>) {
     for property in &mut program.properties {
         relocate_kind(&mut property.kind, locations);
@@ -29,7 +28,7 @@ pub fn relocate(program: &mut Program, locations: &dyn Fn(ThreadId, &[LocationId
     program.hints.predicates.iter_mut().for_each(|formula| *formula = relocated(formula, locations));
 }
 
-/// The same for what a property says.
+/// Renumbers the locations in a property.
 pub fn relocate_kind(
     kind: &mut PropertyKind,
     locations: &dyn Fn(ThreadId, &[LocationId]) -> Vec<LocationId>,

@@ -1,8 +1,8 @@
-//! Questions about control-flow graphs.
+//! Reachability in control-flow graphs.
 
 use fencewright_program::{LocationId, Thread};
 
-/// The locations that can be reached from the entry, breadth first.
+/// The locations reachable from the entry, in breadth-first order.
 pub fn reachable(thread: &Thread) -> Vec<LocationId> {
     let mut seen = vec![false; thread.locations.len()];
     seen[thread.entry.index()] = true;

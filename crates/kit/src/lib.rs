@@ -1,13 +1,13 @@
-//! Tools to build programs with, shared by source languages, transformations, fence placement and engines.
+//! Tools to build and inspect programs, shared by source languages, transformations, fence placement and engines.
 //!
-//! * [`thread`]: the builder of threads, which keeps track of what each new edge and location stands for;
+//! > * [`thread`]: the builder of threads, which tracks the origin of each new edge and location;
 //! * [`formulas`]: renumbers the locations in formulas;
-//! * [`accesses`], [`choices`]: questions about operations;
-//! * [`validate`](mod@validate): well-formedness, what every program satisfies.
+//! > * [`accesses`], [`choices`], [`graph`]: queries on operations and control-flow graphs;
+//! > * [`validate`](mod@validate): well-formedness, the invariant of every program.
 //!
-//! When an operation faults is defined in `fencewright_program::faults`, once for all of these.
+//! The conditions under which operations fault are defined in `fencewright_program::faults`.
 //!
-//! Transformations that certificates name use this crate, so it counts among what such certificates stand on.
+//! Transformations that certificates name use this crate, so trusting such a certificate includes trusting this crate.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Threads under construction: the one builder for whoever makes a thread from text or from another thread.
+//! The builder of threads, used both for lowering source text and for transforming threads.
 //!
-//! Locations and edges may be added in any order, and locations may turn out to be one. [`ThreadBuilder::finish`] puts the edges that leave a
-//! location side by side and numbers what is left. Each edge carries its *origin*: whatever its maker wants to know about where
-//! it comes from, usually the edge of another thread that it stands for. Each location carries what it *stands for* in the same way.
+//! Locations and edges may be added in any order, and locations may be merged later. [`ThreadBuilder::finish`] sorts the edges by the location that
+//! they leave and renumbers the remaining locations. Each edge carries an *origin*, usually the edge of another thread that it was made from. Each
+//! location carries what it *stands for* in the same way.
 
 use fencewright_program::{
     Action, Edge, EdgeId, Init, Location, LocationId, Op, Range, Register, RegisterId, Span, Thread,
@@ -14,12 +14,12 @@ use crate::validate::validate_thread;
 #[derive(Clone, Debug)]
 pub struct ThreadBuilder<O, L = ()> {
     name: String,
-    /// The template and the instance, if several threads share one text.
+    /// The name of the family and the number of the instance, if several threads share one text.
     pub family: Option<(String, i64)>,
     /// The registers.
     pub registers: Vec<Register>,
     locations: Vec<NewLocation<L>>,
-    /// The edges with their origins. Of two that leave the same location, the earlier one comes first.
+    /// The edges with their origins. Edges that leave the same location keep their order.
     pub edges: Vec<(Edge, O)>,
 }
 
@@ -28,11 +28,11 @@ struct NewLocation<L> {
     labels: Vec<String>,
     span: Option<Span>,
     stands_for: L,
-    /// The location that this one turned out to be.
+    /// The location that this one was merged into.
     merged_into: Option<LocationId>,
 }
 
-/// A finished thread, and how it is related to what it was made from.
+/// A finished thread, and its relation to what it was made from.
 #[derive(Clone, Debug)]
 pub struct Built<O, L = ()> {
     /// The thread.
@@ -41,17 +41,17 @@ pub struct Built<O, L = ()> {
     pub origins: Vec<O>,
     /// For each location what it stands for.
     pub stand_for: Vec<L>,
-    /// For each location of the builder its number in the thread, if it is there.
+    /// For each location of the builder its number in the thread; `None` if it was removed.
     pub numbers: Vec<Option<LocationId>>,
 }
 
 impl<O, L: Clone> ThreadBuilder<O, L> {
-    /// A thread without anything.
+    /// An empty thread.
     pub fn new(name: String, family: Option<(String, i64)>) -> Self {
         ThreadBuilder { name, family, registers: Vec::new(), locations: Vec::new(), edges: Vec::new() }
     }
 
-    /// A thread with the registers and the locations of another one, under the same numbers, and without edges.
+    /// A thread with the registers and locations of another one, under the same numbers, and without edges.
     pub fn like(thread: &Thread, stands_for: impl Fn(LocationId) -> L) -> Self {
         let mut builder = ThreadBuilder::new(thread.name.clone(), thread.family.clone());
         builder.registers.clone_from(&thread.registers);
@@ -62,7 +62,7 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         builder
     }
 
-    /// How many locations there are, merged ones included.
+    /// The number of locations, merged ones included.
     pub fn len(&self) -> usize {
         self.locations.len()
     }
@@ -72,13 +72,13 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.locations.is_empty()
     }
 
-    /// A new location.
+    /// Adds a location.
     pub fn location(&mut self, stands_for: L, span: Option<Span>) -> LocationId {
         self.locations.push(NewLocation { labels: Vec::new(), span, stands_for, merged_into: None });
         LocationId(self.locations.len() as u32 - 1)
     }
 
-    /// Another location that stands for the same.
+    /// Adds a location that stands for the same.
     pub fn copy_of(&mut self, location: LocationId, span: Option<Span>) -> LocationId {
         let stands_for = self.stands_for(location).clone();
         self.location(stands_for, span)
@@ -94,12 +94,12 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.locations[location.index()].labels.push(label.to_string());
     }
 
-    /// Says which statement starts at a location, unless that is known.
+    /// Records the statement that starts at a location, unless one is recorded already.
     pub fn starts(&mut self, location: LocationId, span: Span) {
         self.locations[location.index()].span.get_or_insert(span);
     }
 
-    /// The location that a location turned out to be so far: itself, or what it was merged into.
+    /// The representative of a location: itself, or the location that it was merged into.
     pub fn find(&self, mut location: LocationId) -> LocationId {
         while let Some(into) = self.locations[location.index()].merged_into {
             location = into;
@@ -107,31 +107,31 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         location
     }
 
-    /// Makes two different locations one, with the labels and edges of both.
+    /// Merges two different locations into one, with the labels and edges of both.
     pub fn merge(&mut self, location: LocationId, into: LocationId) {
         let (location, into) = (self.find(location), self.find(into));
         debug_assert_ne!(location, into, "a location cannot be merged into itself");
         self.locations[location.index()].merged_into = Some(into);
     }
 
-    /// Merges a location into another one and forgets its labels and its statement.
+    /// Merges a location into another one and drops its labels and its statement.
     pub fn dissolve(&mut self, location: LocationId, into: LocationId) {
         let dissolved = &mut self.locations[location.index()];
         (dissolved.labels, dissolved.span) = (Vec::new(), None);
         dissolved.merged_into = Some(into);
     }
 
-    /// A new edge.
+    /// Adds an edge.
     pub fn edge(&mut self, from: LocationId, to: LocationId, action: Action, span: Span, origin: O) {
         self.edges.push((Edge { from, to, action, span }, origin));
     }
 
-    /// A new edge that performs one operation.
+    /// Adds an edge that performs one operation.
     pub fn op(&mut self, from: LocationId, to: LocationId, op: Op, span: Span, origin: O) {
         self.edge(from, to, Action::Op(op), span, origin);
     }
 
-    /// A new register, which starts with 0. A name that begins with `%` is none of the source.
+    /// Adds a register with initial value 0. A name that begins with `%` cannot occur in the source.
     pub fn register(&mut self, name: String, range: Option<Range>) -> RegisterId {
         self.registers.push(Register { name, init: Init::Value(0), range });
         RegisterId(self.registers.len() as u32 - 1)
@@ -144,8 +144,8 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.assemble(&roots, order, entry, fault)
     }
 
-    /// The thread with those locations only that can be reached, breadth first from the entry so that numbers follow the text; then its end
-    /// and its fault location, reached or not.
+    /// The thread with its reachable locations only, in breadth-first order from the entry so that numbers follow the text; then its end and its
+    /// fault location, reachable or not.
     pub fn finish_reachable(self, entry: LocationId, end: LocationId, fault: LocationId) -> Built<O, L> {
         let roots = self.roots();
         let mut leaving: Vec<Vec<LocationId>> = vec![Vec::new(); self.len()];
@@ -170,7 +170,7 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.assemble(&roots, order, entry, fault)
     }
 
-    /// For each location the one that it turned out to be.
+    /// The representative of each location.
     fn roots(&self) -> Vec<LocationId> {
         let mut roots: Vec<Option<LocationId>> = vec![None; self.len()];
         let mut way = Vec::new();

@@ -1,12 +1,11 @@
-//! Well-formedness: what every program satisfies, beyond what its types say.
+//! Well-formedness: invariants of every program beyond those expressed by its types.
 
 use fencewright_program::{Action, Address, Expr, Formula, Observable, Op, Program, RegisterId, Thread};
 
 use crate::accesses::{for_each_read, written_register};
 
-/// Whether a thread is well formed: the edges that leave a location lie side by side, in the order of locations; they lead to locations
-/// that exist, and none leaves the fault location; operations use registers that exist; an indivisible step that does not drain does not
-/// store. The first thing that is wrong, in words.
+/// Checks that a thread is well formed: edges are sorted by the location that they leave; they lead to existing locations, and none leaves the fault
+/// location; operations use existing registers; an atomic step that does not drain does not store. The error describes the first violation.
 pub fn validate_thread(thread: &Thread) -> Result<(), String> {
     let wrong = |what: String| Err(format!("thread {}: {what}", thread.name));
     let locations = thread.locations.len();
@@ -47,8 +46,8 @@ pub fn validate_thread(thread: &Thread) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a program is well formed: its threads are; variables occupy memory one after the other, with one initial value for each cell; addresses
-/// have an index exactly if their variable is an array; properties speak of what exists. The first thing that is wrong, in words.
+/// Checks that a program is well formed: its threads are; variables occupy consecutive memory cells, with one initial value for each cell; addresses
+/// have an index exactly if their variable is an array; properties mention only what exists. The error describes the first violation.
 pub fn validate(program: &Program) -> Result<(), String> {
     let mut next = 0;
     for variable in &program.variables {

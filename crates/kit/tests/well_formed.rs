@@ -1,4 +1,4 @@
-//! Every program that is made keeps the promises of [`validate`], and a program that breaks one is told so.
+//! All programs that front ends and transformations produce satisfy [`validate`], and ill-formed programs are rejected.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use fencewright_testing::{Random, Shape, program};
 use fencewright_transform::attack::{Notion, candidates, instrument};
 use fencewright_transform::extend::Extended;
 
-/// The program and what transformations make of it.
+/// Checks a program and the results of its transformations.
 fn check(program: &Program, what: &str) {
     assert_eq!(validate(program), Ok(()), "{what}");
     for notion in [Notion::HappensBefore, Notion::Triangular] {

@@ -1,24 +1,24 @@
-//! Operators on linear forms, as cases ([`crate::linear`]).
+//! Applies operators to linear forms; the result is a list of cases ([`crate::linear`]).
 //!
-//! Quotients, remainders and bits of a form are told by cases: on its residue where the modulus is small, on the range it lies in
-//! otherwise. Beyond these ranges the result is an auxiliary variable, and constraints say which number it is. An operator on two forms
-//! of which neither is constant is known where one of them is a small number.
+//! Quotients, remainders and bit operations on a form are split into cases: by residue if the modulus is small, otherwise by the range that the form
+//! lies in. Outside these ranges the result is an auxiliary variable with constraints that define its value. An operator on two non-constant forms
+//! has a known result only where one of them is a small number.
 
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 
 use crate::cells::CellId;
 use crate::linear::{Case, Constraint, Cube, Linear, Value};
 
-/// Residues of moduli up to this one are told apart.
+/// Maximum modulus for which there is one case per residue.
 const MOST_RESIDUES: i64 = 16;
 
-/// The numbers that are told apart where an operator needs to know one of its operands.
+/// The values of a non-constant operand for which there is one case each.
 const SMALL: std::ops::RangeInclusive<i64> = 0..=4;
 
-/// Auxiliary variables are cells from this number on. No program has as many cells.
+/// The number of the first auxiliary variable. Lower numbers are cells; no program has as many.
 pub const AUXILIARY: CellId = 1 << 30;
 
-/// Gives auxiliary variables.
+/// Supplies auxiliary variables.
 pub struct Fresh(CellId);
 
 impl Default for Fresh {
@@ -34,7 +34,7 @@ impl Fresh {
     }
 }
 
-/// The cases of a unary operator on a form, but not of the logical one.
+/// The cases of a unary operator on a form; `Not` is unknown here, because [`crate::linear`] handles it.
 pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     let cases = match op {
         _ if x.terms.is_empty() => op.apply(x.constant).ok().map(|value| certain(Linear::constant(value))),
@@ -55,7 +55,7 @@ pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     cases.unwrap_or_else(unknown)
 }
 
-/// The cases of a binary operator on forms, but not of comparisons and logical ones.
+/// The cases of a binary operator on forms; comparisons, `And` and `Or` are unknown here, because [`crate::linear`] handles them.
 pub fn binary(op: BinaryOp, a: &Linear, b: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     use BinaryOp::*;
     let cases = match (op, constant(a), constant(b)) {
@@ -100,7 +100,7 @@ fn shifted(form: &Linear, by: i64) -> Option<Linear> {
     form.plus(&Linear::constant(by))
 }
 
-/// The same cases with other values.
+/// The same cases with their values mapped; `None` if one of the new values does not fit.
 fn mapped(cases: Vec<Case>, value: impl Fn(Linear) -> Option<Linear>) -> Option<Vec<Case>> {
     let case = |(cube, old): Case| match old {
         Some(old) => Some((cube, Some(value(old)?))),
@@ -124,23 +124,23 @@ fn within(x: &Linear, low: i64, high: i64) -> Option<Cube> {
     Some(vec![at_most(&Linear::constant(low), x)?, at_most(x, &Linear::constant(high))?])
 }
 
-/// `x` where it lies within, and unknown below `low` and above the greatest number.
+/// The value `x` where the cube `within` holds; unknown below `low` and above the greatest 64-bit number.
 fn known_inside(x: &Linear, within: Cube, low: i64) -> Vec<Case> {
-    // The numbers next to the range may not fit: then the ranges overlap.
+    // If the numbers next to the range do not fit 64 bits, the cases overlap with the range, which is sound.
     let below = at_most(x, &Linear::constant(low.max(i64::MIN + 2) - 1));
     let above = at_most(&Linear::constant(i64::MAX), x);
     let outside = [below, above].map(|constraint| (constraint.into_iter().collect(), None));
     [(within, Some(x.clone()))].into_iter().chain(outside).collect()
 }
 
-/// The lesser or greater of two forms.
+/// The minimum or maximum of two forms.
 fn extreme(op: BinaryOp, a: &Linear, b: &Linear) -> Option<Vec<Case>> {
     let (low, high) = if op == BinaryOp::Min { (a, b) } else { (b, a) };
     let (first, second) = (at_most(low, high)?, at_most(&shifted(high, 1)?, low)?);
     Some(vec![(vec![first], Some(a.clone())), (vec![second], Some(b.clone()))])
 }
 
-/// Where a form is a small number, what `then` says about that number; elsewhere these cases.
+/// One case list of `then` for each small value of the form, and the cases `elsewhere` for all other values.
 fn small(
     form: &Linear,
     mut then: impl FnMut(&Linear, &mut Fresh) -> Vec<Case>,
@@ -158,18 +158,18 @@ fn small(
     Some(all)
 }
 
-/// An operator for which the order of its operands does not matter, where one of them is a small number.
+/// The cases of a commutative operator where one of its operands is a small number.
 fn either_small(op: BinaryOp, a: &Linear, b: &Linear, fresh: &mut Fresh) -> Option<Vec<Case>> {
     let elsewhere = small(b, |b, fresh| binary(op, a, b, fresh), unknown(), fresh)?;
     small(a, |a, fresh| binary(op, a, b, fresh), elsewhere, fresh)
 }
 
-/// Cases, under more constraints.
+/// The cases with the constraints of `cube` added.
 pub(crate) fn under(cube: &Cube, cases: Vec<Case>) -> Vec<Case> {
     cases.into_iter().map(|(own, value)| ([cube.as_slice(), &own].concat(), value)).collect()
 }
 
-/// `x mod m` from 0 to m - 1, for m > 1.
+/// `x mod m` in the range 0 to m - 1, for m > 1.
 fn floor_remainder(x: &Linear, m: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     if m <= MOST_RESIDUES {
         let residue = |r| Some((vec![congruent(x, r, m)?], Some(Linear::constant(r))));
@@ -185,7 +185,7 @@ fn floor_remainder(x: &Linear, m: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     ])
 }
 
-/// `x % m`, which has the sign of x, for m > 0.
+/// `x % m` with the sign of x, for m > 0.
 fn remainder(x: &Linear, m: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     if m <= MOST_RESIDUES {
         let mut all =
@@ -206,7 +206,7 @@ fn remainder(x: &Linear, m: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     ])
 }
 
-/// Under some constraints, the number in a range of m numbers that differs from x by a multiple of m.
+/// Under the constraints of `cube`: the number in `range`, which contains m numbers, that is congruent to x modulo m.
 fn auxiliary_remainder(
     x: &Linear,
     m: i64,
@@ -252,7 +252,7 @@ fn floor_quotient(x: &Linear, m: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     ])
 }
 
-/// Under some constraints, the number q such that `x - m * q` is one of the m numbers from `low` on.
+/// Under the constraints of `cube`: the number q such that `x - m * q` is one of the m numbers from `low` on.
 fn auxiliary_quotient(x: &Linear, m: i64, mut cube: Cube, low: i64, fresh: &mut Fresh) -> Option<Case> {
     let q = fresh.variable();
     cube.extend(within(&x.minus(&q.scaled(m)?)?, low, low + m - 1)?);
@@ -262,7 +262,7 @@ fn auxiliary_quotient(x: &Linear, m: i64, mut cube: Cube, low: i64, fresh: &mut 
 /// `x & mask`
 fn masked(x: &Linear, mask: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     if mask < 0 {
-        // What is left of x without its bits in the complement.
+        // With a negative mask: x minus the bits of x that are in the complement of the mask.
         return mapped(masked(x, !mask, fresh)?, |bits| x.minus(&bits));
     }
     let bits = 64 - mask.leading_zeros();
@@ -278,7 +278,7 @@ fn masked(x: &Linear, mask: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     }
 }
 
-/// The auxiliary variables of a case.
+/// The auxiliary variables that a case mentions.
 pub fn auxiliaries(case: &(Cube, Value)) -> Vec<CellId> {
     let mut found: Vec<CellId> = Vec::new();
     let forms = case.0.iter().map(Constraint::form).chain(&case.1);

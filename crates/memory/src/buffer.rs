@@ -1,4 +1,4 @@
-//! How store buffers are represented: not at all (SC), as exact queues, or partially.
+//! Representations of store buffers: none (SC), exact queues, or partial buffers.
 //!
 //! | representation | from | a store | a flush |
 //! |---|---|---|---|
@@ -7,17 +7,16 @@
 //! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry is left, UPDATE-AM and UPDATE-AS |
 //! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
 //!
-//! `Partial` keeps k stores in order (PSO: k for each memory cell) and of all others only which cells they are to and, for each such
-//! cell, the value of the newest of them, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an
-//! UPDATE-AM writes an arbitrary value. For the memory cells in `summaries` their values are kept too, without order and number, in
-//! the summary cell [`Forgotten`](crate::Cell::Forgotten); then an UPDATE-AM writes one of them. The value stays in the
-//! summary, because another store in the set may have the same one.
+//! `Partial` keeps k stores in order (PSO: k for each memory cell). All other stores form a set, of which it keeps only the cells written and, for
+//! each such cell, the value of the newest store, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an UPDATE-AM
+//! writes an arbitrary value. For the memory cells in `summaries` the values of the stores in the set are kept too, without order and multiplicity,
+//! in the summary cell [`Forgotten`](crate::Cell::Forgotten); then an UPDATE-AM writes one of them. The value stays in the summary, because another
+//! store in the set may have the same one.
 //!
-//! Differences from the papers. A load takes its value from the ordered part where that holds the newest store, so `Last` need not
-//! be kept for cells that are not in the set. With the newest kept, `Last` is the set's own newest value, not that of the whole
-//! buffer (which may be that of a newer, ordered store). Under PSO the order of entries of different cells
-//! between two barriers means nothing; they are kept sorted. A barrier waits for the ordered entries before it but not for the
-//! set, and entries in the set wait for no barrier: both allow more behaviour than there is, never less.
+//! Differences from the papers. A load takes its value from the ordered part if that holds the newest store, so `Last` need not be kept for cells
+//! that are not in the set. With the newest kept, `Last` is the newest value in the set, not in the whole buffer (which may be that of a newer,
+//! ordered store). Under PSO the order of entries of different cells between two barriers is irrelevant; they are kept sorted. A barrier waits for
+//! the ordered entries before it but not for the set, and entries in the set wait for no barrier: both over-approximate the behaviour.
 
 use fencewright_program::{Expr, MemoryModel, ThreadId};
 
@@ -25,7 +24,7 @@ use crate::cells::{Cell, CellId, Cells};
 use crate::control::{BufferShape, Entry};
 use crate::machine::Command;
 
-/// Which end of a partial buffer is kept in order.
+/// The end of a partial buffer that is kept in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
     /// The oldest stores (FENCES12 s.4).
@@ -34,13 +33,13 @@ pub enum Kept {
     Newest,
 }
 
-/// The memory cells for which a partial buffer keeps the values of stores whose order it forgets. Only the first 64 memory cells of a
-/// program can be among them, so that the set is one word and [`Buffers`] can be copied.
+/// The memory cells for which a partial buffer keeps the values of the stores in its set. Only the first 64 memory cells of a program can be among
+/// them, so that this fits one word and [`Buffers`] is `Copy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Summarised(u64);
 
 impl Summarised {
-    /// All memory cells of a program with so many.
+    /// All memory cells of a program with `cells` of them, as far as they can have a summary.
     pub fn all(cells: usize) -> Self {
         (0..cells as u32).collect()
     }
@@ -62,18 +61,18 @@ impl Summarised {
 }
 
 impl FromIterator<u32> for Summarised {
-    /// Of these memory cells, those that can have a summary.
+    /// Those of the given memory cells that can have a summary.
     fn from_iter<I: IntoIterator<Item = u32>>(cells: I) -> Self {
         Summarised(cells.into_iter().filter_map(|cell| 1u64.checked_shl(cell)).fold(0, |all, bit| all | bit))
     }
 }
 
-/// A bound for each memory cell. Only the first 63 can differ; all others have the bound of the 64th, so that [`Buffers`] can be copied.
+/// A bound for each memory cell. Only the first 63 cells have bounds of their own, all others share the 64th, so that [`Buffers`] is `Copy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CellBounds([u8; 64]);
 
 impl CellBounds {
-    /// Bounds of the memory cells in order; the last one is for all further cells. None if there are no bounds, or more than 64.
+    /// The bounds of the memory cells in order; the last one applies to all further cells. `None` if there are no bounds, or more than 64.
     pub fn new(bounds: &[u8]) -> Option<Self> {
         let mut all = [*bounds.last()?; 64];
         all.get_mut(..bounds.len())?.copy_from_slice(bounds);
@@ -85,7 +84,7 @@ impl CellBounds {
         u32::from(self.0[self.0.len().min(cell as usize + 1) - 1])
     }
 
-    /// The shortest list of bounds that gives these.
+    /// The shortest list that [`new`](CellBounds::new) turns into these bounds.
     pub fn list(&self) -> &[u8] {
         let last = self.0[63];
         let same = self.0.iter().rev().take_while(|bound| **bound == last).count();
@@ -93,17 +92,17 @@ impl CellBounds {
     }
 }
 
-/// How many stores an exact queue holds.
+/// The capacity of exact queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// So many of each thread.
+    /// Maximum number of buffered stores of each thread.
     Thread(u32),
-    /// So many of each thread to each memory cell (EXTRA13 s.3, where PSO has a queue for each of them).
+    /// Maximum number of buffered stores of each thread to each memory cell (EXTRA13 s.3, where PSO has a queue for each pair).
     Cell(CellBounds),
 }
 
 impl Bound {
-    /// Whether a store to memory cell `target` fits behind stores to these cells.
+    /// Whether a store to memory cell `target` fits into a buffer that holds stores to the cells `stores`.
     pub fn has_room(self, stores: impl Iterator<Item = u32>, target: u32) -> bool {
         let (count, bound) = match self {
             Bound::Thread(bound) => (stores.count(), bound),
@@ -112,7 +111,7 @@ impl Bound {
         count < bound as usize
     }
 
-    /// The largest number in it.
+    /// The largest of the numbers in it.
     pub fn most(self) -> u32 {
         match self {
             Bound::Thread(bound) => bound,
@@ -120,7 +119,7 @@ impl Bound {
         }
     }
 
-    /// How many stores a thread can have buffered, in a program with so many memory cells.
+    /// Maximum number of buffered stores of a thread, in a program with `cells` memory cells.
     fn stores(self, cells: usize) -> u32 {
         match self {
             Bound::Thread(bound) => bound,
@@ -138,7 +137,7 @@ pub enum Buffers {
     Queue {
         /// The memory model: TSO or PSO.
         model: MemoryModel,
-        /// How many stores fit.
+        /// The capacity of the queues.
         bound: Bound,
     },
     /// Partial buffers.
@@ -147,44 +146,44 @@ pub enum Buffers {
         model: MemoryModel,
         /// How many stores are kept in order (PSO: of each memory cell).
         k: u32,
-        /// Which ones.
+        /// Which stores those are.
         kept: Kept,
-        /// The memory cells for which the values of the others are kept, in summary cells.
+        /// The memory cells for which the values of the other stores are kept, in summary cells.
         summaries: Summarised,
     },
 }
 
-/// A change of one buffer: the commands that go with it and the new shape.
+/// A change of one buffer: its new shape, and the commands that update the cells.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What happens to the cells.
+    /// The commands that update the cells.
     pub commands: Vec<Command>,
-    /// The new shape.
+    /// The new shape of the buffer.
     pub shape: BufferShape,
 }
 
-/// What a store does.
+/// The effect of a store.
 pub enum Stored {
     /// It goes straight to memory.
     Memory,
-    /// It enters the buffer, in one of these ways.
+    /// It enters the buffer, in one of several alternative ways.
     Buffered(Vec<Change>),
-    /// It does not fit.
+    /// It exceeds the capacity of the buffer.
     Overflow,
 }
 
-/// What the edges of a program do to store buffers: all that a [`BufferMachine`](crate::BufferMachine) needs to know of them to perform an edge.
-/// How stores leave a buffer is up to whoever uses the machine.
+/// How the edges of a program change store buffers: what a [`BufferMachine`](crate::BufferMachine) needs in order to perform an edge. Flushes are not
+/// part of this trait; the user of the machine supplies them.
 pub trait StoreBuffers: Copy {
-    /// Whether threads have buffers at all: under SC they have none.
+    /// Whether threads have buffers; they have none under SC.
     fn exist(self) -> bool;
 
-    /// Whether there are summary cells ([`Cells`]).
+    /// Whether the machine has summary cells ([`Cells`]).
     fn have_summaries(self) -> bool {
         false
     }
 
-    /// How many ordered positions a buffer can have, barriers included, for a program with so many memory cells.
+    /// Maximum number of ordered entries of a buffer, barriers included, for a program with `cells` memory cells.
     fn positions(self, cells: usize) -> u32;
 
     /// A store of `value` to memory cell `target`.
@@ -200,7 +199,7 @@ pub trait StoreBuffers: Copy {
     /// The cell that holds the newest buffered store to memory cell `target`, if there is one.
     fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId>;
 
-    /// `sfence`: what it leaves in the buffer.
+    /// The shape of the buffer after an `sfence`.
     fn barrier(self, shape: &BufferShape) -> BufferShape;
 }
 
@@ -218,10 +217,10 @@ impl StoreBuffers for Buffers {
             Buffers::Sc => 0,
             Buffers::Queue { bound, .. } => bound.stores(cells),
             Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
-            // With the newest kept, a store enters the queue before the oldest entry leaves it.
+            // With the newest kept, the oldest ordered entry moves into the set before a store is appended: there are never more than k.
             Buffers::Partial { k, .. } => k,
         };
-        // Under PSO each barrier stands behind a store.
+        // Under PSO every barrier follows a store.
         if self.model() == MemoryModel::Pso { 2 * stores + 1 } else { stores }
     }
 
@@ -268,7 +267,7 @@ impl StoreBuffers for Buffers {
         }
     }
 
-    /// Under PSO a barrier, unless nothing is buffered or a barrier is there already.
+    /// Under PSO this appends a barrier, unless the buffer has no ordered entries or ends with a barrier.
     fn barrier(self, shape: &BufferShape) -> BufferShape {
         let mut shape = shape.clone();
         if self.is_pso() && !matches!(shape.queue.last(), None | Some(Entry::Barrier)) {
@@ -279,7 +278,7 @@ impl StoreBuffers for Buffers {
 }
 
 impl Buffers {
-    /// The memory model it represents.
+    /// The memory model that is represented.
     pub fn model(self) -> MemoryModel {
         match self {
             Buffers::Sc => MemoryModel::Sc,
@@ -287,7 +286,7 @@ impl Buffers {
         }
     }
 
-    /// The summary cell for the stores to a memory cell whose order is forgotten, if it has one.
+    /// The summary cell for the stores to a memory cell in the set; `None` if the cell has no summary.
     fn summary(self, cells: &Cells, thread: ThreadId, target: u32) -> Option<CellId> {
         match self {
             Buffers::Partial { summaries, .. } if summaries.contains(target) => {
@@ -301,7 +300,7 @@ impl Buffers {
         self.model() == MemoryModel::Pso
     }
 
-    /// WRITE-L, and a store into an exact queue: under PSO entries behind the last barrier stay sorted by cell.
+    /// WRITE-L, and a store into an exact queue. Under PSO the entries after the last barrier stay sorted by cell.
     fn append(
         self,
         cells: &Cells,
@@ -323,7 +322,7 @@ impl Buffers {
         Change { commands, shape }
     }
 
-    /// With the newest kept: where k stores (PSO: k of this cell) are in order already, the oldest of them moves into the set first.
+    /// A store with the newest kept: if there are k ordered stores already (PSO: k to this cell), the oldest of them moves into the set first.
     fn push_newest(
         self,
         cells: &Cells,
@@ -352,7 +351,7 @@ impl Buffers {
         let moved = Expr::Leaf(cells.id(Cell::Entry(thread, position as u32)));
         let (shifts, without) = removed(cells, thread, shape, position);
         let moved = self.forget(cells, thread, without, oldest, moved);
-        // The value is computed from registers, so the buffer may change first.
+        // The value is an expression over registers, so changing the buffer first does not affect it.
         let after = self.append(cells, thread, &moved.shape, target, value);
         Change { commands: [moved.commands, shifts, after.commands].concat(), shape: after.shape }
     }
@@ -378,7 +377,7 @@ impl Buffers {
         Change { commands, shape }
     }
 
-    /// The cells that hold the values of a buffer of this shape.
+    /// The cells that hold the values of a buffer with this shape.
     pub fn values(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<CellId> {
         let stores = shape.queue.iter().enumerate().filter(|(_, e)| **e != Entry::Barrier);
         let ordered = stores.map(|(p, _)| cells.id(Cell::Entry(thread, p as u32)));
@@ -387,14 +386,14 @@ impl Buffers {
         ordered.chain(last).chain(forgotten).collect()
     }
 
-    /// All flushes that are possible: the memory cell that is written, and the change.
+    /// All possible flushes: the memory cell that is written, and the change of the buffer.
     pub fn flushes(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<(u32, Change)> {
         let kept = match self {
             Buffers::Partial { kept, .. } => kept,
             _ => Kept::Oldest,
         };
         let mut flushes = Vec::new();
-        // UPDATE-NE: the oldest ordered entry; under PSO of every cell before the first barrier.
+        // UPDATE-NE: the oldest ordered entry; under PSO the oldest of each cell before the first barrier.
         let mut seen = Vec::new();
         for (position, entry) in shape.queue.iter().enumerate() {
             let Entry::Store(target) = *entry else { break };
@@ -418,13 +417,13 @@ impl Buffers {
             if older_in_queue {
                 continue;
             }
-            // UPDATE-AM: one of several stores to this cell.
+            // UPDATE-AM: a store to this cell that is not the last one in the set.
             let one_of_several = match self.summary(cells, thread, target) {
                 Some(summary) => Command::Expand(target, summary),
                 None => Command::Havoc(target),
             };
             flushes.push((target, Change { commands: vec![one_of_several], shape: shape.clone() }));
-            // UPDATE-AS: the last one.
+            // UPDATE-AS: the last store to this cell in the set.
             let write = Command::Assign(target, Expr::Leaf(cells.id(Cell::Last(thread, target))));
             let mut next = shape.clone();
             next.set.retain(|&c| c != target);
@@ -434,12 +433,12 @@ impl Buffers {
     }
 }
 
-/// How many ordered stores to a memory cell there are.
+/// The number of ordered stores to a memory cell.
 fn count(shape: &BufferShape, target: u32) -> usize {
     shape.queue.iter().filter(|e| **e == Entry::Store(target)).count()
 }
 
-/// The commands that move the values of these positions one up (`by` 1) or one down (`by` -1).
+/// The commands that move the values at these positions up by one (`by` 1) or down by one (`by` -1).
 fn shift(cells: &Cells, thread: ThreadId, positions: std::ops::Range<usize>, by: i32) -> Vec<Command> {
     let cell = |position: usize| cells.id(Cell::Entry(thread, position as u32));
     let step = |p: usize| {
@@ -449,8 +448,8 @@ fn shift(cells: &Cells, thread: ThreadId, positions: std::ops::Range<usize>, by:
     if by > 0 { positions.rev().map(step).collect() } else { positions.map(step).collect() }
 }
 
-/// A shape without the entry at this position, and the commands that move the later values down. A barrier with nothing before
-/// it has done its work and goes too, and so does one right behind another: every barrier stands behind a store.
+/// The shape without the entry at this position, and the commands that move the later values down. A barrier that is then at the front, or right
+/// behind another barrier, is removed too, so that every barrier follows a store.
 fn removed(
     cells: &Cells,
     thread: ThreadId,

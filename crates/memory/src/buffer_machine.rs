@@ -1,8 +1,8 @@
-//! Buffer machines: steps of a program under a representation of its buffers.
+//! Buffer machines: the steps of a program under a representation of its store buffers.
 //!
-//! One step of a control state is an edge of a thread or a flush. Where the effect of an edge depends on data (which element of an
-//! array, whether a value is in its range) there is one step for each case, which starts by assuming that case. The rules are
-//! those of `fencewright_program::reference`, with registers and memory as cells.
+//! A step of a control state is an edge of a thread or a flush. Where the effect of an edge depends on data (which element of an array, whether a
+//! value is in its range) there is one step for each case, and its first commands assume that case. The rules are those of
+//! `fencewright_program::reference`, with registers and memory as cells.
 
 use fencewright_program::{
     Action, Address, BinaryOp, Bounds, EdgeId, Expr, Formula, Init, Observable, Op, Program, Property,
@@ -19,34 +19,34 @@ use crate::machine::{Command, Contents, Evidence, Limitation, Machine, Outcome, 
 pub struct BufferMachine<'p, B = Buffers> {
     /// The program.
     pub program: &'p Program,
-    /// The representation of buffers.
+    /// The representation of store buffers.
     pub buffers: B,
     /// The cells.
     pub cells: Cells,
 }
 
-/// More cases of one edge than this, or more commands in all of them together, are beyond the machine.
+/// Maximum number of cases of one edge, and of commands in all of them together; beyond that the edge leads to [`Outcome::Beyond`].
 const MOST_CASES: usize = 1 << 12;
 const MOST_COMMANDS: usize = 1 << 18;
 const TOO_MANY: End = End::Beyond(Limitation::Cases);
 
-/// One way through the operations of an edge.
+/// One path through the operations of an edge.
 #[derive(Clone)]
 struct Way {
     commands: Vec<Command>,
     buffer: Option<BufferShape>,
     end: End,
-    /// Whether it differs from the way before it only by how the buffer is represented.
+    /// Whether it is the same case as the previous path, with another representation of the buffer.
     variant: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 enum End {
-    /// All operations so far were performed.
+    /// All operations so far completed.
     Open,
-    /// One faulted.
+    /// An operation faulted.
     Fault,
-    /// One left what the machine represents.
+    /// An operation left what the machine represents.
     Beyond(Limitation),
 }
 
@@ -65,7 +65,7 @@ impl BufferMachine<'_> {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
             let mut commands = change.commands;
-            // Whatever a store may have been, its value was checked before it entered the buffer.
+            // The machine does not know which store leaves, but the value of every store was checked before it entered the buffer.
             let any_of_several =
                 |c: &Command| matches!(c, Command::Havoc(to) | Command::Expand(to, _) if *to == target);
             if commands.iter().any(any_of_several) {
@@ -96,7 +96,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         }
     }
 
-    /// What is known about cells at the start: memory first and then registers, each written once, in the order of their cells.
+    /// The initial contents of cells as commands: memory first, then registers, each cell assigned once, in the order of cells.
     pub fn initial_values(&self) -> Vec<Command> {
         let mut known = Vec::new();
         let mut cell = |id: CellId, init: Init| match init {
@@ -117,7 +117,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         known
     }
 
-    /// The steps of one edge of a thread.
+    /// Appends the steps of one edge of a thread.
     pub fn edge_steps(&self, control: &Control, thread: ThreadId, id: EdgeId, steps: &mut Vec<Step>) {
         let code = self.program.thread(thread);
         let edge = code.edge(id);
@@ -194,19 +194,19 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         }
     }
 
-    /// Whether stores of an action go straight to memory.
+    /// Whether the stores of an action bypass the buffer.
     pub fn is_direct(&self, action: &Action) -> bool {
         !self.buffers.exist() || matches!(action, Action::Atomic { drains: true, .. })
     }
 
-    /// All ways to perform one operation after `way`.
+    /// Appends to `ways` all paths that continue `way` with one operation.
     fn perform(&self, thread: ThreadId, op: &Op, direct: bool, way: Way, ways: &mut Vec<Way>) {
         let value =
             |e: &Expr<RegisterId>| e.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
         let register = |r: RegisterId| self.cells.id(Cell::Register(thread, r));
         let writable =
             |r: RegisterId| self.program.writable(self.program.thread(thread).registers[r.index()].range);
-        // Where a loaded or chosen value must lie for its register, if it may lie elsewhere.
+        // The bounds that the loaded or chosen value must satisfy, if it may violate them.
         let checked = self.program.checks(&self.program.thread(thread).registers, op).value;
         let mut fault_if = |condition: Expr<CellId>, way: &Way| {
             if condition.constant() != Some(0) {
@@ -232,7 +232,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
             }
             Op::Havoc(r, range) => {
                 let cell = register(*r);
-                // A value that does not fit is not written.
+                // A value out of range is not written: the register keeps its old one.
                 fault_if(Expr::Const(checked.is_some() as i64), &way);
                 way.commands.push(Command::Havoc(cell));
                 way.commands.extend(within(self.program.chosen(*range).and(writable(*r)), cell));
@@ -313,8 +313,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         ways.push(way);
     }
 
-    /// The memory cells an address may denote, each with the assumption that it does; cases that fault or leave the window of
-    /// an open array go to `ways`.
+    /// The memory cells that an address may denote, each with a path that assumes it; paths that fault or leave the window of an open array are
+    /// appended to `ways`.
     fn addressed(
         &self,
         thread: ThreadId,
@@ -349,8 +349,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
     }
 
-    /// The condition on cells under which a control state violates a property; 0 if none does. `None`: this machine cannot tell,
-    /// because the property asks for an existing final state or for deadlocks.
+    /// The condition on cells under which a control state violates a property; the constant 0 if it cannot. `None` for properties that this machine
+    /// cannot decide: the existence of a final state, and deadlocks.
     pub fn violation(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
         let at_end = |holds: bool, formula: Expr<CellId>| if holds { formula } else { Expr::Const(0) };
         match &property.kind {
@@ -366,8 +366,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         }
     }
 
-    /// The condition on cells under which a control state is evidence about a property: a violation, or for a final state that is to
-    /// exist, that it is one. `None` for deadlocks.
+    /// The condition on cells under which a control state is evidence about a property: a violation, or a witness for `finally exists`. `None` for
+    /// deadlocks.
     pub fn evidence_condition(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
         match &property.kind {
             PropertyKind::Finally(Quantifier::Exists, formula) if control.is_final(self.program) => {
@@ -406,7 +406,7 @@ impl Machine for BufferMachine<'_> {
         self.initial_values()
     }
 
-    /// Many edges may have many cases each, so `stop` is asked before each edge.
+    /// An edge may have many cases, so `stop` is polled before each edge.
     fn steps_in(&self, (): (), control: &Control, stop: &dyn Fn() -> bool) -> Option<Vec<Step>> {
         let mut steps = Vec::new();
         for (thread, code) in self.program.threads() {
@@ -430,7 +430,7 @@ impl Machine for BufferMachine<'_> {
         Some(evidence.into_iter().collect())
     }
 
-    /// Memory, all registers, and the buffer cells that the shapes of the buffers mention.
+    /// Memory, all registers, and the cells of the buffer entries that this control state has.
     fn live(&self, control: &Control) -> Vec<CellId> {
         let mut live: Vec<CellId> = self.cells.variables().collect();
         for (t, shape) in control.buffers.iter().enumerate() {
@@ -451,12 +451,12 @@ impl Machine for BufferMachine<'_> {
     }
 }
 
-/// That the value of a cell lies within bounds, if there are any.
+/// The assumption that the value of a cell satisfies the bounds; `None` if there are none.
 fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
     bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }
 
-/// Constants folded, also where one side of a conjunction or disjunction decides.
+/// Folds constants, also where one side decides a conjunction or disjunction.
 fn simplified(e: Expr<CellId>) -> Expr<CellId> {
     match e {
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {

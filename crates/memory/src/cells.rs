@@ -1,8 +1,8 @@
-//! Cells: the integer variables a machine computes with.
+//! Cells: the integer variables that the commands of a machine read and write.
 
 use fencewright_program::{Program, RegisterId, ThreadId};
 
-/// A cell of a machine, as a number.
+/// The number of a cell.
 pub type CellId = u32;
 
 /// What a cell holds.
@@ -14,49 +14,48 @@ pub enum Cell {
     Register(ThreadId, RegisterId),
     /// The value of the buffer entry at this position, oldest first.
     Entry(ThreadId, u32),
-    /// The value of the newest store to a memory cell in the set part of the buffer.
+    /// The value of the newest store to a memory cell among the stores in the set part of the buffer.
     Last(ThreadId, u32),
     /// The values of all stores to a memory cell in the set part of the buffer: a summary cell.
     Forgotten(ThreadId, u32),
 }
 
-/// All cells of a machine: numbers to meanings and back.
+/// All cells of a machine: maps what a cell holds to its number and back.
 ///
 /// # Summary cells
 ///
-/// A cell holds one integer, but a *summary cell* stands for several values: a set of integers that is never empty. Control says whether
-/// the set means anything: while the machine has nothing to keep in the cell, no command looks at it. What commands do with
-/// a summary cell s that stands for the set S:
+/// A cell holds one integer, but a *summary cell* stands for several values: a non-empty set of integers. The set is meaningful only in control
+/// states in which the machine keeps something in the cell; in others no command reads it. The effect of commands on a summary cell s that stands for
+/// the set S:
 ///
 /// | command | S afterwards |
 /// |---|---|
-/// | `Assign(s, e)` | {e}: there was nothing to keep, and e is the first value |
-/// | `Fold(s, e)` | S with e |
-/// | `Expand(c, s)` | S; the ordinary cell c takes one of its values, and what another `Expand` takes may be another one |
+/// > | `Assign(s, e)` | {e}: the cell held nothing before, and e is the first value |
+/// > | `Fold(s, e)` | S with e added |
+/// > | `Expand(c, s)` | S; the ordinary cell c takes one of its values; each `Expand` chooses independently |
 ///
-/// No command reads s in an expression: `s < 3` would not say of which value. (Renaming cells, as symmetry does, is an
+/// No command reads s in an expression: it would be unclear which value `s < 3` refers to. (Renaming cells, as symmetry reduction does, is an
 /// assignment `t := s` after which s is dead, and moves the whole set.)
 ///
-/// A conjunction of constraints over cells holds for a state with summary cells if it holds for *every* choice of one value for
-/// each of them; so a constraint on two summary cells speaks about all pairs. A disjunction holds if *one of its
-/// conjunctions* holds, for all choices. It is not enough that each choice satisfies one of them: if s stands for 0 and 1, then
-/// "s = 0 or s = 1" does not hold.
+/// A conjunction of constraints over cells holds in a state with summary cells if it holds for *every* choice of one value for each of them; so a
+/// constraint on two summary cells speaks about all pairs. A disjunction holds if *one of its conjunctions* holds for all choices. It is not enough
+/// that each choice satisfies some disjunct: if s stands for 0 and 1, then "s = 0 or s = 1" does not hold.
 #[derive(Clone, Debug)]
 pub struct Cells {
     memory: u32,
-    /// The first register of each thread; registers come after memory.
+    /// The first register of each thread, and the end of the last thread's; registers come after memory.
     registers: Vec<u32>,
-    /// The first entry cell of each thread, and the first last-write cell.
+    /// The first entry cell of all threads, the number of entry cells per thread, and the first last-write cell.
     entries: u32,
     positions: u32,
     last: u32,
-    /// The first summary cell; the last cells, or none.
+    /// The first summary cell; summary cells come last. Equal to `total` if there are none.
     forgotten: u32,
     total: u32,
 }
 
 impl Cells {
-    /// The cells for a program whose buffers have at most so many entries in order, with or without summaries of the others.
+    /// The cells for a program whose buffers have at most `positions` ordered entries, with or without summary cells.
     pub fn new(program: &Program, positions: u32, summaries: bool) -> Self {
         let memory = program.cells() as u32;
         let mut next = memory;
@@ -74,7 +73,7 @@ impl Cells {
         Cells { memory, registers, entries, positions, last, forgotten, total }
     }
 
-    /// How many of them are shared memory.
+    /// The number of memory cells.
     pub fn memory(&self) -> u32 {
         self.memory
     }
@@ -84,7 +83,7 @@ impl Cells {
         0..self.entries
     }
 
-    /// How many there are.
+    /// The number of cells.
     pub fn len(&self) -> usize {
         self.total as usize
     }
@@ -130,12 +129,12 @@ impl Cells {
         }
     }
 
-    /// Whether a cell stands for several values.
+    /// Whether a cell stands for several values ([summary cells](Cells#summary-cells)).
     pub fn is_summary(&self, id: CellId) -> bool {
         (self.forgotten..self.total).contains(&id)
     }
 
-    /// A cell in the program's own words.
+    /// The name of a cell for messages, with the names of the program.
     pub fn name(&self, program: &Program, id: CellId) -> String {
         match self.cell(id) {
             Cell::Memory(c) => program.cell_name(c),

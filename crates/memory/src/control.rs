@@ -1,23 +1,22 @@
-//! Control states: everything about a state of a machine but the integers.
+//! Control states: everything in a state of a machine except the integers.
 
 use fencewright_program::{LocationId, Program, ThreadId};
 
 /// A control state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Control {
-    /// Where each thread is.
+    /// The control location of each thread.
     pub locations: Vec<LocationId>,
-    /// What each buffer looks like; none under SC.
+    /// The shape of each buffer; empty under SC.
     pub buffers: Vec<BufferShape>,
-    /// Who holds the global lock.
+    /// The holder of the global lock.
     pub lock: Option<ThreadId>,
 }
 
-/// The shape of a buffer: which memory cells it mentions, in which order as far as that is known. The values are in cells of the
-/// machine.
+/// The shape of a buffer: the memory cells of its stores, in order as far as the order is known. The values are in cells of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferShape {
-    /// Entries kept in order, oldest first; position n has its value in [`Cell::Entry`](crate::Cell::Entry).
+    /// Ordered entries, oldest first; the value of position n is in [`Cell::Entry`](crate::Cell::Entry).
     pub queue: Vec<Entry>,
     /// Memory cells with stores whose order and number is forgotten, sorted.
     pub set: Vec<u32>,
@@ -28,12 +27,12 @@ pub struct BufferShape {
 pub enum Entry {
     /// A store to this memory cell.
     Store(u32),
-    /// A store-store fence. A machine outside this crate may use it to separate entries.
+    /// A store-store fence. Machines outside this crate may use it as a separator between entries.
     Barrier,
 }
 
 impl Entry {
-    /// The memory cell of a store.
+    /// The memory cell of a store; `None` for a barrier.
     pub fn cell(&self) -> Option<u32> {
         match self {
             Entry::Store(cell) => Some(*cell),
@@ -60,7 +59,7 @@ impl Control {
         self.buffers.get(thread.index()).is_none_or(BufferShape::is_empty)
     }
 
-    /// Whether all threads have ended and all buffers are empty.
+    /// Whether all threads have terminated and all buffers are empty.
     pub fn is_final(&self, program: &Program) -> bool {
         program.threads().all(|(t, code)| code.is_end(self.locations[t.index()]) && self.drained(t))
     }

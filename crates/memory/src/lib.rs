@@ -1,12 +1,12 @@
 //! Machines: memory models and buffer abstractions, as steps with commands on integer cells.
 //!
-//! A [`Machine`] knows the control states of a program under a memory model (where each thread is, which cells its buffer mentions in
-//! which order, who holds the lock) and, for each step, which [`Command`]s it performs on integer cells. It never looks
-//! at data: what a cell may contain is the business of a domain. So every machine works with every domain.
+//! A [`Machine`] defines the control states of a program under a memory model (the location of each thread, the memory cells of its buffered stores
+//! in order, the holder of the lock) and, for each step, the [`Command`]s that it performs on integer cells. It never inspects the values of cells:
+//! that is the task of a domain. So every machine works with every domain.
 //!
-//! Machines are part of the trusted base: a certificate speaks about the control states and cells of a machine, and is worth as
-//! much as the claim that the machine over-approximates the reference semantics. Hence they are small, and tests compare
-//! each with the reference semantics, step by step.
+//! Machines are part of the trusted base. A certificate speaks about the control states and cells of a machine, so its claim about the program
+//! depends on the machine over-approximating the reference semantics. Hence machines are small, and tests compare each with the reference semantics,
+//! step by step.
 //!
 //! Under SC a store is one step with one command; with bounded queues it goes into the buffer, and a flush is a second step:
 //!

@@ -1,11 +1,11 @@
-//! Linear forms: what expressions over cells mean to symbolic domains, and to the checker of certificates.
+//! Linear forms: the translation of expressions over cells for symbolic domains and for the certificate checker.
 //!
-//! An expression becomes a list of cases: under these constraints it has this linear value. Comparisons, logical operators, quotients,
-//! remainders and bits split into cases ([`crate::arithmetic`]), so that every constraint is `linear <= 0`, or says that a form is a
-//! multiple of a number. An expression that is not linear even then has an unknown value, and such a condition may be true or false: both
-//! cover more than can happen, which is sound.
+//! An expression becomes a list of cases: where the constraints of a case hold, the expression has the linear value of that case. Comparisons,
+//! logical operators, quotients, remainders and bit operations split into cases ([`crate::arithmetic`]), so that every constraint has the form
+//! `linear <= 0`, or says that a form is a multiple of a number. An expression that still is not linear has an unknown value, and a condition on it
+//! may be true or false: both over-approximate, which is sound.
 //!
-//! A case may mention auxiliary variables. It is the case of a state if they can be given some values such that its constraints hold.
+//! A case may mention auxiliary variables. It applies to a state if some values of them satisfy its constraints.
 
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 
@@ -13,7 +13,7 @@ use crate::arithmetic::{Fresh, auxiliaries, binary, unary, under};
 use crate::cells::CellId;
 use crate::machine::Command;
 
-/// A sum of cells with coefficients, and a constant. Sorted by cell, without zero coefficients.
+/// A sum of cells with coefficients, plus a constant. Terms are sorted by cell, without zero coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Linear {
     /// Cells with their coefficients.
@@ -28,12 +28,12 @@ impl Linear {
         Linear { terms: Vec::new(), constant }
     }
 
-    /// A cell.
+    /// The value of a cell.
     pub fn cell(cell: CellId) -> Self {
         Linear { terms: vec![(cell, 1)], constant: 0 }
     }
 
-    /// The cells x and y if this is `x - y` plus its constant; either may be missing, and stands for 0 then.
+    /// The cells x and y if this is `x - y` plus its constant; a missing cell stands for 0. `None` for other forms.
     pub fn difference(&self) -> Option<(Option<CellId>, Option<CellId>)> {
         match *self.terms.as_slice() {
             [] => Some((None, None)),
@@ -44,7 +44,7 @@ impl Linear {
         }
     }
 
-    /// `self * factor`, if it fits.
+    /// `self * factor`; `None` if a number does not fit 64 bits.
     pub fn scaled(&self, factor: i64) -> Option<Self> {
         let term = |&(cell, c): &(CellId, i64)| Some((cell, c.checked_mul(factor)?));
         let terms = match factor {
@@ -54,7 +54,7 @@ impl Linear {
         Some(Linear { terms, constant: self.constant.checked_mul(factor)? })
     }
 
-    /// `self + other`, if it fits.
+    /// `self + other`; `None` if a number does not fit 64 bits.
     pub fn plus(&self, other: &Linear) -> Option<Self> {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
@@ -82,7 +82,7 @@ impl Linear {
         Some(Linear { terms, constant: self.constant.checked_add(other.constant)? })
     }
 
-    /// The form with each cell replaced by the form that `value` gives for it, if everything fits.
+    /// Replaces each cell by the form that `value` gives for it; `None` if a number does not fit 64 bits.
     pub fn substituted(&self, value: &impl Fn(CellId) -> Linear) -> Option<Self> {
         let mut total = Linear::constant(self.constant);
         for &(cell, coefficient) in &self.terms {
@@ -91,7 +91,7 @@ impl Linear {
         Some(total)
     }
 
-    /// `self - other`, if it fits.
+    /// `self - other`; `None` if a number does not fit 64 bits.
     pub fn minus(&self, other: &Linear) -> Option<Self> {
         self.plus(&other.scaled(-1)?)
     }
@@ -107,14 +107,14 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// The form that it is about.
+    /// The form that it constrains.
     pub fn form(&self) -> &Linear {
         match self {
             Constraint::AtMost(form) | Constraint::Multiple(form, _) => form,
         }
     }
 
-    /// The same about another form.
+    /// The same constraint on another form.
     pub fn about(&self, form: Linear) -> Self {
         match self {
             Constraint::AtMost(_) => Constraint::AtMost(form),
@@ -122,7 +122,7 @@ impl Constraint {
         }
     }
 
-    /// The form, if the constraint says that it is at most 0.
+    /// The form, if this is an `AtMost`.
     pub fn at_most(&self) -> Option<&Linear> {
         match self {
             Constraint::AtMost(form) => Some(form),
@@ -137,16 +137,16 @@ pub type Cube = Vec<Constraint>;
 /// The value of an expression in one case; `None` if it is not linear.
 pub type Value = Option<Linear>;
 
-/// Under the constraints of the cube, the expression has this value.
+/// Where the cube holds, the expression has this value.
 pub type Case = (Cube, Value);
 
-/// More cases than this are given up: the value is then unknown, without constraints.
+/// Maximum number of cases of an expression; with more, the value is unknown, without constraints.
 const MOST_CASES: usize = 256;
 
-/// More ways through the commands of a step than this are given up.
+/// Maximum number of ways through the commands of a step.
 const MOST_WAYS: usize = 1 << 10;
 
-/// The cases of an expression; their cubes cover everything.
+/// The cases of an expression; together their cubes cover all states.
 pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
     cases_with(e, &mut Fresh::default())
 }
@@ -190,12 +190,12 @@ fn cases_with(e: &Expr<CellId>, fresh: &mut Fresh) -> Vec<Case> {
     if all.len() > MOST_CASES { vec![(Vec::new(), None)] } else { all }
 }
 
-/// A case, and then those of an operator on its value.
+/// The cases of an operator applied to the value of a case.
 fn computed((cube, value): &Case, operator: impl FnOnce(&Linear) -> Vec<Case>) -> Vec<Case> {
     value.as_ref().map_or_else(|| vec![(cube.clone(), None)], |value| under(cube, operator(value)))
 }
 
-/// All combinations of cases of two expressions.
+/// The pairs of cases of two expressions.
 fn combined(
     left: &Expr<CellId>,
     right: &Expr<CellId>,
@@ -209,14 +209,14 @@ fn combined(
     pairs.map(|((c, a), (d, b))| ([c.as_slice(), d].concat(), a.clone().zip(b.clone()))).collect()
 }
 
-/// Cubes that together cover where the expression is true (or false): more where it is not linear, never less.
+/// Cubes that together cover the states in which the expression is true (or false). They cover more than that where it is not linear.
 pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
     let Split { holds, fails } = split(e, &mut Fresh::default());
     if wanted { holds } else { fails }
 }
 
-/// Where an expression is true and where it is false. Both are computed in one pass, because each of them needs both results
-/// of the operands.
+/// Cubes that cover the states in which an expression is true, and those in which it is false. One pass computes both, because each of them depends
+/// on both results of the operands.
 struct Split {
     holds: Vec<Cube>,
     fails: Vec<Cube>,
@@ -228,7 +228,7 @@ fn split(e: &Expr<CellId>, fresh: &mut Fresh) -> Split {
             let Split { holds, fails } = split(operand, fresh);
             Split { holds: fails, fails: holds }
         }
-        // Both sides agree, or the left side decides alone, or it does not and the right side does.
+        // A conjunction is false if the left side is false, or if the left side is true and the right one false; dually for a disjunction.
         Expr::Binary(BinaryOp::And, left, right) => {
             let (left, right) = (split(left, fresh), split(right, fresh));
             let holds = both(&left.holds, &right.holds);
@@ -249,7 +249,7 @@ fn split(e: &Expr<CellId>, fresh: &mut Fresh) -> Split {
     Split { holds: few(holds), fails: few(fails) }
 }
 
-/// Where the values of these cases compare with 0 like this, and where not.
+/// The cubes in which a value of these cases satisfies `value op 0`, and those in which it does not.
 fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
     let cubes = |op: BinaryOp| {
         let compare = |(cube, value): &Case| -> Vec<Cube> {
@@ -261,18 +261,19 @@ fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
     Split { holds: cubes(op), fails: cubes(op.negated()) }
 }
 
-/// The cubes in which the first operand decides, and those in which it does not (`on_the_way`) and the second one does.
+/// The union of the cubes in which the first operand decides (`at_once`) and those in which it does not (`on_the_way`) and the second one does
+/// (`later`).
 fn either(at_once: Vec<Cube>, on_the_way: &[Cube], later: &[Cube]) -> Vec<Cube> {
     if at_once.iter().any(Cube::is_empty) {
         return at_once;
     }
-    // With many cases the second operand stands alone: its cubes may overlap with those of the first one, and cover the same.
+    // With many cases, `later` is used alone: its cubes may overlap with `at_once`, and the union is the same.
     let many = at_once.len() + on_the_way.len() * later.len() > MOST_CASES;
     let second = if many { later.to_vec() } else { both(on_the_way, later) };
     at_once.into_iter().chain(second).collect()
 }
 
-/// The pairwise conjunctions of two disjunctions; too many are given up before they are made.
+/// The pairwise conjunctions of two disjunctions; above the limit, one cube without constraints, which covers all states.
 fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
     if left.len() * right.len() > MOST_CASES {
         return vec![Vec::new()];
@@ -280,15 +281,15 @@ fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
     left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
 }
 
-/// The cubes that do not contradict themselves. If there are too many of them, or one has no constraints and so covers everything, a single
-/// cube without constraints stands for all.
+/// Removes contradictory cubes. If too many remain, or one has no constraints and so covers all states, the result is a single cube without
+/// constraints.
 fn few(cubes: Vec<Cube>) -> Vec<Cube> {
     let mut cubes: Vec<Cube> = cubes.into_iter().filter_map(consistent).collect();
     cubes.dedup();
     if cubes.len() > MOST_CASES || cubes.iter().any(Cube::is_empty) { vec![Vec::new()] } else { cubes }
 }
 
-/// The cube without constraints that mention no cell; nothing if one of those is false.
+/// Removes constraints that mention no cell; `None` if one of those is false.
 fn consistent(mut cube: Cube) -> Option<Cube> {
     let holds = |constraint: &Constraint| match constraint {
         Constraint::AtMost(form) => form.constant <= 0,
@@ -299,7 +300,7 @@ fn consistent(mut cube: Cube) -> Option<Cube> {
     possible.then_some(cube)
 }
 
-/// `difference op 0` as cubes. A constraint that does not fit is left out.
+/// `difference op 0` as cubes. A constraint whose numbers do not fit 64 bits is left out.
 fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
     use BinaryOp::*;
     let shifted = |l: Option<Linear>, by: i64| l.and_then(|l| l.plus(&Linear::constant(by)));
@@ -317,23 +318,23 @@ fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
     }
 }
 
-/// A command in linear form.
+/// A command in linear form, the kind of command that [`ways`] produces.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Simple {
-    /// Goes on only if the constraint holds.
+    /// Continues only if the constraint holds.
     Assume(Constraint),
-    /// The cell takes the value of the form, or any value.
+    /// The cell takes the value of the form; any value if that is unknown.
     Assign(CellId, Value),
-    /// The summary cell stands for the value of the form too, or for any one more value.
+    /// Adds the value of the form, or an arbitrary value if that is unknown, to those that the summary cell stands for.
     Fold(CellId, Value),
     /// The cell takes one of the values that the summary cell stands for.
     Expand(CellId, CellId),
 }
 
-/// The ways through a list of commands, in an order that depends on nothing else: each is a list of simple commands, and together they
-/// do all that the commands can do.
+/// The ways through a list of commands: each is a list of simple commands, and together they cover all effects of the commands. Their order is
+/// deterministic, since certificates depend on it.
 pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
-    // An auxiliary variable takes any value first: those for which the constraints hold go on.
+    // An auxiliary variable first takes any value; the assumptions then select the values that satisfy the constraints.
     let assumed = |case: Case| -> Vec<Simple> {
         let any = auxiliaries(&case).into_iter().map(|variable| Simple::Assign(variable, None));
         any.chain(case.0.into_iter().map(Simple::Assume)).collect()
@@ -354,7 +355,7 @@ pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
             Command::Assign(cell, e) => with_value(e, &|value| Simple::Assign(*cell, value)),
             Command::Fold(summary, e) => with_value(e, &|value| Simple::Fold(*summary, value)),
         };
-        // Too many ways are made fewer by knowing less: what is assumed is dropped, what is assigned is unknown.
+        // Above the limit on ways the result becomes coarser: assumptions are dropped, and assigned values become unknown.
         let alternatives = match (ways.len() * alternatives.len() > MOST_WAYS, command) {
             (false, _) => alternatives,
             (true, Command::Assume(_)) => continue,

@@ -1,37 +1,37 @@
-//! Sequences of states. Only the differences between neighbours are kept, so that long executions fit into memory.
+//! Sequences of states, stored as the first state and the differences between neighbours, so that long executions fit into memory.
 
 use crate::model::{LocationId, ThreadId};
 use crate::reference::{Buffered, State};
 
-/// One part of a state that is different afterwards.
+/// One difference between a state and its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Difference {
-    /// A thread goes to a location.
+    /// A thread moves to another location: thread, location.
     Location(u32, LocationId),
-    /// A register of a thread has another value.
+    /// A register changes: thread, register, new value.
     Register(u32, u32, i64),
-    /// A memory cell has another value.
+    /// A memory cell changes: cell, new value.
     Memory(u32, i64),
-    /// The entry at a position of the buffer of a thread is gone.
+    /// A buffer loses the entry at a position: thread, position.
     Removed(u32, u32),
-    /// An entry is new at a position of the buffer of a thread.
+    /// A buffer gains an entry at a position: thread, position, entry.
     Inserted(u32, u32, Buffered),
-    /// Somebody else, or nobody, holds the lock.
+    /// The holder of the global lock changes.
     Lock(Option<ThreadId>),
 }
 
-/// A sequence of states: the first, and what changes from each to the next.
+/// A sequence of states: the first, the last, and the differences from each state to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct States {
     first: Box<State>,
     last: Box<State>,
     differences: Vec<Difference>,
-    /// For each state but the first, the end of its differences.
+    /// For each state but the first, the end of its differences in `differences`.
     ends: Vec<usize>,
 }
 
 impl States {
-    /// One state.
+    /// The sequence of this single state.
     pub fn new(first: State) -> Self {
         States {
             last: Box::new(first.clone()),
@@ -41,7 +41,7 @@ impl States {
         }
     }
 
-    /// Adds a state.
+    /// Appends a state.
     pub fn push(&mut self, next: State) {
         let before = &self.last;
         let found = &mut self.differences;
@@ -78,13 +78,13 @@ impl States {
         &self.last
     }
 
-    /// How many states there are.
+    /// The number of states; at least 1.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.ends.len() + 1
     }
 
-    /// Turns the state with this number into the one after it.
+    /// Changes `state`, which must be the state with this number, into the next one.
     pub fn advance(&self, state: &mut State, number: usize) {
         let start = number.checked_sub(1).map_or(0, |n| self.ends[n]);
         for difference in &self.differences[start..self.ends[number]] {

@@ -8,7 +8,7 @@
 pub enum Expr<L> {
     /// A constant.
     Const(i64),
-    /// A register, or whatever else `L` says.
+    /// A leaf: a register in thread code, an observable in a property.
     Leaf(L),
     /// A unary operation.
     Unary(UnaryOp, Box<Expr<L>>),
@@ -33,7 +33,7 @@ pub enum UnaryOp {
     Signed(Width),
 }
 
-/// How many bits an integer that wraps around has.
+/// The number of bits of an integer that wraps around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Width {
@@ -58,8 +58,8 @@ impl Width {
     }
 }
 
-/// Binary operators. Division and remainder truncate towards zero. Bit operations see numbers as two's complement with as many
-/// bits as it takes, so `a << n` is `a * 2^n` and `a >> n` is `a / 2^n` rounded down, for n from 0 to 63.
+/// Binary operators. Division and remainder truncate towards zero. Bit operations treat numbers as two's complement of unlimited width, so `a << n`
+/// is `a * 2^n` and `a >> n` is `a / 2^n` rounded down, for n from 0 to 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
@@ -85,19 +85,19 @@ pub enum BinaryOp {
     Max,
 }
 
-/// Why an expression has no value in the machine integers that explicit engines compute in.
+/// Why an expression has no value in 64-bit integers, which explicit engines compute in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalError {
     /// Division or remainder by zero: a violation.
     DivisionByZero,
     /// A shift by less than 0 or by more than 63: a violation.
     ShiftOutOfRange,
-    /// The mathematical result does not fit 64 bits: the tool, not the program, is at its limit.
+    /// The mathematical result does not fit 64 bits: a limit of the tool, not a violation by the program.
     Overflow,
 }
 
 impl UnaryOp {
-    /// The operator as it is written.
+    /// The operator as .fw writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Neg => "-",
@@ -114,12 +114,12 @@ impl UnaryOp {
         }
     }
 
-    /// Whether this wraps around: it is written like a function, and sees no more than the low 64 bits of its operand.
+    /// Whether this operator wraps around. Such an operator is written like a function and depends only on the low 64 bits of its operand.
     pub fn wraps(self) -> bool {
         matches!(self, UnaryOp::Unsigned(_) | UnaryOp::Signed(_))
     }
 
-    /// The operator on a value.
+    /// Applies the operator to a value.
     pub fn apply(self, value: i64) -> Result<i64, EvalError> {
         match self {
             UnaryOp::Neg => value.checked_neg().ok_or(EvalError::Overflow),
@@ -136,7 +136,7 @@ impl UnaryOp {
         }
     }
 
-    /// The low 64 bits of the result on a value whose low 64 bits these are. Not for `Not`, which needs all of them.
+    /// The low 64 bits of the result, given the low 64 bits of the operand. Not for `Not`, which depends on all bits.
     pub fn apply_low(self, low: i64) -> Result<i64, EvalError> {
         match self {
             UnaryOp::Neg => Ok(low.wrapping_neg()),
@@ -147,7 +147,7 @@ impl UnaryOp {
 }
 
 impl BinaryOp {
-    /// The operator as it is written.
+    /// The operator as .fw writes it.
     pub fn symbol(self) -> &'static str {
         use BinaryOp::*;
         match self {
@@ -174,7 +174,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether it is written like a function, before its operands.
+    /// Whether the operator is written like a function, before its operands.
     pub fn is_function(self) -> bool {
         matches!(self, BinaryOp::Min | BinaryOp::Max)
     }
@@ -185,7 +185,7 @@ impl BinaryOp {
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
-    /// The comparison that holds exactly where this one does not; any other operator is left as it is.
+    /// The comparison that is true exactly where this one is false; any other operator is returned unchanged.
     pub fn negated(self) -> Self {
         use BinaryOp::*;
         match self {
@@ -199,7 +199,7 @@ impl BinaryOp {
         }
     }
 
-    /// The operator on two values.
+    /// Applies the operator to two values.
     #[inline]
     pub fn apply(self, a: i64, b: i64) -> Result<i64, EvalError> {
         use BinaryOp::*;
@@ -230,13 +230,13 @@ impl BinaryOp {
         }
     }
 
-    /// Whether the low 64 bits of the operands decide the low 64 bits of the result. (A shift needs all of its right operand.)
+    /// Whether the low 64 bits of the operands determine the low 64 bits of the result. (A shift depends on all of its right operand.)
     pub fn keeps_low_bits(self) -> bool {
         use BinaryOp::*;
         matches!(self, Add | Sub | Mul | BitAnd | BitOr | BitXor | Shl)
     }
 
-    /// The low 64 bits of the result, for operators that [keep them](BinaryOp::keeps_low_bits).
+    /// The low 64 bits of the result, for operators that [keep low bits](BinaryOp::keeps_low_bits).
     #[inline]
     pub fn apply_low(self, a: i64, b: i64) -> Result<i64, EvalError> {
         match self {
@@ -271,7 +271,7 @@ impl<L> Expr<L> {
         Expr::unary(UnaryOp::Not, self)
     }
 
-    /// The conjunction of all parts (1 if there are none), as a balanced tree so that its depth stays small.
+    /// The conjunction of all parts (1 if there are none), as a balanced tree to keep the depth logarithmic.
     pub fn all(parts: Vec<Expr<L>>) -> Self {
         Self::balanced(BinaryOp::And, parts, 1)
     }
@@ -296,7 +296,7 @@ impl<L> Expr<L> {
         parts.pop().unwrap_or(Expr::Const(neutral))
     }
 
-    /// The value of the expression where `leaf` gives the value of each leaf.
+    /// The value of the expression; `leaf` gives the value of each leaf.
     pub fn eval(&self, leaf: &mut impl FnMut(&L) -> i64) -> Result<i64, EvalError> {
         match self {
             Expr::Const(value) => Ok(*value),
@@ -320,7 +320,7 @@ impl<L> Expr<L> {
         }
     }
 
-    /// The low 64 bits of the value, which may itself be too large: all that wrapping around needs to know.
+    /// The low 64 bits of the value, even if the value itself does not fit: operators that wrap around depend on nothing else.
     fn eval_low(&self, leaf: &mut impl FnMut(&L) -> i64) -> Result<i64, EvalError> {
         match self {
             Expr::Unary(op, operand) if *op != UnaryOp::Not => op.apply_low(operand.eval_low(leaf)?),
@@ -340,7 +340,7 @@ impl<L> Expr<L> {
         }
     }
 
-    /// The constant this expression is, if it has no leaves and a value.
+    /// The value of an expression without leaves; `None` if there are leaves or the evaluation fails.
     pub fn constant(&self) -> Option<i64> {
         match self {
             Expr::Const(value) => Some(*value),
@@ -373,7 +373,7 @@ impl<L> Expr<L> {
         }
     }
 
-    /// The same expression with every leaf replaced.
+    /// Replaces every leaf by an expression.
     pub fn map<M>(&self, leaf: &mut impl FnMut(&L) -> Expr<M>) -> Expr<M> {
         match self {
             Expr::Const(value) => Expr::Const(*value),

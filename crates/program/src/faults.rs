@@ -1,26 +1,26 @@
-//! What may fault: the one definition that lowering, machines, transformations and engines share. The reference semantics has its own,
+//! Which operations may fault: the one definition that lowering, machines, transformations and engines share. The reference semantics has its own,
 //! and tests compare the two.
 //!
 //! | operation | faults if |
 //! |---|---|
-//! | every one that computes | a divisor is 0, or a shift is by less than 0 or more than 63 |
-//! | `assert e`, and what lowering checks | `e` is 0 |
-//! | load, store | the index is outside the array, unless that is open |
+//! | every operation with an expression | a divisor is 0, or a shift is by less than 0 or more than 63 |
+//! | `assert e`, and checks that lowering inserts | `e` is 0 |
+//! | load, store | the index is outside the array, unless the array is open |
 //! | write of a register, store | the value is outside the declared [bounds](Bounds), or below 0 over the naturals |
 //!
-//! Over the naturals registers, memory and buffers never hold a value below 0: lowering refuses initial values below 0, and every
-//! write is checked, whatever range is declared. So a value that is only moved is checked against declared ranges alone. A `*` with a
-//! range stands for all of its values, those below 0 included; without one it stands for the naturals.
+//! Over the naturals, registers, memory and buffers never hold a value below 0: lowering refuses negative initial values, and every write is checked
+//! even where no range is declared. So a value that is merely copied has to be checked against declared ranges only. A `*` with a range chooses any
+//! of its values, negative ones included; without a range it chooses a natural number.
 
 use crate::expr::{BinaryOp, Expr};
 use crate::model::{Address, Edge, Numbers, Op, Program, Range, Register, RegisterId, Thread};
 
-/// The numbers from `low` to `high`, without end where there is no bound.
+/// An interval of numbers; an absent bound means that the interval is unbounded on that side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// The least value.
+    /// The least value; `None` if unbounded below.
     pub low: Option<i64>,
-    /// The greatest value.
+    /// The greatest value; `None` if unbounded above.
     pub high: Option<i64>,
 }
 
@@ -36,13 +36,13 @@ impl Bounds {
     /// The natural numbers.
     pub const NATURALS: Bounds = Bounds { low: Some(0), high: None };
 
-    /// Whether `value` lies within.
+    /// Whether `value` lies within the bounds.
     #[inline]
     pub fn contains(self, value: i64) -> bool {
         self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
     }
 
-    /// The numbers within both.
+    /// The intersection of both.
     pub fn and(self, other: Bounds) -> Bounds {
         let tighter = |a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64| match (a, b) {
             (Some(a), Some(b)) => Some(pick(a, b)),
@@ -51,12 +51,12 @@ impl Bounds {
         Bounds { low: tighter(self.low, other.low, i64::max), high: tighter(self.high, other.high, i64::min) }
     }
 
-    /// The values within that fit 64 bits.
+    /// The values within the bounds that fit 64 bits.
     pub fn range(self) -> Range {
         Range { low: self.low.unwrap_or(i64::MIN), high: self.high.unwrap_or(i64::MAX) }
     }
 
-    /// The part of these bounds that a value may violate although it is known to lie within others.
+    /// Those of these bounds that a value may violate although it satisfies the `known` ones.
     pub fn beyond(self, known: Bounds) -> Bounds {
         Bounds {
             low: self.low.filter(|low| known.low.is_none_or(|known| known < *low)),
@@ -64,7 +64,7 @@ impl Bounds {
         }
     }
 
-    /// The condition that a value lies within; nothing if that is certain.
+    /// The condition that a value satisfies these bounds; `None` if it is a constant that does.
     pub fn condition<L: Clone>(self, value: &Expr<L>) -> Option<Expr<L>> {
         if value.constant().is_some_and(|v| self.contains(v)) {
             return None;
@@ -77,32 +77,32 @@ impl Bounds {
     }
 }
 
-/// What must hold for an operation not to fault.
+/// The conditions under which an operation does not fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// The condition on registers that must hold before a value is loaded, chosen or written; nothing if it always holds.
+    /// The condition on registers that must hold before a value is loaded, chosen or written; `None` if it always holds.
     pub before: Option<Expr<RegisterId>>,
-    /// The bounds that a loaded or chosen value must lie within; nothing if every possible value does.
+    /// The bounds that a loaded or chosen value must satisfy; `None` if every possible value does.
     pub value: Option<Bounds>,
 }
 
 impl Program {
-    /// The values that registers and memory can hold at all.
+    /// The values that registers and memory can hold, given the data domain.
     pub fn values(&self) -> Bounds {
         if self.numbers == Numbers::Nat { Bounds::NATURALS } else { Bounds::ANY }
     }
 
-    /// The values that may be written where this range is declared; a write of any other faults.
+    /// The values that may be written where this range is declared; writing any other value faults.
     pub fn writable(&self, declared: Option<Range>) -> Bounds {
         declared.map_or(Bounds::ANY, Bounds::from).and(self.values())
     }
 
-    /// The values that a `*` with this range stands for.
+    /// The values that a `*` with this range can choose.
     pub fn chosen(&self, range: Option<Range>) -> Bounds {
         range.map_or(self.values(), Bounds::from)
     }
 
-    /// What must hold for an operation of a thread with these registers not to fault.
+    /// The conditions under which an operation of a thread with these registers does not fault.
     pub fn checks(&self, registers: &[Register], op: &Op) -> Checks {
         let declared = |register: &RegisterId| self.writable(registers[register.index()].range);
         let arrives =
@@ -137,7 +137,7 @@ impl Program {
         }
     }
 
-    /// The part of some bounds that a computed value may violate.
+    /// Those of the given bounds that a computed value may violate.
     pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
         match (value.constant(), value) {
             (Some(v), _) if bounds.contains(v) => Bounds::ANY,
@@ -146,12 +146,12 @@ impl Program {
         }
     }
 
-    /// The condition that a value can be computed and lies within bounds; nothing if it does for certain.
+    /// The condition that a value is defined and satisfies bounds; `None` if that is certain.
     pub fn fits(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Option<Expr<RegisterId>> {
         both(value.defined(), self.doubtful(bounds, value).condition(value))
     }
 
-    /// The condition that an index can be computed and lies in its array. Outside an open array is no fault.
+    /// The condition that an index is defined and lies in its array; `None` if that is certain. An index outside an open array is no fault.
     fn in_array(&self, address: &Address) -> Option<Expr<RegisterId>> {
         let variable = &self.variables[address.variable.index()];
         let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };
@@ -169,14 +169,14 @@ impl Program {
         edge.action.ops().iter().any(|op| self.op_may_fault(&thread.registers, op))
     }
 
-    /// Whether any action could fault, so that the property `assertions` says something.
+    /// Whether any action could fault; if not, the property `assertions` holds trivially.
     pub fn may_fault(&self) -> bool {
         self.threads.iter().any(|thread| thread.edges.iter().any(|edge| self.edge_may_fault(thread, edge)))
     }
 }
 
 impl<L: Clone> Expr<L> {
-    /// The condition that evaluating the expression meets no zero divisor and no shift out of range; nothing if it never does.
+    /// The condition that evaluating the expression meets no zero divisor and no shift out of range; `None` if it never does.
     pub fn defined(&self) -> Option<Expr<L>> {
         match self {
             Expr::Const(_) | Expr::Leaf(_) => None,
@@ -213,7 +213,7 @@ impl<L: Clone> Expr<L> {
     }
 }
 
-/// Both conditions, the first one first: the second is evaluated only if the first holds.
+/// The conjunction of both conditions, in this order: the second is evaluated only if the first holds.
 pub fn both<L>(first: Option<Expr<L>>, second: Option<Expr<L>>) -> Option<Expr<L>> {
     match (first, second) {
         (Some(first), Some(second)) => Some(Expr::binary(BinaryOp::And, first, second)),

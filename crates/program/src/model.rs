@@ -1,8 +1,8 @@
 //! Programs: shared memory, threads as control-flow graphs, and the actions on their edges.
 //!
-//! An edge performs exactly one [`Action`], which is one event of the memory model (a load, a store, a fence, one
-//! indivisible atomic step, ...) or register work. Structured statements, expressions with several loads, assertions about
-//! ranges and thread families exist only in the source language: by the time a program is here they are graphs.
+//! An edge performs exactly one [`Action`]: either one event of the memory model (a load, a store, a fence, an indivisible atomic step, ...) or work
+//! on registers. Structured statements, expressions with several loads, range assertions and thread families exist only in the source language;
+//! lowering has turned them into graphs.
 
 use crate::expr::Expr;
 use crate::property::{Formula, Property};
@@ -20,7 +20,7 @@ pub enum MemoryModel {
 }
 
 impl MemoryModel {
-    /// All of them, from strongest to weakest.
+    /// All memory models, from strongest to weakest.
     pub const ALL: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
 
     /// The name in lower case, as on the command line.
@@ -33,13 +33,13 @@ impl MemoryModel {
     }
 }
 
-/// What the values are.
+/// The data domain: the values that registers and memory hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numbers {
     /// Mathematical integers.
     #[default]
     Int,
-    /// Natural numbers: a write below 0 is a violation.
+    /// Natural numbers: writing a value below 0 is a violation.
     Nat,
     /// Real numbers.
     Real,
@@ -60,22 +60,22 @@ impl Range {
         self.low <= value && value <= self.high
     }
 
-    /// How many values there are.
+    /// The number of values, at most `u64::MAX`.
     pub fn size(self) -> u64 {
         if self.low > self.high { 0 } else { (self.high.wrapping_sub(self.low) as u64).saturating_add(1) }
     }
 }
 
-/// How a register or memory cell starts.
+/// The initial value of a register or memory cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Init {
-    /// With this value.
+    /// This value.
     Value(i64),
-    /// With any value of the range, or any value at all.
+    /// Any value of the range, or any value at all.
     Any(Option<Range>),
 }
 
-/// A type of numbers that name something: `id!(/// A thread. ThreadId);`
+/// Defines a type of numbers that identify something: `id!(/// A thread. ThreadId);`
 #[macro_export]
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -111,31 +111,31 @@ id!(
     EdgeId
 );
 
-/// A concurrent program with the properties it should have.
+/// A concurrent program with the properties to be checked.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The data domain.
     pub numbers: Numbers,
-    /// Shared variables; each occupies consecutive memory cells.
+    /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,
     /// The threads.
     pub threads: Vec<Thread>,
-    /// What the source says should hold.
+    /// The properties that the source states.
     pub properties: Vec<Property>,
-    /// What the source suggests; no verdict depends on it.
+    /// Suggestions from the source; no verdict depends on them.
     pub hints: Hints,
-    /// The calls of procedures, which are copies of their text by now: only spans refer to them.
+    /// The calls of procedures. Lowering has inlined their bodies; only spans refer to calls.
     pub calls: Vec<Call>,
-    /// What assertions say when they fail.
+    /// The messages of assertions, shown when they fail.
     pub texts: Vec<String>,
 }
 
-/// A call of a procedure.
+/// A call of a procedure, for error messages and traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The procedure with its arguments, as it is written.
+    /// The procedure with its arguments, as written in the source.
     pub what: String,
-    /// Where it is called: perhaps in a procedure that was called itself.
+    /// The call site; it may itself lie in a procedure that was called.
     pub at: Span,
 }
 
@@ -144,18 +144,18 @@ pub struct Call {
 pub struct Hints {
     /// Formulas to start predicate abstraction from.
     pub predicates: Vec<Formula>,
-    /// Places where no fence should be put.
+    /// Places where no fence should be inserted.
     pub spared: Vec<(ThreadId, LocationId)>,
     /// Prices for fence placement.
     pub costs: Vec<(Price, u32)>,
 }
 
-/// What a price is for.
+/// The fence or place that a price is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Price {
-    /// Every full fence.
+    /// Any full fence.
     Fence,
-    /// Every store-store fence.
+    /// Any store-store fence.
     StoreFence,
     /// A locked instruction in place of a store.
     Swap,
@@ -170,13 +170,13 @@ pub struct Variable {
     pub name: String,
     /// The first memory cell it occupies.
     pub base: u32,
-    /// For an array its indices; a scalar has none.
+    /// The indices of an array; `None` for a scalar.
     pub indices: Option<Range>,
-    /// Whether an index outside is beyond what is modelled (`unknown`) instead of a violation.
+    /// Whether the array is open: an access outside its indices leaves the modelled part (`unknown`) instead of violating `assertions`.
     pub open: bool,
     /// The range every write is checked against.
     pub range: Option<Range>,
-    /// Initial contents, one for each cell.
+    /// Initial contents, one value for each cell.
     pub init: Vec<Init>,
     /// The declaration.
     pub span: Span,
@@ -194,17 +194,17 @@ impl Variable {
 pub struct Thread {
     /// Its name: `p`, or `p[0]` for an instance of a family.
     pub name: String,
-    /// Its registers, temporaries included.
+    /// Its registers, including temporaries.
     pub registers: Vec<Register>,
     /// Its control locations.
     pub locations: Vec<Location>,
-    /// Where it starts.
+    /// The initial location.
     pub entry: LocationId,
-    /// Its edges, those that leave the same location side by side.
+    /// Its edges, sorted so that those leaving the same location are adjacent.
     pub edges: Vec<Edge>,
-    /// Where it goes when an action faults; no edges leave it.
+    /// The location to which the thread moves when an action faults; no edges leave it.
     pub fault: LocationId,
-    /// Which template and instance it came from, if several threads share one text.
+    /// The name of the thread family and the number of the instance, if several threads share one text.
     pub family: Option<(String, i64)>,
 }
 
@@ -213,7 +213,7 @@ pub struct Thread {
 pub struct Register {
     /// Its name in the source; temporaries that hold a loaded value start with `%`.
     pub name: String,
-    /// How it starts.
+    /// The initial value.
     pub init: Init,
     /// The range every write is checked against.
     pub range: Option<Range>,
@@ -222,48 +222,48 @@ pub struct Register {
 /// A control location.
 #[derive(Clone, Debug, Default)]
 pub struct Location {
-    /// The labels that name it.
+    /// The labels of this location in the source.
     pub labels: Vec<String>,
-    /// The statement that starts here, if one does.
+    /// The statement that starts here, if any.
     pub span: Option<Span>,
-    /// The edges that leave it: `edges[first_edge..last_edge]` of the thread.
+    /// Start of the edges that leave it: `edges[first_edge..last_edge]` of the thread.
     pub first_edge: u32,
-    /// See `first_edge`.
+    /// End of the edges that leave it.
     pub last_edge: u32,
 }
 
 /// An edge of a control-flow graph.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// Where it starts.
+    /// The source location.
     pub from: LocationId,
-    /// Where it leads.
+    /// The target location.
     pub to: LocationId,
     /// What happens.
     pub action: Action,
-    /// The statement it comes from.
+    /// The statement it was lowered from.
     pub span: Span,
 }
 
-/// What one step of a thread does.
+/// The effect of one step of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Register work, a load or a store: see [`Op`].
+    /// Work on registers, a load or a store: see [`Op`].
     Op(Op),
-    /// Waits until the own buffers are empty.
+    /// A full fence: waits until the thread's own buffer is empty.
     Fence,
-    /// No later store of this thread reaches memory before every earlier one has.
+    /// A store-store fence: no later store of this thread reaches memory before every earlier one has.
     StoreFence,
-    /// Takes the global lock: own buffers empty, nobody holds it.
+    /// Takes the global lock; enabled if the thread's buffer is empty and the lock is free.
     Lock,
-    /// Releases the global lock: own buffers empty, this thread holds it.
+    /// Releases the global lock; enabled if the thread's buffer is empty and it holds the lock.
     Unlock,
-    /// All operations in one indivisible step; it is enabled only if all of them can run. If `drains`, the own buffers are
-    /// empty before and after, so stores go straight to memory. Otherwise it holds no stores, and loads see the own buffer first.
+    /// Performs all operations in one indivisible step, which is enabled only if all of them can run. If `drains`, the thread's buffer must be empty,
+    /// and stores go straight to memory. Otherwise there are no stores among the operations, and loads read the thread's buffer first.
     Atomic {
         /// The operations, in order.
         ops: Vec<Op>,
-        /// Whether the own buffers must be empty.
+        /// Whether the thread's buffer must be empty.
         drains: bool,
     },
 }
@@ -271,35 +271,35 @@ pub enum Action {
 /// An operation that may also occur inside an atomic step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Nothing.
+    /// No effect.
     Skip,
     /// `register := value`.
     Assign(RegisterId, Expr<RegisterId>),
-    /// `register := *`, any value at all or any in the range.
+    /// `register := *`: any value, or any value of the range.
     Havoc(RegisterId, Option<Range>),
     /// Enabled only if the value is not 0.
     Assume(Expr<RegisterId>),
-    /// This fault if the value is 0.
+    /// Faults, with this fault, if the value is 0.
     Assert(Expr<RegisterId>, Fault),
     /// `register := memory`.
     Load(RegisterId, Address),
-    /// `memory := value`, perhaps through a buffer.
+    /// `memory := value`; outside atomic steps through the store buffer, if the memory model has one.
     Store(Address, Expr<RegisterId>),
 }
 
-/// A memory cell, perhaps computed.
+/// A memory cell; the index may be computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     /// The shared variable.
     pub variable: VariableId,
-    /// The index into an array; none for a scalar.
+    /// The index into an array; `None` for a scalar.
     pub index: Option<Expr<RegisterId>>,
 }
 
-/// How an action can go wrong in the program's own terms: a violation of the property `assertions`.
+/// How an action can fault: a violation of the property `assertions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// An `assert` failed; perhaps one of the [`texts`](Program::texts) says what that means.
+    /// An `assert` failed; the number, if any, is that of its message in [`texts`](Program::texts).
     Assertion(Option<u32>),
     /// A thread unlocks a mutex that it does not hold.
     Mutex,
@@ -314,7 +314,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// In words.
+    /// The fault in words.
     pub fn describe(self) -> &'static str {
         match self {
             Fault::Assertion(_) => "assertion failed",
@@ -328,7 +328,7 @@ impl Fault {
 }
 
 impl Program {
-    /// How many memory cells there are.
+    /// The number of memory cells.
     pub fn cells(&self) -> usize {
         self.variables.last().map_or(0, |v| v.cells().end)
     }
@@ -348,19 +348,19 @@ impl Program {
         }
     }
 
-    /// What an assertion says that failed, if it says something.
+    /// The message of a failed assertion, if it has one.
     pub fn text_of(&self, fault: Fault) -> Option<&str> {
         let Fault::Assertion(Some(text)) = fault else { return None };
         self.texts.get(text as usize).map(String::as_str)
     }
 
-    /// The calls that led to a span, the innermost first.
+    /// The stack of calls that leads to a span, the innermost call first.
     pub fn calls_to(&self, span: Span) -> impl Iterator<Item = &Call> {
         let call = |span: Span| span.call.index().and_then(|n| self.calls.get(n));
         std::iter::successors(call(span), move |outer| call(outer.at))
     }
 
-    /// The threads with their numbers.
+    /// All threads with their numbers.
     pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Thread)> {
         self.threads.iter().enumerate().map(|(i, t)| (ThreadId(i as u32), t))
     }
@@ -370,7 +370,7 @@ impl Program {
         &self.threads[id.index()]
     }
 
-    /// Whether values that are not whole numbers can occur: only a `*` over the reals gives one.
+    /// Whether values that are not integers can occur: only a `*` over the reals can choose one.
     pub fn has_real_choices(&self) -> bool {
         let initial = self.variables.iter().flat_map(|v| &v.init);
         let initial = initial.chain(self.threads.iter().flat_map(|t| t.registers.iter().map(|r| &r.init)));
@@ -393,13 +393,13 @@ impl Thread {
         &self.edges[id.index()]
     }
 
-    /// Whether the thread has ended here: no edge leaves, and it did not fault.
+    /// Whether the thread has terminated normally at this location: no edge leaves it, and it is not the fault location.
     pub fn is_end(&self, location: LocationId) -> bool {
         let l = &self.locations[location.index()];
         l.first_edge == l.last_edge && location != self.fault
     }
 
-    /// Whether another thread has the same code and starts alike, so that each can do what the other can.
+    /// Whether another thread has the same code and the same initial values, so that the two are interchangeable.
     pub fn is_like(&self, other: &Thread) -> bool {
         let registers = self.registers.len() == other.registers.len()
             && self
@@ -424,7 +424,7 @@ impl Action {
         }
     }
 
-    /// Whether it waits until the own buffers are empty.
+    /// Whether the action waits until the thread's own buffer is empty.
     pub fn drains(&self) -> bool {
         match self {
             Action::Fence | Action::Lock | Action::Unlock => true,

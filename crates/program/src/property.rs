@@ -1,21 +1,21 @@
-//! What a program should or should not do.
+//! Properties: conditions on reachable states that a program should or should not satisfy.
 
 use crate::expr::Expr;
 use crate::model::{LocationId, RegisterId, ThreadId};
 use crate::span::Span;
 
-/// Something one can see of a whole state.
+/// An atomic observation of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Observable {
-    /// 1 if the thread is at one of these locations (sorted), else 0.
+    /// 1 if the thread is at one of these locations (sorted), 0 otherwise.
     At(ThreadId, Vec<LocationId>),
     /// A register of a thread.
     Register(ThreadId, RegisterId),
-    /// A memory cell; buffers are not looked into.
+    /// A memory cell. The value is that in memory; pending stores in buffers do not count.
     Memory(u32),
 }
 
-/// A statement about one state.
+/// A condition on one state.
 pub type Formula = Expr<Observable>;
 
 /// A named property.
@@ -23,40 +23,40 @@ pub type Formula = Expr<Observable>;
 pub struct Property {
     /// Its name, unique in the program.
     pub name: String,
-    /// What it says.
+    /// The condition to be checked.
     pub kind: PropertyKind,
-    /// Where the source says it.
+    /// The source text that states it.
     pub span: Span,
 }
 
-/// What a property says.
+/// The condition that a property states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertyKind {
     /// No reachable state satisfies the formula.
     Never(Formula),
     /// No action faults.
     Assertions,
-    /// No reachable state in which nothing can move and some thread has not ended.
+    /// No reachable state is a deadlock: a state in which no step is enabled although some thread has not terminated.
     NoDeadlock,
-    /// About the final states: all threads ended, buffers empty.
+    /// A condition on the final states, those in which all threads have terminated and all buffers are empty.
     Finally(Quantifier, Formula),
 }
 
 impl PropertyKind {
-    /// Whether it asks for an execution, so that its violation has none to show.
+    /// Whether it asks for an execution to exist. A violation of such a property has no execution to show.
     pub fn is_existence(&self) -> bool {
         matches!(self, PropertyKind::Finally(Quantifier::Exists, _))
     }
 }
 
-/// Which final states must satisfy the formula.
+/// Which of the final states must satisfy the formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantifier {
-    /// At least one.
+    /// At least one of them.
     Exists,
-    /// None.
+    /// None of them.
     Never,
-    /// All.
+    /// All of them.
     Forall,
 }
 
@@ -66,12 +66,12 @@ impl Property {
         Property { name: "assertions".into(), kind: PropertyKind::Assertions, span: Span::default() }
     }
 
-    /// Freedom from deadlock, which one can ask for in every program.
+    /// Freedom from deadlock; it can be checked for every program, declared or not.
     pub fn deadlock() -> Self {
         Property { name: "deadlock".into(), kind: PropertyKind::NoDeadlock, span: Span::default() }
     }
 
-    /// The formula, if there is one.
+    /// The formula, for the kinds that have one.
     pub fn formula(&self) -> Option<&Formula> {
         match &self.kind {
             PropertyKind::Never(f) | PropertyKind::Finally(_, f) => Some(f),

@@ -1,11 +1,11 @@
 //! The reference semantics: exact SC, TSO and PSO, as one small interpreter.
 //!
-//! This is the meaning of a program. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13
-//! Semantics 1 and 2 (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine
-//! with it, so it shares no code with any engine.
+//! This is the definition of what a program means. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and 2
+//! (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine with it, so it shares no code with any
+//! engine.
 //!
-//! A state is: the control location and registers of each thread, shared memory, a store buffer for each thread, and who holds
-//! the global lock. A thread may *access* (load, flush, lock, run an atomic step) only while no other thread holds the lock.
+//! A state consists of the control location and registers of each thread, shared memory, a store buffer for each thread, and the holder of the global
+//! lock. A thread may *access* (load, flush, lock, run an atomic step) only while no other thread holds the lock.
 //!
 //! | event | enabled if | effect |
 //! |---|---|---|
@@ -21,19 +21,19 @@
 //! | snapshot | may access, all its operations can run | all of them at once; loads see the own buffer first |
 //!
 //! Differences from the papers: a load takes the *newest* own entry (Semantics 2 prints the oldest); an atomic step needs an empty buffer
-//! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero)
-//! takes its thread to the thread's fault location, where it stays; the other threads go on. What the operations of a step did before the one
-//! that faults stays done; buffered stores of the thread still reach memory, and a lock that it holds is never free again.
+//! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero) takes its thread
+//! to the thread's fault location, where it stays; the other threads go on. Effects of the operations of a step before the one that faults are kept;
+//! buffered stores of the faulted thread still reach memory, and a lock that it holds is never released.
 
 use crate::expr::{EvalError, Expr};
 use crate::model::*;
 use crate::property::{Formula, Observable, Quantifier};
 use crate::span::Span;
 
-/// A state of a whole program.
+/// A state of the whole program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// Where each thread is.
+    /// The control location of each thread.
     pub locations: Vec<LocationId>,
     /// The registers of each thread.
     pub registers: Vec<Vec<i64>>,
@@ -42,63 +42,63 @@ pub struct State {
     /// The store buffer of each thread, oldest entry first. Under PSO the entries between two barriers are kept sorted by
     /// cell, because only the order of entries of the same cell matters.
     pub buffers: Vec<Vec<Buffered>>,
-    /// Who holds the global lock.
+    /// The holder of the global lock; `None` if it is free.
     pub lock: Option<ThreadId>,
 }
 
 /// An entry of a store buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Buffered {
-    /// A store that has not reached memory.
+    /// A store that has not reached memory yet.
     Store {
         /// The memory cell.
         cell: u32,
         /// The value.
         value: i64,
     },
-    /// A store-store fence: later entries wait until it is the oldest entry, and then it vanishes.
+    /// A store-store fence: later entries stay in the buffer until all earlier ones have left; then the barrier is removed.
     Barrier,
 }
 
-/// One step of a program: who did what.
+/// One step of a program: which thread does what.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// The thread; for a flush, the owner of the buffer.
+    /// The thread that moves; for a flush, the owner of the buffer.
     pub thread: ThreadId,
-    /// What happened.
+    /// The kind of step.
     pub kind: EventKind,
 }
 
-/// What happened in a step.
+/// The kind of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// The thread took an edge; `chosen` are the values of its `*`s, in order.
+    /// The thread takes an edge; `chosen` are the values of its `*`s, in order.
     Step {
         /// The edge.
         edge: EdgeId,
         /// The chosen values.
         chosen: Vec<i64>,
     },
-    /// The oldest buffered store to a cell reached memory.
+    /// The oldest buffered store to a cell reaches memory.
     Flush {
         /// The cell.
         cell: u32,
     },
 }
 
-/// What a step did to memory and buffers, for people to read.
+/// An effect of a step on memory or a buffer, for traces shown to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A load took this value from memory, or from the own buffer.
+    /// A load read this value from memory, or from the thread's own buffer.
     Read {
         /// The memory cell.
         cell: u32,
-        /// The value seen.
+        /// The value read.
         value: i64,
-        /// Whether it came from the own buffer.
+        /// Whether it was read from the buffer.
         buffered: bool,
     },
-    /// A store put this value into memory, or into the buffer.
+    /// A store wrote this value to memory, or put it into the thread's buffer.
     Write {
         /// The memory cell.
         cell: u32,
@@ -116,18 +116,18 @@ pub enum Access {
 pub enum Refusal {
     /// It is not enabled, for this reason.
     Disabled(Disabled),
-    /// The interpreter, not the program, is at its limit here.
+    /// The interpreter cannot represent the result: a limit of the tool, not a property of the program.
     Limit(Limit, Span),
 }
 
 /// Why an event is not enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disabled {
-    /// The thread is elsewhere.
+    /// The thread is at another location.
     Elsewhere,
     /// The thread's own buffer is not empty.
     Pending,
-    /// No store of this cell can leave the buffer now.
+    /// The buffer has no store to this cell that could leave it now.
     NoStore,
     /// Another thread holds the lock.
     Locked,
@@ -137,18 +137,18 @@ pub enum Disabled {
     LockNotHeld,
     /// A condition does not hold.
     Condition,
-    /// No value was chosen for a `*`; nothing else stands against the event.
+    /// No value was chosen for a `*`; every earlier operation of the step could run.
     NoChoice,
-    /// More values were chosen than needed.
+    /// More values were chosen than the step has `*`s.
     Choices,
     /// A chosen value is not in the range of its `*`.
     Range,
-    /// A chosen value is negative, in a program over the naturals.
+    /// A chosen value is negative in a program over the naturals.
     Negative,
 }
 
 impl Disabled {
-    /// In words.
+    /// The reason in words.
     pub fn describe(self) -> &'static str {
         match self {
             Disabled::Elsewhere => "the thread is not at the start of this edge",
@@ -166,17 +166,17 @@ impl Disabled {
     }
 }
 
-/// Limits of explicit computation.
+/// Limits of the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// A value does not fit 64 bits.
     Overflow,
-    /// An access outside the modelled window of an open array.
+    /// An access outside the modelled part of an open array.
     Window,
 }
 
 impl Limit {
-    /// In words.
+    /// The limit in words.
     pub fn describe(self) -> &'static str {
         match self {
             Limit::Overflow => "a value does not fit 64 bits",
@@ -185,10 +185,10 @@ impl Limit {
     }
 }
 
-/// The result of a step: the next state and what was done on the way.
+/// The result of a step: the next state, and the accesses in order.
 pub type Stepped = (State, Vec<Access>);
 
-/// How an operation ended.
+/// Why an operation did not complete.
 enum Stop {
     Fault(Fault),
     Refused(Refusal),
@@ -209,7 +209,7 @@ impl<'p> Reference<'p> {
         Reference { program, model }
     }
 
-    /// The initial state with the given registers and memory; refused if the program does not allow these values.
+    /// The initial state with the given registers and memory; `None` if the program does not allow these values.
     pub fn initial(&self, registers: Vec<Vec<i64>>, memory: Vec<i64>) -> Option<State> {
         let allowed = |init: &Init, value: i64| match *init {
             Init::Value(v) => v == value,
@@ -234,7 +234,7 @@ impl<'p> Reference<'p> {
         })
     }
 
-    /// The state after `event`, and what it did.
+    /// The state after `event`, and the accesses that the event performed.
     pub fn step(&self, state: &State, event: &Event) -> Result<Stepped, Refusal> {
         match &event.kind {
             EventKind::Flush { cell } => self.flush(state, event.thread, *cell),
@@ -330,7 +330,7 @@ impl<'p> Reference<'p> {
         Ok((next, accesses))
     }
 
-    /// One operation. `direct`: stores go to memory at once, because the step is atomic.
+    /// Performs one operation. `direct`: stores go to memory at once, because the step is atomic.
     #[allow(clippy::too_many_arguments)]
     fn perform(
         &self,
@@ -422,7 +422,7 @@ impl<'p> Reference<'p> {
         Ok(())
     }
 
-    /// The memory cell an address denotes.
+    /// The memory cell that an address denotes.
     fn cell(
         &self,
         address: &Address,
@@ -445,7 +445,7 @@ impl<'p> Reference<'p> {
         }
     }
 
-    /// All events that could be steps from `state`, enabled or not; an unbounded `*` is tried with the `samples`.
+    /// All events that could be steps from `state`, enabled or not. For a `*` with too many values ([`MOST_CHOICES`]) only the `samples` are tried.
     pub fn candidates(&self, state: &State, samples: &[i64]) -> Vec<Event> {
         let mut events = Vec::new();
         for (thread, code) in self.program.threads() {
@@ -459,7 +459,7 @@ impl<'p> Reference<'p> {
                         Some(range) => samples.iter().copied().filter(|&v| range.contains(v)).collect(),
                         None => samples.to_vec(),
                     };
-                    // Without a value to choose, an earlier operation of the step may still fault.
+                    // The event is offered without a value for the `*`: an earlier operation of the step may still fault.
                     if values.is_empty() {
                         break;
                     }
@@ -488,7 +488,7 @@ impl<'p> Reference<'p> {
         events
     }
 
-    /// Whether all threads have ended and all buffers are empty.
+    /// Whether all threads have terminated and all buffers are empty.
     pub fn is_final(&self, state: &State) -> bool {
         state.buffers.iter().all(Vec::is_empty)
             && self.program.threads().all(|(t, code)| code.is_end(state.locations[t.index()]))
@@ -499,13 +499,13 @@ impl<'p> Reference<'p> {
         self.program.threads().any(|(t, code)| state.locations[t.index()] == code.fault)
     }
 
-    /// Whether nothing can move although some thread has not ended; a faulted thread counts as ended.
+    /// Whether no step is enabled although some thread has not terminated; a faulted thread counts as terminated.
     pub fn is_deadlock(&self, state: &State) -> bool {
         let unfinished = self.program.threads().any(|(t, code)| {
             let at = state.locations[t.index()];
             at != code.fault && !code.is_end(at)
         });
-        // Whether an edge with an unbounded `*` can run may depend on the value: one that comes as far as the choice counts as able.
+        // Whether a sampled edge is enabled may depend on the chosen value. It counts as enabled if the step can be performed up to the choice.
         let may_move = |event: &Event| match self.step(state, event) {
             Err(Refusal::Disabled(why)) => why == Disabled::NoChoice && self.is_sampled_event(event),
             Ok(_) | Err(Refusal::Limit(..)) => true,
@@ -518,7 +518,7 @@ impl<'p> Reference<'p> {
         unfinished && !self.candidates(state, &[]).into_iter().chain(sampled).any(|e| may_move(&e))
     }
 
-    /// Whether the event is an edge with a `*` that is not tried with all its values.
+    /// Whether the event takes an edge for whose `*`s only samples are tried.
     fn is_sampled_event(&self, event: &Event) -> bool {
         match &event.kind {
             EventKind::Step { edge, .. } => {
@@ -528,7 +528,7 @@ impl<'p> Reference<'p> {
         }
     }
 
-    /// Whether some edge that leaves this state has a `*` that is not tried with all its values.
+    /// Whether some edge that leaves this state has a `*` for which only samples are tried.
     pub fn has_unbounded_choice(&self, state: &State) -> bool {
         self.program.threads().any(|(t, code)| {
             code.edges_from(state.locations[t.index()]).any(|(_, e)| self.program.is_sampled(&e.action))
@@ -536,11 +536,11 @@ impl<'p> Reference<'p> {
     }
 }
 
-/// A `*` with more values than this, all choices of one step taken together, is tried with samples only.
+/// Maximum number of combinations of values of the `*`s of one step; with more of them, only samples are tried.
 pub const MOST_CHOICES: u64 = 1 << 16;
 
 impl Program {
-    /// How many values a choice from this range has; over the reals, infinitely many unless it is one.
+    /// The number of values that a `*` with this range can choose. Over the reals it is infinite (`u64::MAX`) unless the range has at most one value.
     pub fn choices(&self, range: Option<Range>) -> u64 {
         match range.map(Range::size) {
             Some(size) if size <= 1 || self.numbers != Numbers::Real => size,
@@ -548,7 +548,7 @@ impl Program {
         }
     }
 
-    /// Whether an action has `*`s with more combinations of values than one would try.
+    /// Whether the `*`s of an action have more combinations of values than [`MOST_CHOICES`].
     pub fn is_sampled(&self, action: &Action) -> bool {
         let values = |op: &Op| match op {
             Op::Havoc(_, range) => self.choices(*range),
@@ -563,7 +563,7 @@ fn may_access(state: &State, thread: ThreadId) -> bool {
     state.lock.is_none_or(|holder| holder == thread)
 }
 
-/// Sorts the entries after the last barrier by cell, keeping the order of entries of the same cell.
+/// Sorts the entries after the last barrier by cell; entries of the same cell keep their order.
 fn sort_last_segment(buffer: &mut [Buffered]) {
     let start = buffer.iter().rposition(|entry| *entry == Buffered::Barrier).map_or(0, |p| p + 1);
     buffer[start..].sort_by_key(|entry| match entry {
@@ -572,8 +572,8 @@ fn sort_last_segment(buffer: &mut [Buffered]) {
     });
 }
 
-/// Whether a formula holds in a state; nothing if its value does not fit 64 bits. (Formulas do not divide by zero: the
-/// source language lets them divide by constants only. If one does, it does not hold.)
+/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero does not hold. (The source language
+/// lets formulas divide by constants only, so this does not occur in practice.)
 pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     let value = formula.eval(&mut |observable| match observable {
         Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]) as i64,
@@ -587,8 +587,8 @@ pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     }
 }
 
-/// Whether a single final state decides a `finally` property, and whether it is then satisfied: `exists` by a state
-/// that satisfies the formula, `never` by one that does (violated), `forall` by one that does not (violated).
+/// Whether the property is satisfied, if this final state alone decides that: a state that satisfies the formula satisfies `exists` and violates
+/// `never`; one that does not violates `forall`. `None` if the state decides nothing.
 pub fn decided_by(quantifier: Quantifier, formula_holds: bool) -> Option<bool> {
     match quantifier {
         Quantifier::Exists => formula_holds.then_some(true),

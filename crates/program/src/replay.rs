@@ -1,4 +1,4 @@
-//! Traces, and their replay on the reference semantics: the only way for a trace to leave an engine.
+//! Traces, and their replay on the reference semantics. Every trace that an engine reports is replayed before it is shown.
 
 use std::fmt;
 
@@ -7,45 +7,45 @@ use crate::model::{MemoryModel, Program};
 use crate::property::{Property, PropertyKind};
 use crate::reference::{Access, Disabled, Event, Limit, Reference, Refusal, State, decided_by, holds};
 
-/// An execution: how it starts and what happens.
+/// An execution: the initial values and the events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Initial registers of each thread.
     pub registers: Vec<Vec<i64>>,
     /// Initial memory.
     pub memory: Vec<i64>,
-    /// What happens, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
-/// A trace that was replayed: the states it goes through and what each event did.
+/// A replayed trace: the states it visits and the accesses of each event.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// The memory model it was replayed on.
     pub model: MemoryModel,
-    /// What happened.
+    /// The events, in order.
     pub events: Vec<Event>,
-    /// The states, one more than events.
+    /// The states: the initial one, and one after each event.
     pub states: States,
-    /// What each event did to memory and buffers.
+    /// The accesses of each event.
     pub effects: Vec<Effect>,
 }
 
-/// What one event did.
+/// The accesses of one event.
 pub type Effect = Vec<Access>;
 
 /// Why a trace is not an execution, or not the evidence it claims to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
-    /// The program does not start like this.
+    /// The initial values are not those of an initial state.
     Initial,
     /// The event with this number is not enabled.
     Event(usize, Disabled),
-    /// The event with this number is beyond explicit computation.
+    /// The event with this number exceeds a limit of the reference semantics.
     Limit(usize, Limit),
-    /// The last state says nothing about the property.
+    /// The last state is no evidence about the property.
     Property,
-    /// Somebody asked to stop.
+    /// The caller's `stop` asked to stop.
     Stopped,
 }
 
@@ -71,7 +71,7 @@ impl Trace {
         self.replay_until(program, model, &|| false)
     }
 
-    /// Replays the trace under a memory model, event by event, unless `stop` says so now and then.
+    /// The same, polling `stop` every 64 events.
     pub fn replay_until(
         &self,
         program: &Program,
@@ -97,8 +97,7 @@ impl Trace {
         Ok(Replayed { model, events: self.events.clone(), states, effects })
     }
 
-    /// Replays the trace and checks that its last state is evidence about `property`: a violation, or for
-    /// `finally exists` the state that was asked for.
+    /// Replays the trace and checks that its last state is evidence about `property`: a violation, or for `finally exists` a witness.
     pub fn replay_for(
         &self,
         program: &Program,
@@ -108,7 +107,7 @@ impl Trace {
         self.replay_for_until(program, model, property, &|| false)
     }
 
-    /// The same, unless `stop` says so now and then.
+    /// The same, polling `stop`.
     pub fn replay_for_until(
         &self,
         program: &Program,
@@ -133,8 +132,7 @@ impl Trace {
 }
 
 impl Replayed {
-    /// The number of contexts: how often the execution turns from one thread to another, and one more unless it is empty. A store that leaves a buffer counts as
-    /// a move of the buffer's owner.
+    /// The number of contexts, that is of maximal runs of events of the same thread. A flush counts as an event of the thread that owns the buffer.
     pub fn contexts(&self) -> usize {
         let turns = self.events.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count();
         turns + !self.events.is_empty() as usize
@@ -149,7 +147,7 @@ impl Replayed {
         });
     }
 
-    /// The state the trace ends in.
+    /// The last state.
     pub fn last(&self) -> &State {
         self.states.last()
     }

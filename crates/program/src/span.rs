@@ -1,23 +1,23 @@
-//! Where in the source text something stands.
+//! Positions in source texts.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-/// One of the source files of a program, by its number. Whoever has read the files knows their names and texts.
+/// The number of a source file of a program. This crate knows only the numbers; the front end that read the files has their names and texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
 impl FileId {
-    /// The file that the program was asked for by; it may include others.
+    /// The file that the user named; it may include others.
     pub const MAIN: FileId = FileId(0);
 }
 
-/// How control came to a text that several calls share: by a call of [`calls`](crate::Program::calls), or by none.
+/// The call through which control reached a text that several calls share: a number in [`calls`](crate::Program::calls), starting from 1, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub Option<NonZeroU32>);
 
 impl CallId {
-    /// The number as an index into the calls of the program.
+    /// The index into the calls of the program.
     pub fn index(self) -> Option<usize> {
         self.0.map(|number| number.get() as usize - 1)
     }
@@ -32,7 +32,7 @@ pub struct Span {
     pub start: u32,
     /// Offset after the last byte.
     pub end: u32,
-    /// The call that led here, for code of a procedure.
+    /// The call that was inlined, for code of a procedure.
     pub call: CallId,
 }
 
@@ -47,12 +47,12 @@ impl Span {
         Span { file, ..self }
     }
 
-    /// The same bytes, whichever call led there.
+    /// The same bytes, without the call.
     pub fn text(self) -> Self {
         self.called(CallId::default())
     }
 
-    /// The same bytes, where a call led there.
+    /// The same bytes, reached through a call.
     pub fn called(self, call: CallId) -> Self {
         Span { call, ..self }
     }
@@ -62,12 +62,12 @@ impl Span {
         Span { start: offset, end: offset, ..self }
     }
 
-    /// From where this span starts up to an offset.
+    /// The span from the start of this one to an offset.
     pub fn up_to(self, end: usize) -> Self {
         Span { end: clamped(end), ..self }
     }
 
-    /// The smallest span that covers both; if they are in different files, the first of them.
+    /// The smallest span that covers both; if they are in different files, this one.
     pub fn to(self, other: Span) -> Self {
         if self.file != other.file {
             return self;
@@ -75,7 +75,7 @@ impl Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end), ..self }
     }
 
-    /// Whether all of another span lies inside this one.
+    /// Whether another span lies entirely inside this one.
     pub fn covers(self, other: Span) -> bool {
         self.file == other.file && self.start <= other.start && other.end <= self.end
     }

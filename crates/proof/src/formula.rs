@@ -1,22 +1,22 @@
 //! Linear terms, atoms and formulas.
 //!
-//! Formulas live in a list, and one can only be made from others that are in it already: so none contains itself, and nothing
-//! that works on them recurses.
+//! Formulas form a list, in which each refers to earlier ones only: so no formula contains itself, and code that processes them in order needs no
+//! recursion.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, Zero};
 
-/// A sum of coefficients times variables, which are known by their numbers, plus a constant.
+/// A sum of variables times coefficients, plus a constant. A variable is identified by a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum<N = BigInt> {
-    /// Variables with their coefficients. Sorted by variable and without zeros in every [`Atom`].
+    /// Variables with their coefficients. In an [`Atom`]: sorted by variable, without zeros.
     pub terms: Vec<(u32, N)>,
     /// The constant.
     pub constant: N,
 }
 
-/// How the sum of an atom relates to zero.
+/// The relation of the sum of an atom to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// At most zero.
@@ -27,15 +27,15 @@ pub enum Relation {
     Ne,
 }
 
-/// A sum compared with zero, in normal form: it has a variable; the coefficients have no common divisor (the constant of an inequality
-/// is rounded, which is where integers differ from rationals); the first coefficient of an equality or disequality is positive.
+/// A sum compared with zero, in normal form: it has at least one variable; the coefficients have no common divisor (the constant of an inequality is
+/// rounded, which is sound over the integers only); the first coefficient of an equality or disequality is positive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom {
     sum: Sum,
     relation: Relation,
 }
 
-/// A formula in a list of [`Formulas`].
+/// The number of a formula in a list of [`Formulas`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormulaId(usize);
 
@@ -46,16 +46,16 @@ impl FormulaId {
     }
 }
 
-/// A formula over others in the same list.
+/// A formula whose parts are in the same list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
     /// A truth value.
     Truth(bool),
     /// A sum compared with zero.
     Atom(Atom),
-    /// All of at least two formulas.
+    /// The conjunction of at least two formulas.
     And(Vec<FormulaId>),
-    /// Some of at least two formulas.
+    /// The disjunction of at least two formulas.
     Or(Vec<FormulaId>),
 }
 
@@ -64,13 +64,13 @@ pub enum Formula {
 pub struct Formulas(Vec<Formula>);
 
 impl Sum {
-    /// This plus a number.
+    /// This sum plus a number.
     pub(crate) fn plus(mut self, value: i32) -> Self {
         self.constant += value;
         self
     }
 
-    /// This with all signs changed.
+    /// This sum times -1.
     pub(crate) fn negated(&self) -> Self {
         let terms = self.terms.iter().map(|(variable, factor)| (*variable, -factor)).collect();
         Sum { terms, constant: -&self.constant }
@@ -90,7 +90,7 @@ impl Atom {
 }
 
 impl Formula {
-    /// The normal form of `sum RELATION 0`: an atom, or a truth value if it has one.
+    /// The normal form of `sum RELATION 0`: an atom, or a truth value if no variable remains or divisibility decides it.
     pub(crate) fn compared<N: Clone + Into<BigInt>>(sum: &Sum<N>, relation: Relation) -> Formula {
         let mut terms: Vec<(u32, BigInt)> = sum.terms.iter().map(|(v, n)| (*v, n.clone().into())).collect();
         terms.sort_by_key(|(variable, _)| *variable);
@@ -105,7 +105,7 @@ impl Formula {
         let mut constant: BigInt = sum.constant.clone().into();
         let unit = terms.iter().any(|(_, factor)| factor.magnitude().is_one());
         let divisor = match unit {
-            // Most sums have such a factor, and nothing to divide.
+            // Most sums have a coefficient of 1 or -1, so there is nothing to divide by.
             true => BigInt::one(),
             false => terms.iter().fold(BigInt::zero(), |divisor, (_, factor)| divisor.gcd(factor)),
         };
@@ -158,12 +158,12 @@ impl Formulas {
         self.add(Formula::Truth(value))
     }
 
-    /// All of the formulas: true parts vanish, a false part makes the whole false.
+    /// The conjunction of the formulas. Parts that are true are dropped; one that is false makes the result false.
     pub fn and(&mut self, parts: Vec<FormulaId>) -> FormulaId {
         self.connected(parts, true)
     }
 
-    /// Some of the formulas: false parts vanish, a true part makes the whole true.
+    /// The disjunction of the formulas. Parts that are false are dropped; one that is true makes the result true.
     pub fn or(&mut self, parts: Vec<FormulaId>) -> FormulaId {
         self.connected(parts, false)
     }

@@ -1,11 +1,11 @@
-//! Refutations in linear integer arithmetic that anybody can check, and the checker. **Trusted code**: small, exact, on big numbers,
-//! and it calls nobody. Solvers depend on this crate and produce its proofs.
+//! Refutations in linear integer arithmetic, and their checker. **Trusted code**: small, exact, on big numbers, and independent of any solver.
+//! Solvers depend on this crate and produce its proofs.
 //!
-//! # What a proof says
+//! # Meaning of a proof
 //!
-//! A proof shows that some assertions cannot hold together. It works on *facts*: formulas that hold, each known by a
-//! number. At the start the facts are the assertions, numbered from 0 in order; a conjunction counts as its parts, one
-//! number each. Each step derives a contradiction from the facts in scope:
+//! A proof shows that a set of assertions is unsatisfiable. It works on *facts*: numbered formulas that are known to hold. Initially the facts are
+//! the assertions, numbered from 0 in order; a conjunction counts as its parts, one number each. Each step derives a contradiction from the facts in
+//! scope:
 //!
 //! | step | rule |
 //! |---|---|
@@ -30,11 +30,11 @@ use num_bigint::BigInt;
 pub use formula::{Atom, Formula, FormulaId, Formulas, Relation, Sum};
 pub use verify::verify;
 
-/// The number of a fact.
+/// The number by which steps refer to a fact.
 pub type Fact = u32;
 
-/// A refutation: steps in an order such that each step comes after those it uses. The last one is the conclusion. A solver may use numbers
-/// of its own kind; big ones serve everybody.
+/// A refutation: steps in an order such that each step comes after those it uses; the last one is the conclusion. Solvers may use their own type of
+/// numbers; big integers are the common one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof<N = BigInt> {
     /// The steps.
@@ -44,22 +44,22 @@ pub struct Proof<N = BigInt> {
 /// One derivation of a contradiction from the facts in scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<N = BigInt> {
-    /// A sum of facts is a positive constant that is at most zero.
+    /// A linear combination of facts that says `c <= 0` for a constant c > 0.
     Farkas(Vec<(Fact, N)>),
-    /// A sum of equalities has no integer solution.
+    /// A linear combination of equalities that has no integer solution.
     Gcd(Vec<(Fact, N)>),
-    /// One case for each part of a disjunction, or for less and greater of a disequality, or none for false.
+    /// A case split: one case for each part of a disjunction, two (less, greater) for a disequality, none for false.
     Split {
         /// The fact that is a disjunction, a disequality or false.
         fact: Fact,
-        /// The cases in order.
+        /// The cases, in order.
         branches: Vec<Branch>,
     },
-    /// Either `term <= 0` or `term >= 1`.
+    /// A case split on `term <= 0` or `term >= 1`.
     Cut {
         /// The term.
         term: Sum<N>,
-        /// The cases in that order.
+        /// The two cases, in this order.
         branches: [Branch; 2],
     },
 }
@@ -73,16 +73,16 @@ pub struct Branch {
     pub step: usize,
 }
 
-/// Says whether to stop now.
+/// Polled by a [`Refuter`]: returns whether to stop.
 pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Values of variables; other variables are 0.
+/// Values of variables; variables that are absent are 0.
 pub type Values = HashMap<u32, i64>;
 
-/// Somebody who looks for refutations. Nobody has to trust it: what it returns is verified.
+/// A search for refutations. It is not trusted: [`verify`] checks what it returns.
 pub trait Refuter: Sync {
-    /// A proof that the assertions cannot hold together. If there is none, values for which they do; nothing if none of the two is found
-    /// before `stop` says to stop.
+    /// A proof that the assertions are unsatisfiable. If there is none, `Err` with values that satisfy them; `Err(None)` if the search found neither
+    /// before `stop` asked to stop.
     fn refute(
         &self,
         formulas: &Formulas,

@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, HashMap};
 use crate::formula::{Atom, Formula, FormulaId, Formulas, Relation, Sum};
 use crate::{Branch, Fact, Proof, Step};
 
-/// What each fact in scope says.
+/// The facts in scope, by number.
 type Scope<'f> = HashMap<Fact, Cow<'f, Formula>>;
 
-/// What remains to be done: a list instead of recursion, because proofs may be deep.
+/// An item of the worklist, which replaces recursion because proofs may be deep.
 enum Work<'f> {
-    /// Check a step with the facts now in scope.
+    /// Check a step against the facts now in scope.
     Check(usize),
-    /// Assume a formula under the numbers of a branch, check its step, then forget the formula.
+    /// Add a formula to the scope under the numbers of a branch, check the branch's step, then remove the formula.
     Assume(Cow<'f, Formula>, Branch),
-    /// These numbers go out of scope.
+    /// Remove these facts from the scope.
     Forget(Vec<Fact>),
 }
 
-/// Does the proof show that the assertions cannot hold together?
+/// Whether the proof shows that the assertions are unsatisfiable.
 pub fn verify<N: Clone + Into<BigInt>>(
     formulas: &Formulas,
     assertions: &[FormulaId],
@@ -35,7 +35,7 @@ pub fn verify<N: Clone + Into<BigInt>>(
         scope.insert(number, fact);
     }
     let Some(conclusion) = proof.steps.len().checked_sub(1) else { return false };
-    // Each step may be used once: so a proof cannot go round in circles, and checking takes time linear in its size.
+    // Each step may be used once: so a proof cannot be circular, and checking takes time linear in its size.
     let mut used = vec![false; proof.steps.len()];
     let mut work = vec![Work::Check(conclusion)];
     while let Some(item) = work.pop() {
@@ -66,7 +66,7 @@ pub fn verify<N: Clone + Into<BigInt>>(
                 for (offset, fact) in conjuncts(formulas, formula).into_iter().enumerate() {
                     let number = Fact::try_from(offset).ok().and_then(|n| branch.first.checked_add(n));
                     let Some(number) = number else { return false };
-                    // A number in scope must not change its meaning.
+                    // A fact in scope must not be overwritten.
                     if scope.insert(number, fact).is_some() {
                         return false;
                     }
@@ -89,7 +89,7 @@ fn conjuncts<'f>(formulas: &'f Formulas, formula: Cow<'f, Formula>) -> Vec<Cow<'
     }
 }
 
-/// The cases of a fact that can be split, in the order of the branches; none for other facts.
+/// The cases into which a fact can be split, in the order of the branches; `None` for facts that cannot be split.
 fn cases<'f>(formulas: &'f Formulas, fact: &Formula) -> Option<Vec<Cow<'f, Formula>>> {
     match fact {
         Formula::Truth(false) => Some(Vec::new()),
@@ -112,7 +112,7 @@ fn at_most_zero<'f>(sum: &Sum) -> Cow<'f, Formula> {
     Cow::Owned(Formula::compared(sum, Relation::Le))
 }
 
-/// Is the sum `c <= 0` for a constant c > 0?
+/// Whether the linear combination of facts is `c <= 0` for a constant c > 0.
 fn is_farkas<N: Clone + Into<BigInt>>(scope: &Scope<'_>, sum: &[(Fact, N)]) -> bool {
     let allowed = |atom: &Atom, factor: &BigInt| match atom.relation() {
         Relation::Le => !factor.is_negative(),
@@ -124,7 +124,7 @@ fn is_farkas<N: Clone + Into<BigInt>>(scope: &Scope<'_>, sum: &[(Fact, N)]) -> b
     })
 }
 
-/// Is the sum `a1*x1 + ... + c = 0` where the greatest common divisor of the a's does not divide c?
+/// Whether the linear combination of facts is `a1*x1 + ... + c = 0` where the greatest common divisor of the a's does not divide c.
 fn is_without_integer_solution<N: Clone + Into<BigInt>>(scope: &Scope<'_>, sum: &[(Fact, N)]) -> bool {
     let allowed = |atom: &Atom, _: &BigInt| atom.relation() == Relation::Eq;
     add_up(scope, sum, allowed).is_some_and(|(coefficients, constant)| {
@@ -133,7 +133,7 @@ fn is_without_integer_solution<N: Clone + Into<BigInt>>(scope: &Scope<'_>, sum: 
     })
 }
 
-/// The sum of facts times factors; none if a fact is not in scope, not an atom, or not allowed with its factor.
+/// The linear combination of facts; `None` if a fact is not in scope, not an atom, or `allowed` rejects it with its factor.
 fn add_up<N: Clone + Into<BigInt>>(
     scope: &Scope<'_>,
     sum: &[(Fact, N)],

@@ -13,11 +13,11 @@ use crate::solver::{Meter, Reason};
 use crate::term::{Linear, Var};
 use crate::theory::Sum;
 
-/// Variables that equations give as forms of others. Where an equation has a variable with factor 1 or -1, it is solved for that one.
+/// Variables that equations define as forms of others. An equation in which a variable has factor 1 or -1 is solved for that variable.
 pub(crate) struct Solved(Vec<(Var, Linear)>);
 
 impl Solved {
-    /// What the equations `linear = 0` say.
+    /// Solves the equations `linear = 0`.
     pub(crate) fn new(equations: impl IntoIterator<Item = Linear>) -> Self {
         let mut solved = Solved(Vec::new());
         for linear in equations {
@@ -32,19 +32,18 @@ impl Solved {
         solved
     }
 
-    /// A form without the variables that are given by others.
+    /// The form with all defined variables eliminated.
     pub(crate) fn of(&self, linear: &Linear) -> Linear {
         self.0.iter().fold(linear.clone(), |form, (var, value)| form.substitute(*var, value))
     }
 }
 
-/// Larger systems are not tried: the table of directions is quadratic in the number of variables.
+/// Maximum number of variables of a system: the table of directions is quadratic in it.
 const MOST_VARIABLES: usize = 300;
 
 /// If the equations `linear = 0` have no integer solution: factors for them such that their weighted sum has none either.
 ///
-/// `None` proves nothing: large systems are not tried, and contradictions over the rationals are not looked for (simplex finds
-/// those).
+/// `None` proves nothing: large systems are not tried, and contradictions over the rationals are left to simplex.
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
     let mut variables: Vec<Var> =
         equations.iter().flat_map(|(_, linear)| linear.terms().iter().map(|(var, _)| *var)).collect();
@@ -131,7 +130,7 @@ fn certificate(triangle: &[(Fact, Vec<Int>)]) -> Sum {
     facts.zip(factors).filter(|(_, factor)| !factor.is_zero()).collect()
 }
 
-/// Two different places of a list, the first to read, the second to change.
+/// Two different elements of a list, the first to read, the second to change.
 fn two<T>(list: &mut [T], read: usize, write: usize) -> (&T, &mut T) {
     if read < write {
         let (low, high) = list.split_at_mut(write);

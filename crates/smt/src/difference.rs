@@ -4,9 +4,9 @@
 //! closed under `(i - k) + (k - j)`, so entailment is one lookup. Adding `u - v <= c` improves `i - j` only by
 //! `(i - u) + c + (v - j)`, and only for an `i` whose distance to `v` improves: one pass over the matrix at most.
 //!
-//! For explanations the matrix also keeps, for each pair, the first node on the path that gives its bound. A bound is
-//! replaced only by a smaller one, which makes these paths consistent and free of circles: if the path from `i` to `j`
-//! goes through `k` first, and the bound of `i - j` improves by a new constraint, then so does that of `k - j`.
+//! For explanations the matrix also keeps, for each pair, the first node on the path that gives its bound. A bound is replaced only by a smaller one,
+//! which makes these paths consistent and acyclic: if the path from `i` to `j` goes through `k` first, and the bound of `i - j` improves by a new
+//! constraint, then so does that of `k - j`.
 //!
 //! Bounds are machine words. [`LARGEST_BOUND`] times [`MOST_NODES`] fits in a word, so no sum of a path overflows.
 
@@ -17,10 +17,10 @@ use crate::term::{Atom, Linear, Relation, Var};
 use crate::theory::{Status, Sum, Theory};
 use std::cmp::Ordering;
 
-/// The largest absolute value of a bound that [`Differences::add`] takes.
+/// The largest absolute value of a bound that [`Differences::add`] accepts.
 pub const LARGEST_BOUND: i64 = 1 << 48;
 
-/// The most nodes, the constant zero included.
+/// Maximum number of nodes, including the constant zero.
 pub const MOST_NODES: usize = 1 << 9;
 
 /// No bound is known.
@@ -31,11 +31,11 @@ const FREE: i64 = i64::MAX;
 pub struct Source {
     /// The number of the fact.
     pub fact: Fact,
-    /// Is it an equality used in the other direction?
+    /// Whether it is an equality used in the other direction.
     pub reversed: bool,
 }
 
-/// What is known about a pair of nodes.
+/// The bound of a pair of nodes.
 #[derive(Clone, Copy)]
 struct Cell {
     bound: i64,
@@ -43,12 +43,12 @@ struct Cell {
     next: u32,
 }
 
-/// A closed matrix of difference bounds that grows by single constraints and can go back.
+/// A closed matrix of difference bounds, with incremental addition of constraints and backtracking.
 #[derive(Default)]
 pub struct Differences {
     nodes: usize,
     cells: Vec<Cell>,
-    /// The newest constraint between two nodes directly; meaningful where some path uses the pair as a step.
+    /// The newest direct constraint between two nodes; meaningful where some path uses the pair as a step.
     sources: Vec<Source>,
     trail: Vec<Change>,
 }
@@ -60,14 +60,14 @@ enum Change {
 }
 
 impl Differences {
-    /// A matrix without constraints over this many nodes (at most [`MOST_NODES`]), the constant zero included.
+    /// A matrix without constraints over `nodes` nodes (at most [`MOST_NODES`]), including the constant zero.
     pub fn new(nodes: usize) -> Differences {
         let mut matrix = Differences::default();
         matrix.reset(nodes);
         matrix
     }
 
-    /// Starts again without constraints, over this many nodes (at most [`MOST_NODES`]).
+    /// Removes all constraints, and resizes to `nodes` nodes (at most [`MOST_NODES`]).
     pub fn reset(&mut self, nodes: usize) {
         assert!(nodes <= MOST_NODES, "a bound matrix has at most {MOST_NODES} nodes");
         self.nodes = nodes;
@@ -87,8 +87,8 @@ impl Differences {
         (bound != FREE).then_some(bound)
     }
 
-    /// Adds `left - right <= bound` (at most [`LARGEST_BOUND`] in absolute value). If that contradicts what is known,
-    /// the matrix stays as it is and the error holds the constraints of a negative cycle, this one included.
+    /// Adds `left - right <= bound` (at most [`LARGEST_BOUND`] in absolute value). If that contradicts the constraints so far, the matrix is
+    /// unchanged and the error holds the constraints of a negative cycle, including this one.
     pub fn add(&mut self, left: usize, right: usize, bound: i64, source: Source) -> Result<(), Vec<Source>> {
         assert!(
             bound.unsigned_abs() <= LARGEST_BOUND.unsigned_abs(),
@@ -143,12 +143,12 @@ impl Differences {
         sources
     }
 
-    /// Where [`Differences::undo`] can go back to.
+    /// A mark for [`Differences::undo`].
     pub fn mark(&self) -> usize {
         self.trail.len()
     }
 
-    /// Forgets all constraints added since the mark was taken.
+    /// Removes all constraints added since the mark was taken.
     pub fn undo(&mut self, mark: usize) {
         for change in self.trail.drain(mark..).rev() {
             match change {
@@ -158,7 +158,7 @@ impl Differences {
         }
     }
 
-    /// Values for the nodes in which all constraints hold, node 0 being zero.
+    /// Values for the nodes that satisfy all constraints, with node 0 being zero.
     pub fn assignment(&self, values: &mut Vec<i64>) {
         // With d(i) the least bound in row i: d(i) <= (i - j) + d(j) since the matrix is closed.
         values.clear();
@@ -188,7 +188,7 @@ pub(crate) struct DifferenceTheory {
     values: Vec<i64>,
 }
 
-/// Is the atom one that the matrix can hold: `x - y`, `x` or `-x` compared with a constant of moderate size?
+/// Whether the matrix can hold the atom: `x - y`, `x` or `-x` compared with a constant of moderate size.
 pub(crate) fn is_difference(atom: &Atom) -> bool {
     let small = atom
         .linear()
@@ -207,7 +207,7 @@ pub(crate) fn is_difference(atom: &Atom) -> bool {
 }
 
 impl DifferenceTheory {
-    /// Starts again, over these variables (sorted, fewer than [`MOST_NODES`]).
+    /// Removes all constraints, and sets the variables (sorted, fewer than [`MOST_NODES`]).
     pub(crate) fn reset(&mut self, variables: &[Var]) {
         self.variables.clear();
         self.variables.extend_from_slice(variables);

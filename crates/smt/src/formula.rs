@@ -19,9 +19,9 @@ pub enum Formula {
     False,
     /// A linear term compared with zero.
     Atom(Atom),
-    /// All of at least two formulas, none of them a conjunction or a truth value.
+    /// The conjunction of at least two formulas, none of them a conjunction or a truth value.
     And(Parts),
-    /// Some of at least two formulas, none of them a disjunction or a truth value.
+    /// The disjunction of at least two formulas, none of them a disjunction or a truth value.
     Or(Parts),
 }
 
@@ -38,7 +38,7 @@ impl Deref for Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        // Whatever only this owner holds is taken apart with a list of work instead of one call per level.
+        // Parts with no other owner are dropped with a worklist instead of recursion.
         let Some(parts) = Arc::get_mut(&mut self.0) else { return };
         if parts.iter().all(|part| !matches!(part, Formula::And(_) | Formula::Or(_))) {
             return;
@@ -95,7 +95,7 @@ impl Formula {
         Formula::atom(left.into() - right.into(), Relation::Ne)
     }
 
-    /// All of the formulas: true parts vanish, a false part makes the whole false, nested conjunctions are flattened.
+    /// The conjunction of the formulas. Parts that are true are dropped, a false part makes the result false, nested conjunctions are flattened.
     pub fn and(formulas: impl IntoIterator<Item = Formula>) -> Formula {
         match Formula::flatten(true, formulas) {
             None => Formula::False,
@@ -107,7 +107,7 @@ impl Formula {
         }
     }
 
-    /// Some of the formulas: the dual of [`Formula::and`].
+    /// The disjunction of the formulas: the dual of [`Formula::and`].
     pub fn or(formulas: impl IntoIterator<Item = Formula>) -> Formula {
         match Formula::flatten(false, formulas) {
             None => Formula::True,
@@ -158,7 +158,7 @@ impl Formula {
         mut leaf: impl FnMut(&Formula) -> T,
         mut join: impl FnMut(bool, Vec<T>) -> T,
     ) -> T {
-        // The connectives that are open, outermost first, with the values of their parts so far.
+        // The stack of open connectives, outermost first, with the values of their parts so far.
         let mut open: Vec<(bool, &[Formula], Vec<T>)> = Vec::new();
         let mut current = self;
         loop {
@@ -185,19 +185,19 @@ impl Formula {
         }
     }
 
-    /// This with `replacement` in the place of `var`.
+    /// Replaces `var` by `replacement`.
     pub fn substitute(&self, var: Var, replacement: &Linear) -> Formula {
         self.map(false, &mut |atom| {
             Formula::atom(atom.linear().substitute(var, replacement), atom.relation())
         })
     }
 
-    /// Is it true when each variable has the given value?
+    /// Whether the formula is true when each variable has the given value.
     pub fn evaluate(&self, value: &dyn Fn(Var) -> Int) -> bool {
         self.decide(&mut |atom| atom.evaluate(value))
     }
 
-    /// Is it true when each atom has the given truth value?
+    /// Whether the formula is true when each atom has the given truth value.
     pub(crate) fn decide(&self, holds: &mut dyn FnMut(&Atom) -> bool) -> bool {
         let mut open: Vec<(bool, &[Formula])> = Vec::new();
         let mut current = self;
@@ -300,7 +300,7 @@ impl Formula {
 
 impl Not for Formula {
     type Output = Formula;
-    /// The formula that holds exactly where this one does not, again in negation normal form.
+    /// The negation, again in negation normal form.
     fn not(self) -> Formula {
         self.map(true, &mut |atom| Formula::Atom(atom.negated()))
     }

@@ -1,8 +1,7 @@
 //! Exact integers: a machine word while the value fits, a big number when it does not.
 //!
-//! The coefficients that verification problems produce are tiny, so every operation tries checked 64-bit arithmetic
-//! first. Nothing can overflow: the wide form takes over, and a result that fits in a word again becomes one, so that
-//! equal values are always represented equally.
+//! The coefficients that verification problems produce are tiny, so every operation tries checked 64-bit arithmetic first and uses a big number if
+//! that overflows. A result that fits in a word is always stored as one, so that equal values have equal representations.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
@@ -15,7 +14,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Int(Form);
 
-/// `Wide` holds only values that do not fit in `Word`.
+/// Invariant: `Wide` holds only values that do not fit in `Word`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Form {
     Word(i64),
@@ -30,7 +29,7 @@ impl Int {
     /// One.
     pub const ONE: Int = Int(Word(1));
 
-    /// The value as a machine word, if it fits.
+    /// The value as a machine word; `None` if it does not fit.
     pub fn to_i64(&self) -> Option<i64> {
         match &self.0 {
             Word(value) => Some(*value),

@@ -1,14 +1,13 @@
 //! Sequence interpolants from proofs.
 //!
-//! Given assertions `A_0 ... A_{n-1}` that cannot hold together, an interpolant sequence `I_1 ... I_{n-1}` says what each
-//! prefix contributes: with `I_0` true and `I_n` false, `I_i` and `A_i` imply `I_{i+1}`, and `I_i` only speaks of variables
-//! that occur on both sides of the cut before `A_i`. So `A_0 ... A_{i-1}` imply `I_i`, which contradicts `A_i ... A_{n-1}`.
+//! Given unsatisfiable assertions `A_0 ... A_{n-1}`, an interpolant sequence `I_1 ... I_{n-1}` summarises each prefix: with `I_0` true and `I_n`
+//! false, `I_i` and `A_i` imply `I_{i+1}`, and `I_i` contains only variables that occur on both sides of the cut before `A_i`. So `A_0 ... A_{i-1}`
+//! imply `I_i`, which contradicts `A_i ... A_{n-1}`.
 //!
-//! Each fact of a proof belongs to one assertion. From a contradictory sum, the interpolant at a cut is the part of the
-//! sum that comes from before the cut: variables that occur only there have cancelled out (McMillan, "An Interpolating
-//! Theorem Prover", 2005), and rounding it for integers does not change its meaning. At a split of a fact that lies after
-//! the cut all cases must be excluded, so their interpolants are joined by *and*; before the cut, by *or*. An integer cut
-//! counts as part of an assertion in which its variables occur.
+//! Each fact of a proof belongs to one assertion. From a contradictory sum, the interpolant at a cut is the part of the sum that comes from before
+//! the cut: variables that occur only there have cancelled out (McMillan, "An Interpolating Theorem Prover", 2005), and rounding it for integers does
+//! not change its meaning. At a split of a fact that lies after the cut all cases must be excluded, so their interpolants are combined by *and*;
+//! before the cut, by *or*. An integer cut counts as part of an assertion in which its variables occur.
 //!
 //! Every sequence is checked before it is returned, so this code need not be trusted.
 
@@ -26,7 +25,7 @@ use std::fmt;
 pub enum Failure {
     /// The proof does not fit the assertions.
     WrongProof,
-    /// The proof uses an integer argument that mixes variables of different assertions.
+    /// The proof uses an integer argument (GCD step) that mixes variables of different assertions.
     Mixed,
     /// The sequence could not be confirmed within the budget.
     Unconfirmed,
@@ -59,7 +58,7 @@ pub fn interpolants(
     }
 }
 
-/// Are these interpolants for the assertions? Also false if the budget does not suffice to tell.
+/// Whether these are interpolants for the assertions. Also false if the budget does not suffice to decide.
 pub fn check_interpolants(
     solver: &mut Native,
     assertions: &[Formula],
@@ -85,7 +84,7 @@ pub fn check_interpolants(
     })
 }
 
-/// Which variables occur in which assertions.
+/// The assertions in which variables occur.
 struct Vocabulary {
     /// For each assertion its variables, sorted.
     variables: Vec<Vec<Var>>,
@@ -105,7 +104,7 @@ impl Vocabulary {
         Vocabulary { variables, range }
     }
 
-    /// Do all variables of a term occur both before and after a cut?
+    /// Whether all variables of a term occur both before and after a cut.
     fn shared(&self, linear: &Linear, cut: usize) -> bool {
         linear
             .terms()
@@ -124,7 +123,7 @@ impl Vocabulary {
 /// A fact of the proof: a formula that belongs to an assertion.
 type Facts = HashMap<Fact, (Formula, usize)>;
 
-/// The unchecked sequence.
+/// Computes the sequence, unchecked.
 fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Failure> {
     let vocabulary = Vocabulary::new(assertions);
     let mut facts = Facts::new();
@@ -135,14 +134,13 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
             number = number.checked_add(1).ok_or(Failure::WrongProof)?;
         }
     }
-    // From the conclusion down: what the facts of the branches are, and to which assertion each split belongs.
+    // Top-down: the facts that branches introduce, and the assertion to which each split belongs.
     let mut owners: Vec<usize> = vec![0; proof.steps.len()];
     for (position, step) in proof.steps.iter().enumerate().rev() {
         match step {
             Step::Farkas(_) | Step::Gcd(_) => {}
             Step::Split { fact, branches } => {
-                // The steps are visited backwards, and a step comes before those that use it. So the fact is known, unless no step
-                // uses this one.
+                // The steps are visited backwards, and a step precedes those that use it. So the fact is known, unless no step uses this one.
                 let Some((formula, owner)) = facts.get(fact) else { return Err(Failure::WrongProof) };
                 let (formula, owner) = (formula.clone(), *owner);
                 owners[position] = owner;
@@ -157,7 +155,7 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
             }
         }
     }
-    // From the leaves up: the interpolants of each step.
+    // Bottom-up: the interpolants of each step.
     let cuts = assertions.len().saturating_sub(1);
     let mut sequences: Vec<Vec<Formula>> = Vec::with_capacity(proof.steps.len());
     for (position, step) in proof.steps.iter().enumerate() {
@@ -165,7 +163,7 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
             Step::Farkas(sum) => prefix_sums(&facts, sum, Relation::Le, cuts)?,
             Step::Gcd(sum) => {
                 let sequence = prefix_sums(&facts, sum, Relation::Eq, cuts)?;
-                // Coefficients cancel only up to multiples of the divisor, so local variables may be left.
+                // Coefficients cancel only up to multiples of the divisor, so local variables may remain.
                 let shared = |(index, part): (usize, &Formula)| {
                     part.atoms().all(|atom| vocabulary.shared(atom.linear(), index + 1))
                 };
@@ -229,7 +227,7 @@ fn prefix_sums(
     Ok(sequence)
 }
 
-/// Joins the sequences of the cases of a split that belongs to an assertion.
+/// Combines the sequences of the cases of a split that belongs to an assertion.
 fn join_branches(
     sequences: &mut [Vec<Formula>],
     branches: &[Branch],
@@ -238,7 +236,7 @@ fn join_branches(
 ) -> Result<Vec<Formula>, Failure> {
     let mut cases = Vec::with_capacity(branches.len());
     for branch in branches {
-        // Each step is used once, so its sequence can be taken.
+        // Each step is used once, so its sequence can be moved out.
         let sequence = sequences.get_mut(branch.step).map(std::mem::take).ok_or(Failure::WrongProof)?;
         if sequence.len() != cuts {
             return Err(Failure::WrongProof);
@@ -249,12 +247,10 @@ fn join_branches(
     Ok((1..=cuts).map(join_at).collect())
 }
 
-/// The conjunction (or disjunction) of formulas without repetitions, and with only the strongest (or weakest) of several
-/// bounds on the same sum.
+/// The conjunction (or disjunction) of formulas without repetitions, and with only the strongest (or weakest) of several bounds on the same sum.
 fn join(conjunction: bool, parts: Vec<Formula>) -> Formula {
     let whole = if conjunction { Formula::and(parts) } else { Formula::or(parts) };
-    // If only one part is left, it may be a conjunction or a disjunction, whatever `conjunction` says; its own kind decides how its
-    // parts are compared.
+    // If only one part remains, it may itself be a conjunction or a disjunction; the actual connective decides which bounds are redundant.
     let (Formula::And(parts) | Formula::Or(parts)) = &whole else { return whole };
     let conjunction = matches!(whole, Formula::And(_));
     let mut seen: HashSet<&Formula> = HashSet::with_capacity(parts.len());

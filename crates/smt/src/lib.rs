@@ -16,11 +16,11 @@
 //!
 //! # Map
 //!
-//! | module | what it is |
+//! > | module | contents |
 //! |---|---|
 //! | [`integer`] | integers of any size, fast while small |
 //! | [`term`], [`formula`] | linear terms, atoms and formulas in normal form |
-//! | [`proof`] | refutations, and the way to their checker, which is the crate `fencewright-proof` |
+//! > | [`proof`] | refutations, and their translation for the checker, which is the crate `fencewright-proof` |
 //! | [`solver`] | the interface of solvers: answers, models, budgets |
 //! | [`native`] | the solver of this crate: picks one of the two procedures below for the case search |
 //! | [`difference`] | tier 1: difference constraints in a closed bound matrix |
@@ -30,14 +30,14 @@
 //! | [`tiered`] | all of them: the native solver, and Z3 where its budget ends |
 //! | [`interpolate`] | sequence interpolants from proofs, checked before they are returned |
 //!
-//! # What always holds
+//! # Guarantees
 //!
-//! - [`Answer::Unsat`] comes with a proof that [`verify`] accepts: whoever needs certainty calls it. The checker is a crate
+//! > - [`Answer::Unsat`] comes with a proof that [`verify`] accepts; callers that need certainty call it. The checker is a crate
 //!   of its own, uses big numbers and shares no code with the solvers: nothing here is trusted.
 //! - [`Answer::Sat`] comes with a model that makes every assertion true.
-//! - [`Answer::Unknown`] is the answer when a [`Budget`] ends. Branch and bound need not terminate where variables are
-//!   unbounded, so a budget always has a limit on steps.
-//! - Nothing recurses: no formula or proof is too deep.
+//! > - [`Answer::Unknown`] is the answer when a [`Budget`] is exhausted. Branch and bound need not terminate where variables are
+//!   unbounded, so a budget always limits the number of steps.
+//! > - Nothing recurses, so formulas and proofs may be arbitrarily deep.
 #![forbid(unsafe_code)]
 
 mod congruence;

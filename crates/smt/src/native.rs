@@ -7,27 +7,27 @@ use crate::simplex::Simplex;
 use crate::solver::{Answer, Budget, Meter, Refutation, Solver};
 use crate::term::Var;
 
-/// The most variables for which a bound matrix is used. The example `timings` shows why: ten differences over six variables
-/// take 4.6 microseconds with the matrix and 6.1 with simplex; over about fifty variables both take 31.
+/// Maximum number of variables for which a bound matrix is used. Measured by the example `timings`: ten differences over six variables take 4.6
+/// microseconds with the matrix and 6.1 with simplex; over about fifty variables both take 31.
 const MOST_MATRIX_VARIABLES: usize = 48;
 
-/// The solver written for this crate. It keeps its buffers, so use one solver for many questions.
+/// The native solver. It reuses its buffers, so use one solver for many queries.
 #[derive(Default)]
 pub struct Native {
     differences: DifferenceTheory,
     simplex: Simplex,
     variables: Vec<Var>,
-    /// Never use the matrix.
+    /// Whether to use simplex even where a bound matrix would do.
     simplex_only: bool,
 }
 
 impl Native {
-    /// A solver.
+    /// A solver that selects the procedure itself.
     pub fn new() -> Native {
         Native::default()
     }
 
-    /// A solver that never uses bound matrices, to compare the two.
+    /// A solver that never uses bound matrices, for comparisons.
     pub fn simplex_only() -> Native {
         Native { simplex_only: true, ..Native::default() }
     }

@@ -1,7 +1,7 @@
-//! The solver's side of refutations: how it divides formulas into facts, and how its proofs reach the checker.
+//! The solver's side of refutations: divides formulas into facts, and translates proofs for the checker.
 //!
-//! What a proof says is defined in `fencewright_proof`, which also checks it, with formulas and numbers of its own. The functions here
-//! number facts as that definition does; if they did not, the checker would reject the proofs.
+//! The meaning of proofs is defined in `fencewright_proof`, which also checks them, with its own formulas and numbers. The functions here number
+//! facts as that definition does; if they did not, the checker would reject the proofs.
 
 use crate::formula::Formula;
 use crate::integer::Int;
@@ -49,14 +49,14 @@ pub fn cut_cases(term: &Linear) -> [Formula; 2] {
     [Formula::atom(term.clone(), Relation::Le), Formula::atom((-term.clone()).plus(1), Relation::Le)]
 }
 
-/// Does the checker accept the proof for these assertions?
+/// Whether the checker accepts the proof for these assertions.
 pub fn verify(assertions: &[Formula], proof: &Proof) -> bool {
     let mut formulas = Formulas::default();
     let assertions: Vec<FormulaId> = assertions.iter().map(|f| added(&mut formulas, f)).collect();
     checker::verify(&formulas, &assertions, proof)
 }
 
-/// A formula as one of the checker's.
+/// Translates a formula to one of the checker's.
 fn added(formulas: &mut Formulas, formula: &Formula) -> FormulaId {
     // Both closures add to the list, but never at the same time.
     let formulas = std::cell::RefCell::new(formulas);
@@ -71,7 +71,7 @@ fn added(formulas: &mut Formulas, formula: &Formula) -> FormulaId {
     formula.fold(leaf, join)
 }
 
-/// Finds refutations with the native solver, for whoever checks them.
+/// A [`Refuter`] that uses the native solver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prover;
 
@@ -105,7 +105,7 @@ impl Refuter for Prover {
     }
 }
 
-/// The values of a model, if they fit.
+/// The values of a model; `None` if one of them does not fit 64 bits.
 fn values(model: &Model) -> Option<Values> {
     model.values().iter().map(|(var, value)| Some((var.0, value.to_i64()?))).collect()
 }

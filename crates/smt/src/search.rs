@@ -1,9 +1,9 @@
 //! Case splitting over a procedure for conjunctions.
 //!
-//! Disjunctions and disequalities wait until the procedure's current assignment violates one; then its cases are tried
-//! in order. Among several violated ones, the one with the fewest cases left open by known bounds is split, which makes
-//! a split with a single open case the same as unit propagation. Each refuted case yields a proof; a proof that does
-//! not use the facts of its case refutes without the split, which is then left out (backjumping).
+//! Disjunctions and disequalities are left pending until the procedure's current assignment violates one; then its cases are tried in order. Among
+//! several violated ones, the one with the fewest cases left open by known bounds is split, which makes a split with a single open case the same as
+//! unit propagation. Each refuted case yields a proof; a proof that does not use the facts of its case refutes without the split, which is then
+//! dropped (backjumping).
 
 use crate::formula::Formula;
 use crate::proof::{Branch, Fact, Proof, Step, cases, conjuncts, cut_cases};
@@ -12,7 +12,7 @@ use crate::term::{Linear, Relation, Var};
 use crate::theory::{Status, Theory};
 use std::cmp::Ordering;
 
-/// What a search found.
+/// The result of a search.
 pub(crate) enum Outcome {
     Sat(Model),
     Unsat(Proof),
@@ -25,7 +25,7 @@ struct Pending {
     split: bool,
 }
 
-/// What a frame splits into cases.
+/// The origin of the cases of a frame.
 enum Origin {
     /// A fact, with its position among those pending.
     Fact(Fact, usize),
@@ -37,11 +37,11 @@ enum Origin {
 struct Frame {
     origin: Origin,
     cases: Vec<Formula>,
-    /// The cases refuted so far.
+    /// The refuted cases.
     branches: Vec<Branch>,
-    /// The first fact of the case that is being tried.
+    /// The first fact of the current case.
     first: Fact,
-    /// Facts from outside that the refutations so far use.
+    /// Facts from outside that the refutations of this frame use.
     used: Vec<Fact>,
     theory_mark: usize,
     pending_mark: usize,
@@ -53,7 +53,7 @@ struct Refuted {
     used: Vec<Fact>,
 }
 
-/// What to do next, when the atoms of the current case hold together.
+/// The next action when the atoms of the current case are satisfiable.
 enum Choice {
     Satisfied,
     Split(usize),
@@ -78,8 +78,7 @@ pub(crate) fn search<T: Theory>(
 ) -> Result<Outcome, Reason> {
     let mut search =
         Search { theory, pending: Vec::new(), frames: Vec::new(), steps: Vec::new(), next_fact: 0 };
-    // After a contradiction the search can stop adding assertions: facts are numbered in order, so those already added keep their
-    // numbers.
+    // After a contradiction no further assertions are added: facts are numbered in order, so those already added keep their numbers.
     let mut conflict = None;
     for assertion in assertions {
         conflict = conflict.or(search.assume(assertion)?);
@@ -129,7 +128,7 @@ pub(crate) fn search<T: Theory>(
 }
 
 impl<T: Theory> Search<'_, T> {
-    /// Adds a formula to the facts; gives a refuting step if that is contradictory at once.
+    /// Adds a formula to the facts; returns a refuting step if that is immediately contradictory.
     fn assume(&mut self, formula: &Formula) -> Result<Option<Step>, Reason> {
         let facts = conjuncts(formula);
         let first = self.next_fact;
@@ -154,7 +153,7 @@ impl<T: Theory> Search<'_, T> {
         Ok(None)
     }
 
-    /// Checks the asserted atoms, and if the procedure finds no conflict, chooses what to split.
+    /// Checks the asserted atoms; if there is no conflict, chooses what to split.
     fn choose(&mut self, meter: &mut Meter<'_>) -> Result<Choice, Reason> {
         if let Status::Conflict(step) = self.theory.check(false, meter)? {
             return Ok(Choice::Conflict(step));
@@ -209,7 +208,7 @@ impl<T: Theory> Search<'_, T> {
         })
     }
 
-    /// How many cases are not plainly contradictory.
+    /// The number of cases that are not obviously contradictory.
     fn open_cases(&self, formula: &Formula) -> usize {
         let refuted = |part: &Formula| matches!(part, Formula::Atom(atom) if self.theory.refutes(atom));
         match formula {
@@ -230,8 +229,8 @@ impl<T: Theory> Search<'_, T> {
         Refuted { step: self.steps.len() - 1, used }
     }
 
-    /// Goes back to the innermost split that has a case left, and enters that case. The inner `Ok` is the step that refutes this
-    /// case if it is contradictory at once; the inner `Err` is the whole proof, if no split has a case left.
+    /// Backtracks to the innermost split with a case left, and enters that case. The inner `Ok` is the step that refutes this case if it is
+    /// immediately contradictory; the inner `Err` is the whole proof, if no split has a case left.
     fn backtrack(
         &mut self,
         mut refuted: Refuted,

@@ -6,11 +6,10 @@
 //! bounds; pivoting repairs rows whose basic column is out of bounds, or finds a row that cannot be repaired, whose
 //! bounds then add up to a contradiction.
 //!
-//! Where this differs from the paper: rows hold integers over one denominator instead of rationals, and since all bounds are
-//! integers (atoms are normalised) all values are integers except those of basic columns, which are fractions over the denominator
-//! of their row. So there is no rational arithmetic at all. Backtracking restores bounds, but neither values nor rows. Bland's rule
-//! (smallest column first, both for leaving and entering) makes pivoting terminate; the first pivots of each check follow a better
-//! rule.
+//! Differences from the paper: rows hold integers over one denominator instead of rationals, and since all bounds are integers (atoms are normalised)
+//! all values are integers except those of basic columns, which are fractions over the denominator of their row. So there is no rational arithmetic
+//! at all. Backtracking restores bounds, but neither values nor rows. Bland's rule (smallest column first, both for leaving and entering) makes
+//! pivoting terminate; the first pivots of each check follow a faster rule.
 
 use crate::congruence::{self, Solved};
 use crate::integer::Int;
@@ -21,7 +20,7 @@ use crate::theory::{Status, Sum, Theory};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// How many pivots of a check may follow a rule that does not guarantee termination.
+/// Maximum number of pivots per check that follow a rule without guaranteed termination.
 const FREE_PIVOTS: u32 = 100;
 
 /// A bound of a column and the fact it comes from.
@@ -29,11 +28,11 @@ const FREE_PIVOTS: u32 = 100;
 struct Bound {
     value: Int,
     fact: Fact,
-    /// Is the fact an equality? As a lower bound it then enters sums with a negative factor.
+    /// Whether the fact is an equality. As a lower bound it then enters sums with a negative factor.
     equality: bool,
 }
 
-/// Which bound of a column.
+/// The lower or the upper bound of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Lower,
@@ -45,7 +44,7 @@ struct Column {
     lower: Option<Bound>,
     upper: Option<Bound>,
     row: Option<u32>,
-    /// The value of the column while no row defines it.
+    /// The value of the column while it is not basic.
     value: Int,
 }
 
@@ -58,7 +57,7 @@ struct Row {
     total: Int,
 }
 
-/// What backtracking has to restore.
+/// A change that backtracking has to undo.
 enum Undo {
     Bound(u32, Side, Option<Bound>),
     Equality,
@@ -67,25 +66,25 @@ enum Undo {
 /// The simplex procedure for atoms over the given variables.
 #[derive(Default)]
 pub(crate) struct Simplex {
-    /// The variables, sorted; they own the first columns.
+    /// The variables, sorted; the first columns are theirs.
     variables: Vec<Var>,
     columns: Vec<Column>,
     rows: Vec<Row>,
-    /// The column of each sum that has one; the first coefficient is positive.
+    /// The column of each sum; the first coefficient of a sum is positive.
     sums: HashMap<Vec<(Var, Int)>, u32>,
     /// These sums, in the order of their columns.
     terms: Vec<Linear>,
     trail: Vec<Undo>,
     equalities: Vec<(Fact, Linear)>,
-    /// How many of the equalities are known to have an integer solution.
+    /// The number of equalities that are known to have an integer solution together.
     solvable: usize,
-    /// Have values changed since the totals of the rows were computed?
+    /// Whether values have changed since the totals of the rows were computed.
     stale: bool,
     scratch: Vec<(u32, Int)>,
 }
 
 impl Simplex {
-    /// Starts again, over these variables (sorted).
+    /// Removes all constraints, and sets the variables (sorted).
     pub(crate) fn reset(&mut self, variables: &[Var]) {
         self.variables.clear();
         self.variables.extend_from_slice(variables);
@@ -136,7 +135,7 @@ impl Simplex {
         })
     }
 
-    /// Makes a bound stronger, unless it already is as strong.
+    /// Strengthens a bound, unless it is already as strong.
     fn strengthen(&mut self, column: u32, side: Side, bound: Bound) -> Result<(), Sum> {
         let state = &mut self.columns[column as usize];
         let (own, opposite) = match side {
@@ -176,7 +175,7 @@ impl Simplex {
         Ok(())
     }
 
-    /// The row with the smallest basic column that is out of bounds, and which bound it violates.
+    /// The row with the smallest basic column that is out of bounds, and the bound it violates.
     fn violated(&self) -> Option<(usize, Side)> {
         let mut found: Option<(usize, Side)> = None;
         for (position, row) in self.rows.iter().enumerate() {
@@ -232,7 +231,7 @@ impl Simplex {
         sum
     }
 
-    /// Exchanges the basic column of a row, which goes to the bound it violates, with another column of the row.
+    /// Pivots: exchanges the basic column of a row, which moves to the bound it violates, with another column of the row.
     fn pivot(&mut self, position: usize, side: Side, entering: u32) {
         let mut row = std::mem::take(&mut self.rows[position]);
         let leaving = row.basic;
@@ -279,16 +278,16 @@ impl Simplex {
         self.rows[position] = row;
     }
 
-    /// A term to cut at, such that one case contradicts a bound and the other one rules out the current assignment.
+    /// A term to cut at, such that one case contradicts a bound and the other case excludes the current assignment.
     ///
-    /// With the variables that equations give as forms of others put into it, a bounded form may be `g * t + c` for a common divisor g
-    /// of its factors. Then g * t + c <= u says t <= (u - c) / g, rounded down. So `x <= y` is `x <= y - 1` where x = 2p and y = 2q + 1, and
-    /// no cut at x, y, p or q alone would ever show that.
+    /// After substituting the variables that equations define, a bounded form may be `g * t + c` for a common divisor g of its factors. Then g * t +
+    /// c <= u means t <= (u - c) / g, rounded down. For example `x <= y` becomes `x <= y - 1` where x = 2p and y = 2q + 1; cuts at x, y, p or q alone
+    /// would never show that.
     fn rounded(&self, meter: &mut Meter<'_>) -> Result<Option<Linear>, Reason> {
         if self.equalities.is_empty() {
             return Ok(None);
         }
-        // What bounds leave one value for is as good as given by an equation.
+        // A column whose bounds leave a single value counts as an equation.
         let columns = || self.columns.iter().enumerate();
         let fixed = columns().filter_map(|(position, column)| {
             let (lower, upper) = (column.lower.as_ref()?, column.upper.as_ref()?);
@@ -326,8 +325,8 @@ impl Simplex {
 
     /// A column whose value is not an integer, and that value rounded down.
     ///
-    /// A sum between two bounds comes before a variable: it has finitely many values left, while cuts on variables alone
-    /// follow unbounded strips such as `2 < x - 2*y < 3` for ever. If a sum is not an integer, some variable is not.
+    /// A sum between two bounds is preferred to a variable: it has finitely many values left, while cuts on variables alone follow unbounded strips
+    /// such as `2 < x - 2*y < 3` forever. If a sum is not an integer, some variable is not.
     fn fractional_column(&self) -> Option<(u32, Int)> {
         let fractional = |row: &&Row| !row.total.is_multiple_of(&row.denominator);
         let preference = |row: &&Row| {
@@ -339,7 +338,7 @@ impl Simplex {
         Some((row.basic, row.total.div_floor(&row.denominator)))
     }
 
-    /// The term whose value a column is.
+    /// The term that a column represents.
     fn term(&self, column: u32) -> Linear {
         match self.variables.get(column as usize) {
             Some(var) => Linear::from(*var),
@@ -359,7 +358,7 @@ impl Simplex {
         }
     }
 
-    /// The column of an atom's sum if there is one, and whether the atom's coefficients are its negatives.
+    /// The column of an atom's sum, and whether the atom's coefficients are its negatives; `None` if the sum has no column.
     fn known_column(&self, atom: &Atom) -> Option<(u32, bool)> {
         let terms = atom.linear().terms();
         let negative = terms[0].1.is_negative();
@@ -372,7 +371,7 @@ impl Simplex {
     }
 }
 
-/// A bound as part of a sum of facts.
+/// A bound as a summand of a sum of facts.
 fn used(bound: &Bound, side: Side, factor: &Int) -> (Fact, Int) {
     let reversed = bound.equality && side == Side::Lower;
     (bound.fact, if reversed { -factor } else { factor.clone() })
@@ -500,8 +499,7 @@ impl Theory for Simplex {
         if let Some(term) = self.rounded(meter)? {
             return Ok(Status::Cut(term));
         }
-        // The search tries the case `term <= 0` first. The sign of the term is chosen so that this case moves the value towards
-        // zero.
+        // The search tries the case `term <= 0` first. The sign of the term is chosen so that this case moves the value towards zero.
         let term = self.term(column).plus(-&floor);
         Ok(Status::Cut(if floor.is_negative() { (-term).plus(1) } else { term }))
     }
@@ -552,7 +550,7 @@ impl Theory for Simplex {
     }
 
     fn undo(&mut self, mark: usize) {
-        // Columns without a row stay within the older, weaker bounds.
+        // Non-basic columns satisfy the older bounds too, because these are weaker.
         for undo in self.trail.drain(mark..).rev() {
             match undo {
                 Undo::Bound(column, Side::Lower, old) => self.columns[column as usize].lower = old,

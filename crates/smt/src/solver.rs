@@ -1,4 +1,4 @@
-//! What a solver is: assertions and a budget in, an answer with evidence out.
+//! The interface of solvers: assertions and a budget in, an answer with evidence out.
 
 use crate::formula::Formula;
 use crate::integer::Int;
@@ -7,12 +7,12 @@ use crate::term::Var;
 use std::fmt;
 use std::time::Instant;
 
-/// Decides whether formulas can hold together.
+/// Decides the satisfiability of formulas.
 pub trait Solver {
-    /// Can the assertions hold together?
+    /// Whether the assertions are satisfiable.
     fn check(&mut self, assertions: &[Formula], budget: &Budget) -> Answer;
 
-    /// Does the conclusion hold wherever all hypotheses hold? `Unsat` means yes; `Sat` is a counterexample.
+    /// Whether the hypotheses entail the conclusion. `Unsat` means yes; `Sat` is a counterexample.
     fn entails(&mut self, hypotheses: &[Formula], conclusion: &Formula, budget: &Budget) -> Answer {
         let mut assertions = Vec::with_capacity(hypotheses.len() + 1);
         assertions.extend_from_slice(hypotheses);
@@ -21,32 +21,32 @@ pub trait Solver {
     }
 }
 
-/// What a solver found out.
+/// The answer of a solver.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// The assertions hold together in this model.
+    /// The assertions are satisfiable; this is a model.
     Sat(Model),
-    /// The assertions cannot hold together, and here is why.
+    /// The assertions are unsatisfiable; this is the proof.
     Unsat(Refutation),
-    /// A solver that gives no proofs says that the assertions cannot hold together: an opinion, not evidence.
+    /// A solver without proofs claims that the assertions are unsatisfiable: an opinion, not evidence.
     UnsatUnproved,
-    /// The solver does not know.
+    /// The solver gave up.
     Unknown(Reason),
 }
 
 impl Answer {
-    /// Is it a proved `Unsat`?
+    /// Whether it is a proved `Unsat`.
     pub fn is_unsat(&self) -> bool {
         matches!(self, Answer::Unsat(_))
     }
 
-    /// Is it `Sat`?
+    /// Whether it is `Sat`.
     pub fn is_sat(&self) -> bool {
         matches!(self, Answer::Sat(_))
     }
 }
 
-/// Why assertions cannot hold together.
+/// Evidence that assertions are unsatisfiable.
 #[derive(Clone, Debug)]
 pub struct Refutation {
     /// The proof, for [`crate::proof::verify`].
@@ -56,7 +56,7 @@ pub struct Refutation {
 }
 
 impl Refutation {
-    /// Finds out which of the assertions a proof uses.
+    /// Computes the core of a proof.
     pub fn new(assertions: &[Formula], proof: Proof) -> Refutation {
         // Facts of branches have larger numbers than those of assertions.
         let mut owner = Vec::new();
@@ -78,7 +78,7 @@ impl Refutation {
     }
 }
 
-/// A value for each variable; variables that are not mentioned may have any value and count as zero.
+/// A value for each variable; variables that are absent are irrelevant and count as zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     values: Vec<(Var, Int)>,
@@ -104,22 +104,22 @@ impl Model {
         &self.values
     }
 
-    /// Does a formula hold in this model?
+    /// Whether the model satisfies a formula.
     pub fn satisfies(&self, formula: &Formula) -> bool {
         formula.evaluate(&|var| self.value(var))
     }
 }
 
-/// Why a solver does not know.
+/// Why a solver gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The limit on steps was reached.
     Steps,
     /// The deadline passed.
     Deadline,
-    /// Somebody cancelled the work.
+    /// The caller's `stop` asked to stop.
     Cancelled,
-    /// An external solver gave up, died or said something that cannot be understood.
+    /// An external solver gave up, died or returned something unintelligible.
     External(String),
 }
 
@@ -134,28 +134,28 @@ impl fmt::Display for Reason {
     }
 }
 
-/// How much work a solver may do.
+/// Limits on the work of a solver.
 #[derive(Clone)]
 pub struct Budget {
-    /// The most case splits and pivots.
+    /// Maximum number of case splits and pivots.
     pub steps: u64,
-    /// When to stop.
+    /// The time at which to stop.
     pub deadline: Option<Instant>,
-    /// Stop as soon as this says so.
+    /// Polled; the solver stops when it returns true.
     pub stop: Option<Stop>,
-    /// Whether another solver may be asked where this one gives up.
+    /// Whether an external solver may be asked where this one gives up.
     pub external: bool,
 }
 
 impl Default for Budget {
-    /// Plenty for the problems of a verifier, and still well under a second.
+    /// Ample for the problems of a verifier, and well under a second.
     fn default() -> Budget {
         Budget { steps: 50_000, deadline: None, stop: None, external: true }
     }
 }
 
 impl Budget {
-    /// Whether the deadline and the caller allow the work to go on. Steps do not count here.
+    /// Whether deadline and caller allow the work to continue; does not count a step.
     pub(crate) fn look(&self) -> Result<(), Reason> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(Reason::Deadline);
@@ -174,7 +174,7 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// The budget as it is spent.
+/// The part of a budget that has been spent.
 pub(crate) struct Meter<'a> {
     budget: &'a Budget,
     spent: u64,
@@ -185,7 +185,7 @@ impl<'a> Meter<'a> {
         Meter { budget, spent: 0 }
     }
 
-    /// Spends one step, unless there is nothing left.
+    /// Spends one step, if the budget allows.
     pub(crate) fn spend(&mut self) -> Result<(), Reason> {
         if self.spent >= self.budget.steps {
             return Err(Reason::Steps);

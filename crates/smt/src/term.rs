@@ -4,7 +4,7 @@ use crate::integer::Int;
 use std::fmt;
 use std::ops::{Add, Neg, Sub};
 
-/// An integer variable, known by its number.
+/// An integer variable, identified by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Var(pub u32);
 
@@ -47,12 +47,12 @@ impl Linear {
         &self.constant
     }
 
-    /// Is there no variable?
+    /// Whether the term has no variable.
     pub fn is_constant(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The coefficient of a variable, zero if it does not occur.
+    /// The coefficient of a variable; zero if it does not occur.
     pub fn coefficient(&self, var: Var) -> Int {
         match self.terms.binary_search_by_key(&var, |(other, _)| *other) {
             Ok(position) => self.terms[position].1.clone(),
@@ -60,13 +60,13 @@ impl Linear {
         }
     }
 
-    /// This plus a constant.
+    /// This term plus a constant.
     pub fn plus(mut self, value: impl Into<Int>) -> Linear {
         self.constant = &self.constant + &value.into();
         self
     }
 
-    /// This times a constant.
+    /// This term times a constant.
     pub fn times(&self, factor: &Int) -> Linear {
         if factor.is_zero() {
             return Linear::constant(0);
@@ -77,7 +77,7 @@ impl Linear {
         }
     }
 
-    /// This plus `factor` times another term.
+    /// This term plus `factor` times another term.
     pub fn plus_scaled(&self, factor: &Int, other: &Linear) -> Linear {
         if factor.is_zero() {
             return self.clone();
@@ -100,7 +100,7 @@ impl Linear {
         Linear { terms, constant: self.constant.plus_product(factor, &other.constant) }
     }
 
-    /// This with `replacement` in the place of `var`.
+    /// Replaces `var` by `replacement`.
     pub fn substitute(&self, var: Var, replacement: &Linear) -> Linear {
         match self.terms.binary_search_by_key(&var, |(other, _)| *other) {
             Err(_) => self.clone(),
@@ -119,7 +119,7 @@ impl Linear {
             .fold(self.constant.clone(), |sum, (var, factor)| sum.plus_product(factor, &value(*var)))
     }
 
-    /// The greatest common divisor of the coefficients, zero if there are none.
+    /// The greatest common divisor of the coefficients; zero if there are none.
     fn content(&self) -> Int {
         let mut divisor = Int::ZERO;
         for (_, coefficient) in &self.terms {
@@ -213,12 +213,12 @@ impl fmt::Debug for Linear {
     }
 }
 
-/// The name of a variable nobody named.
+/// The name of a variable without a given name.
 pub(crate) fn plain_name(var: Var) -> String {
     format!("v{}", var.0)
 }
 
-/// How the linear term of an atom relates to zero.
+/// The relation of the linear term of an atom to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// At most zero.
@@ -231,9 +231,8 @@ pub enum Relation {
 
 /// A linear term compared with zero.
 ///
-/// Normal form: at least one variable; the coefficients have no common divisor (the constant of an inequality is
-/// rounded, which is where integers differ from rationals); the first coefficient of an equality or disequality is
-/// positive.
+/// Normal form: at least one variable; the coefficients have no common divisor (the constant of an inequality is rounded, which is sound over the
+/// integers only); the first coefficient of an equality or disequality is positive.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Atom {
     linear: Linear,
@@ -273,17 +272,17 @@ impl Atom {
         self.relation
     }
 
-    /// The atom that holds exactly where this one does not.
+    /// The negation.
     pub fn negated(&self) -> Atom {
         match self.relation {
-            // Not (t <= 0) is t >= 1; coefficients without common divisor stay so.
+            // The negation of t <= 0 is t >= 1; dividing out a common divisor is never necessary.
             Relation::Le => Atom { linear: (-self.linear.clone()).plus(1), relation: Relation::Le },
             Relation::Eq => Atom { linear: self.linear.clone(), relation: Relation::Ne },
             Relation::Ne => Atom { linear: self.linear.clone(), relation: Relation::Eq },
         }
     }
 
-    /// Is it true when each variable has the given value?
+    /// Whether the atom is true when each variable has the given value.
     pub fn evaluate(&self, value: &dyn Fn(Var) -> Int) -> bool {
         self.relation.holds(&self.linear.evaluate(value))
     }
@@ -301,7 +300,7 @@ impl Atom {
 }
 
 impl Relation {
-    /// Does a value relate to zero this way?
+    /// Whether a value has this relation to zero.
     pub fn holds(self, value: &Int) -> bool {
         match self {
             Relation::Le => !value.is_positive(),

@@ -1,14 +1,14 @@
-//! All tiers together: the native solver first, then Z3 (if there is one) when the native solver's budget runs out.
+//! All tiers together: the native solver first, then Z3, if installed, when the native solver's budget is exhausted.
 //!
-//! Z3 is looked for only when it is needed, once for each solver. Its answers count as they do in [`crate::z3`]: a model has been
-//! evaluated, an `unsat` is only an opinion ([`Answer::UnsatUnproved`]).
+//! Z3 is searched for only when it is needed, once per solver. Its answers are treated as in [`crate::z3`]: a model is evaluated, an `unsat` is only
+//! an opinion ([`Answer::UnsatUnproved`]).
 
 use crate::formula::Formula;
 use crate::native::Native;
 use crate::solver::{Answer, Budget, Reason, Solver};
 use crate::z3::Z3;
 
-/// The native solver with Z3 behind it.
+/// The native solver with Z3 as fallback.
 #[derive(Default)]
 pub struct Tiered {
     native: Native,
@@ -24,12 +24,12 @@ enum External {
 }
 
 impl Tiered {
-    /// A solver that looks for Z3 when it needs it.
+    /// A solver that searches for Z3 on demand.
     pub fn new() -> Tiered {
         Tiered::default()
     }
 
-    /// A solver with this Z3 behind it, or none.
+    /// A solver with this Z3, or none, as fallback.
     pub fn with(z3: Option<Z3>) -> Tiered {
         let external = z3.map_or(External::Missing, |z3| External::Found(Box::new(z3)));
         Tiered { native: Native::new(), external }

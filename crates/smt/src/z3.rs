@@ -1,9 +1,9 @@
-//! Tier 3: Z3 over a pipe, for those who have it. Never needed, and never believed without evidence: a model is
-//! evaluated here, and `unsat` is passed on as an opinion ([`Answer::UnsatUnproved`]).
+//! Tier 3: Z3 over a pipe, if installed. Never needed, and never trusted without evidence: a model is evaluated here, and `unsat` is passed on as an
+//! opinion ([`Answer::UnsatUnproved`]).
 //!
-//! One process lives as long as the solver and is started again if it dies. Each question is one `push` and `pop` around
-//! declarations and assertions in SMT-LIB; a marker with the number of the question ends its answer. A thread reads what
-//! the process says, so that a process that falls silent costs no more than the time limit.
+//! One process lives as long as the solver and is restarted if it dies. Each query is one `push` and `pop` around declarations and assertions in
+//! SMT-LIB; a marker with the number of the query ends its answer. A thread reads the output of the process, so that an unresponsive process costs no
+//! more than the time limit.
 
 use crate::formula::Formula;
 use crate::integer::Int;
@@ -17,17 +17,17 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The interval at which a wait for Z3 checks whether the question was cancelled.
+/// The interval at which a wait for Z3 checks whether the query was cancelled.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// The longest line that is read from the process.
+/// Maximum length of a line that is read from the process.
 const LONGEST_LINE: u64 = 1 << 24;
 
 /// Z3 as a separate process.
 pub struct Z3 {
     program: PathBuf,
     process: Option<Process>,
-    /// The longest that one question may take.
+    /// Time limit per query.
     pub time_limit: Duration,
     questions: u64,
 }
@@ -40,20 +40,20 @@ struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already; there is nothing to do about a failure.
+        // The process may have ended already; failures are ignored.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Z3 {
-    /// The program named by `FENCEWRIGHT_Z3`, or `z3` on the search path, if there is one that starts.
+    /// The program named by `FENCEWRIGHT_Z3`, or `z3` on the search path; `None` if it does not start.
     pub fn find() -> Option<Z3> {
         let named = std::env::var_os("FENCEWRIGHT_Z3").filter(|name| !name.is_empty());
         Z3::at(Path::new(&named.unwrap_or_else(|| "z3".into())))
     }
 
-    /// This program, if it starts.
+    /// This program; `None` if it does not start.
     pub fn at(program: &Path) -> Option<Z3> {
         let process = Process::start(program).ok()?;
         let time_limit = Duration::from_secs(10);
@@ -63,7 +63,7 @@ impl Z3 {
         solver.check(&[], &soon).is_sat().then_some(solver)
     }
 
-    /// Asks, and returns what the process says up to the marker.
+    /// Sends a query, and returns the output of the process up to the marker.
     fn ask(&mut self, question: &str, budget: &Budget) -> Result<Vec<String>, Reason> {
         let external = |error: std::io::Error| Reason::External(error.to_string());
         self.questions += 1;
@@ -154,7 +154,7 @@ impl Solver for Z3 {
             },
             other => Answer::Unknown(Reason::External(other.chars().take(200).collect())),
         };
-        // If the `pop` fails, `ask` drops the process, and the next question starts another.
+        // If the `pop` fails, `ask` drops the process, and the next query starts another.
         if self.process.is_some() {
             let _ = self.ask("(pop 1)\n", &Budget::default());
         }
@@ -177,7 +177,7 @@ impl Z3 {
     }
 }
 
-/// Reads `((v0 5) (v1 (- 3)))`.
+/// Parses `((v0 5) (v1 (- 3)))`.
 fn parse_values(text: &str) -> Option<Model> {
     let mut values = Vec::new();
     let mut var = None;

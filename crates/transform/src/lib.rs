@@ -1,16 +1,16 @@
-//! Transformations: programs made from other programs, so that executions under SC of the new program stand for executions under
-//! TSO of the old one, or executions under TSO for executions under PSO, or fewer executions for all.
+//! Transformations of programs. SC executions of the new program represent TSO executions of the old one, or TSO executions represent PSO executions,
+//! or fewer executions represent all.
 //!
-//! * [`attack`]: the program with its attacks in it, which decides robustness;
-//! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability, or behind others;
-//! * [`separated`]: no transformation at all, but which programs do under PSO what they do under TSO;
-//! * [`mod@slice`]: the program without the threads that cannot matter for a property, under any memory model;
-//! * [`narrow`]: the program whose choices have fewer values, under any memory model.
+//! > * [`attack`]: instruments a program with attacks, which decides robustness;
+//! > * [`extend`]: delays stores along some paths, for lazy reachability, or behind other stores, for PSO by way of TSO;
+//! > * [`separated`]: not a transformation, but a criterion for programs for which PSO is TSO;
+//! > * [`mod@slice`]: omits the threads that are irrelevant to a property, under any memory model;
+//! > * [`narrow`]: restricts choices to fewer values, under any memory model.
 //!
-//! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this
-//! crate depends on programs and the kit, and on nothing else.
+//! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this crate depends
+//! only on `program` and `kit`.
 //!
-//! A choice among four billion values of which only two are told apart needs few of them:
+//! A choice among four billion values of which the program distinguishes only two needs few of them:
 //!
 //! ```
 //! use fencewright_program::{Action, Op};

@@ -1,31 +1,32 @@
-//! Choices with fewer values: `r = *` where most values do the same.
+//! Narrows choices: restricts `r = *` to a few values where most values behave alike.
 //!
-//! A value that is chosen, copied, stored and loaded, and then only compared, need not be tried with all numbers of its type. Where each
-//! *site* (an operation `r = *` with very many values) can be seen to lead is computed by one flow analysis: a `Value` says which constants
-//! and which sites what is in a register at a location, or in a shared variable, may come from. Sites whose values are compared by `==` or `!=`
-//! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. Where a value is
-//! *used* in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
-//! another site), it must lie between constants of its group. The same analysis finds out whether it does: a condition like `r < 4` that holds makes 4 such a
-//! constant, and then a `Value` is no longer *open above*. Where one is used that is open below, the least value of the site is a constant too. A site whose
-//! values are used where they are open above keeps all of them.
+//! A chosen value that is copied, stored and loaded, and otherwise only compared, need not range over all numbers of its type. A flow analysis
+//! computes where the values of each *site* (an operation `r = *` with very many values) may flow: a `Value` is the set of constants and sites from
+//! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other by `==` or
+//! `!=` form one *group*, and the constants that its values are compared with are the constants of the group. A value that is *used* in any other way
+//! (as an operand, as an index, where a range is checked, in a comparison with an unknown value, in a comparison by `<` with a value of another site)
+//! must lie between constants of its group. The same analysis checks this: if a condition like `r < 4` holds, 4 becomes such a constant, and the
+//! `Value` is no longer *open above*. If a value is used that is open below, the least value of the site becomes a constant too. A site whose values
+//! are used where they are open above is not narrowed.
 //!
-//! **The narrowed program decides the same.** Let least and greatest be those of the constants of a group. Take an execution of the program.
+//! **The narrowed program gives the same verdicts.** Consider a group with its least and greatest constants, and an execution of the program.
 //!
-//! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
-//!   below the least by least - 1; or by greatest + 1 too if no comparison is by `<` and the like. Values between are kept.
-//! * *Otherwise* each site of the group is a step of its own that is passed at most once (it lies on no cycle), and the sites are numbered from 1 to n. A value above the greatest
-//!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
-//!   or by greatest + j again. This is one injective map for the whole execution.
+//! > * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
+//!   below the least by least - 1; or by greatest + 1 too if there are no comparisons by order. Values in between are kept.
+//! * *Otherwise* each site of the group is a step of its own that is executed at most once (it lies on no cycle), and the sites are numbered from 1
+//!   to n. A value above the greatest constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the
+//!   least by least - j, or by greatest + j again. This is a single injective map for the whole execution.
 //!
-//! A value that is used is kept, because it lies between constants of its group: it has come to where it is used by conditions that say so, or is not
-//! below the least value of its site. Where a replaced value is compared, the comparison comes out
-//! as before: with a constant of the group, because it is on the same side of it and equal to it if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
-//! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
-//! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
-//! executions of the program. It has the same edges, locations and registers: only the ranges of choices differ.
+//! A value that is used is kept, because it lies between constants of its group: the conditions on its path imply that, or it is not below the least
+//! value of its site. A comparison of a replaced value has the same result as before: with a constant of the group, because the new value is on the
+//! same side of it and equal to it if the old one was; with another value of the group, because the map is injective and keeps the values between the
+//! constants. All other values are unchanged. So the result is an execution along the same edges, and properties, whose formulas are treated like
+//! conditions, have the same truth values. Its choices at site j are within j of the constants: these are the values that the narrowed program
+//! allows. The narrowed program allows no values that the program does not, so its executions are executions of the program. It has the same edges,
+//! locations and registers: only the ranges of choices differ.
 //!
-//! Where nothing can move before values are replaced, nothing can move afterwards, and the other way round: a choice that is a step of its own is always
-//! possible; another one is of the first kind, so that a step with it is possible with the value itself, or with what replaces it, if it is possible at all.
+//! Deadlocks agree: a choice that is a step of its own is always enabled; any other choice is of the first kind, so a step with it that is enabled
+//! for a value is enabled for the replacement, and vice versa.
 
 use std::collections::BTreeSet;
 
@@ -34,25 +35,25 @@ use fencewright_program::{
     RegisterId, Thread, UnaryOp,
 };
 
-/// Choices among fewer values than this are left as they are.
+/// Minimum number of values of a choice that is narrowed.
 const WIDE: u64 = 32;
-/// Choices get at most so many values.
+/// Maximum number of values of a narrowed choice.
 const NARROW: u64 = 1 << 10;
-/// Programs with more pairs of an operation and a register are left alone.
+/// Maximum number of pairs of an operation and a register of programs that are analysed.
 const MOST_PLACES: usize = 1 << 19;
-/// So are programs that the analysis goes over more often than this.
+/// Maximum number of rounds of the fixpoint iteration.
 const MOST_ROUNDS: usize = 64;
-/// The bit of values that are not known.
+/// The bit that stands for unknown values.
 const UNKNOWN: u64 = 1 << 63;
 
-/// Where what is in some place may come from, as bits.
+/// The lattice of the flow analysis: the origins of the content of a register or variable, as bit sets.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Value {
-    /// Constants, by their numbers, and [`UNKNOWN`].
+    /// Constants, by number, and [`UNKNOWN`].
     constants: u64,
-    /// Sites.
+    /// Sites, by number.
     sites: u64,
-    /// Whether values of sites need not be above, or below, a constant that they have been compared with.
+    /// Whether values of sites may be below (or above) all constants that they have been compared with.
     open: [bool; 2],
 }
 
@@ -65,13 +66,13 @@ impl Value {
     }
 }
 
-/// A choice among very many values.
+/// A choice that may be narrowed.
 struct Site {
     thread: usize,
     edge: usize,
     op: usize,
     range: Range,
-    /// Another site of its group, or itself.
+    /// The parent in a union-find forest of groups: another site of its group, or itself.
     parent: usize,
     /// The constants that its values are compared with.
     constants: BTreeSet<i64>,
@@ -79,29 +80,29 @@ struct Site {
     ordered: bool,
     /// Whether its values are compared with values of sites.
     mutual: bool,
-    /// Whether values are used in another way that are open below, or above.
+    /// Whether values that are open below (or above) are used.
     used: [bool; 2],
 }
 
-/// The analysis.
+/// The flow analysis.
 struct Flow<'a> {
     program: &'a Program,
     sites: Vec<Site>,
     /// The constants, by number.
     constants: Vec<i64>,
-    /// What may be in shared variables.
+    /// The origins of the contents of shared variables.
     variables: Vec<Value>,
-    /// What may be in the registers at each location of each thread.
+    /// The origins of the contents of registers, for each location of each thread; `None` for an unreachable location.
     registers: Vec<Vec<Option<Vec<Value>>>>,
     changed: bool,
 }
 
-/// The program with choices among fewer values, if there are choices among very many and some of them do the same.
+/// The program with narrowed choices; `None` if no choice can be narrowed.
 pub fn narrowed(program: &Program) -> Option<Program> {
     narrowed_from(program, WIDE)
 }
 
-/// The same for choices among at least so many values.
+/// The same for choices among at least `wide` values.
 pub fn narrowed_from(program: &Program, wide: u64) -> Option<Program> {
     let ops = |t: &Thread| t.edges.iter().map(|edge| 1 + edge.action.ops().len()).sum::<usize>();
     let places: usize = program.threads.iter().map(|t| ops(t) * t.registers.len()).sum();
@@ -146,7 +147,7 @@ fn sites(program: &Program, wide: u64) -> Vec<Site> {
     sites
 }
 
-/// What is known of registers where a condition is true, or is not.
+/// Refines the values of registers, assuming that a condition is true (or false).
 fn suppose(e: &Expr<RegisterId>, is_true: bool, registers: &mut [Value]) {
     use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
     match e {
@@ -181,13 +182,14 @@ fn suppose(e: &Expr<RegisterId>, is_true: bool, registers: &mut [Value]) {
     }
 }
 
-/// The numbers of the sites in a set.
+/// The numbers of the sites in a bit set.
 fn members(sites: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |n| sites >> n & 1 == 1)
 }
 
 impl Flow<'_> {
-    /// Goes over all edges until nothing changes; false if that takes too long. What is noted about sites on the way stays true, because values only grow.
+    /// Iterates over all edges until a fixpoint; false if that takes too many rounds. Notes about sites remain valid, because the values grow
+    /// monotonically.
     fn solve(&mut self) -> bool {
         let program = self.program;
         self.variables = program.variables.iter().map(|_| Value::default()).collect();
@@ -229,12 +231,12 @@ impl Flow<'_> {
         Value { constants: 1 << number, ..Value::default() }
     }
 
-    /// What the operations of an edge make of the registers, wherever they are left.
+    /// The transfer function of an edge, for its target and for faults.
     fn edge(&mut self, t: usize, thread: &Thread, number: usize) {
         let edge = &thread.edges[number];
         let Some(mut registers) = self.registers[t][edge.from.index()].clone() else { return };
         for (n, op) in edge.action.ops().iter().enumerate() {
-            // Where an operation faults, those before it have happened.
+            // If an operation faults, those before it have been performed.
             self.reach(t, thread.fault, &registers);
             let (target, value) = match op {
                 Op::Skip => continue,
@@ -285,7 +287,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Formulas are conditions on what may be in registers anywhere, and in memory.
+    /// Treats formulas as conditions on registers at any location, and on memory.
     fn properties(&mut self) {
         let anywhere = |locations: &Vec<Option<Vec<Value>>>| {
             let mut sum: Vec<Value> = Vec::new();
@@ -311,13 +313,13 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether an expression is 0 or not: its value is compared with 0.
+    /// Evaluates an expression as a condition: its value is compared with 0.
     fn condition<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) {
         let value = self.value(e, leaf);
         members(value.sites).for_each(|site| self.note(site, [0], false));
     }
 
-    /// What the value of an expression may come from; notes what is done with values on the way.
+    /// The origins of the value of an expression; notes how it uses values of sites.
     fn value<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) -> Value {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
         match e {
@@ -350,7 +352,7 @@ impl Flow<'_> {
         Value::ANY
     }
 
-    /// The values of sites on one side are compared with what is on the other side.
+    /// Notes that the values of sites on one side are compared with the values on the other side.
     fn compared(&mut self, one: Value, other: Value, ordered: bool) {
         let unknown = other.constants & UNKNOWN != 0 || (ordered && other.sites != 0);
         if unknown {
@@ -388,7 +390,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A value is written where a range is checked.
+    /// Notes that a value is written where a range is checked.
     fn bounded(&mut self, value: Value, range: Option<Range>) {
         if range.is_some() {
             self.used(value);
@@ -402,7 +404,7 @@ impl Flow<'_> {
         site
     }
 
-    /// The new range of each site that gets one.
+    /// The new range of each site that is narrowed.
     fn ranges(&self) -> Vec<Option<Range>> {
         let mut ranges = vec![None; self.sites.len()];
         for root in (0..self.sites.len()).filter(|&n| self.sites[n].parent == n) {
@@ -415,7 +417,7 @@ impl Flow<'_> {
         ranges
     }
 
-    /// The ranges of the sites of a group; nothing if it keeps all values.
+    /// The ranges of the sites of a group; `None` if the group cannot be narrowed.
     fn of_group(&self, group: &[usize]) -> Option<Vec<Range>> {
         let sites = || group.iter().map(|&n| &self.sites[n]);
         let mutual = sites().any(|site| site.mutual);
@@ -431,7 +433,7 @@ impl Flow<'_> {
         let (below, above) = (least.checked_sub(most)?, greatest.checked_add(most)?);
         let mut ranges = Vec::new();
         for (n, Site { range, .. }) in sites().enumerate() {
-            // Whatever a value is replaced by is one of the site.
+            // Every replacement must be a value of the site.
             let fits = range.low <= greatest && range.high >= above;
             if !fits || (ordered && range.low < least && range.low > below) {
                 return None;

@@ -1,35 +1,35 @@
-//! Programs for which PSO is TSO: no two stores of a thread can overtake each other.
+//! A criterion for programs under which PSO is TSO: no two stores of a thread can overtake each other.
 //!
-//! Under PSO a store may overtake an older one of its thread only if the two are to different cells and no store-store fence came between
-//! them. [`stores_are_separated`] holds if on every path of every thread two stores to possibly different cells have between them an
-//! `sfence`, or a step that waits until the buffer is empty (`fence`, `lock`, `unlock`, a draining indivisible step).
+//! Under PSO a store may overtake an older one of its thread only if the two are to different cells and no store-store fence is between them.
+//! [`stores_are_separated`] holds if on every path of every thread any two stores to possibly different cells are separated by an `sfence`, or by a
+//! step that waits for an empty buffer (`fence`, `lock`, `unlock`, a draining atomic step).
 //!
 //! **Then TSO and PSO have the same executions.** Take any execution under PSO, and call the entries of a buffer from one barrier to the next a
-//! *segment*. All stores of a segment are to the same cell, by induction on the steps: a store joins the last segment, and what is there was stored
-//! on the thread's own path since the last `sfence` (which began a new segment, unless the last one was empty) and since the buffer was
-//! last known to be empty; by assumption that is to the same cell. A store leaves from the first segment, which stays as it is otherwise; a
-//! barrier vanishes only if it is the oldest entry, so no two segments ever become one. Hence the oldest entry of a cell in the first
-//! segment is the oldest of the whole buffer, and sorting a segment by cells changes nothing. So if the barriers are left out, the buffer
-//! is that of the same execution under TSO, the same stores can leave, a load finds the same newest store, and it is empty at the same
-//! time, because a barrier is never alone. Conversely a TSO execution, with its barriers put in, is one under PSO. The states are the same
-//! but for barriers, which no property sees; so are final states and deadlocks, and a trace of one model replays under the other.
+//! *segment*. All stores of a segment are to the same cell, by induction on the steps: a store joins the last segment, whose stores were issued on
+//! the thread's own path since the last `sfence` (which began a new segment, unless the last one was empty) and since the buffer was last known to be
+//! empty; by assumption they are to the same cell. A store leaves from the first segment, which is otherwise unchanged; a barrier is removed only
+//! when it is the oldest entry, so segments are never merged. Hence the oldest entry of a cell in the first segment is the oldest of the whole
+//! buffer, and sorting a segment by cells changes nothing. So without its barriers, the buffer is that of the same execution under TSO, the same
+//! stores can leave, a load finds the same newest store, and it is empty at the same time, because a barrier is never alone. Conversely a TSO
+//! execution, with its barriers inserted, is one under PSO. The states are the same except for barriers, which no property observes; so are final
+//! states and deadlocks, and a trace of one model replays under the other.
 
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Action, Address, Op, Program, Thread};
 
-/// To which cell some stores are.
+/// An abstract set of the cells that some stores write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// There are none.
+    /// There are no stores.
     Nothing,
-    /// To this one.
+    /// All stores are to this cell.
     One(u32),
-    /// Not known, or to several.
+    /// The stores may be to any cells.
     Any,
 }
 
 impl Stored {
-    /// What a store to this address stores.
+    /// The cell of a store to this address.
     pub(crate) fn to(program: &Program, address: &Address) -> Self {
         let cells = cells_of(program, address);
         if cells.len() == 1 { Stored::One(cells.start) } else { Stored::Any }
@@ -43,7 +43,7 @@ impl Stored {
         }
     }
 
-    /// Whether one of these stores can overtake such a store before them: it may be to another cell.
+    /// Whether one of these stores can overtake an older one: it may be to another cell.
     pub(crate) fn can_overtake(self, older: Stored) -> bool {
         match self {
             Stored::Nothing => false,
@@ -69,12 +69,12 @@ pub(crate) fn are_separated(program: &Program, thread: &Thread) -> bool {
     })
 }
 
-/// For each location what may be stored from there on before the next `sfence` or step that waits for an empty buffer.
+/// For each location the stores that may follow before the next `sfence` or step that waits for an empty buffer.
 pub(crate) fn followers(program: &Program, thread: &Thread) -> Vec<Stored> {
     let mut followers = vec![Stored::Nothing; thread.locations.len()];
     let mut into = vec![Vec::new(); thread.locations.len()];
     thread.edges.iter().for_each(|edge| into[edge.to.index()].push(edge));
-    // Locations whose followers have changed: each does so at most twice.
+    // The worklist of locations whose followers have changed; each changes at most twice.
     let mut changed: Vec<usize> = (0..thread.locations.len()).collect();
     while let Some(location) = changed.pop() {
         for edge in &into[location] {

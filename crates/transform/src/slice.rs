@@ -1,26 +1,26 @@
-//! Slices: programs with some threads left out, for properties to which these threads do not matter.
+//! Slices: programs without some threads that are irrelevant to a property.
 //!
-//! A thread matters to another one only through memory: it stores to a cell that the other one loads. So a set of threads is *closed* if no
-//! thread outside it may store to a cell that a thread inside may load, and a [`Slice`] is the program that has the threads of a closed
-//! set and no others. What an address may denote is taken generously: a computed index may be any of its array.
+//! A thread affects another one only through memory: it stores to a cell that the other one loads. So a set of threads is *closed* if no thread
+//! outside it may store to a cell that a thread inside may load, and a [`Slice`] is the program restricted to the threads of a closed set. Addresses
+//! are over-approximated: a computed index may denote any cell of its array.
 //!
-//! **A slice has the executions of the program, as far as its threads go.** Take an execution of the program under any of the memory
-//! models, and leave out all events (steps and flushes) of the threads that are not kept. What is left is an execution of the slice: by
-//! induction, after each event of a kept thread the two executions agree on where the kept threads are, on their registers and
-//! buffers, and on all cells to which no thread left out may store. A step of a kept thread depends on no more than these and the
-//! global lock: what it loads comes from its own buffer or from such a cell, because the set is closed. The lock is held by the same
-//! thread in both if that one is kept, and otherwise it is free in the slice: whoever may go on in the program may go on there. (Named mutexes
-//! are memory cells that are loaded and stored: their users are kept together by closedness.) Conversely an execution of the slice
-//! is one of the program, in which the threads left out do not move: their buffers are empty and they hold no lock, and memory starts alike.
+//! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
+//! remove all events (steps and flushes) of the threads that are not kept. The result is an execution of the slice: by induction, after each event of
+//! a kept thread the two executions agree on the locations, registers and buffers of the kept threads, and on all cells to which no omitted thread
+//! may store. A step of a kept thread depends only on these and on the global lock: a load reads its own buffer or such a cell, because the set is
+//! closed. The lock is held by the same thread in both if that thread is kept, and otherwise it is free in the slice: a step that the lock permits in
+//! the program is permitted there. (Named mutexes are memory cells that are loaded and stored: closedness keeps their users together.) Conversely an
+//! execution of the slice is one of the program in which the omitted threads do not move: their buffers are empty and they hold no lock, and memory
+//! is initially the same.
 //!
-//! Where the program leaves what is modelled of an open array there is no verdict. So a thread that may do that is never left out, and a slice goes
-//! there if the program does.
+//! Where the program leaves the modelled part of an open array there is no verdict. So a thread that may do that is never omitted, and the slice
+//! leaves that part whenever the program does.
 //!
 //! **So a property holds if and only if its concerns do, each in a slice that covers it.** `forbid` and `invariant` say that no state satisfies a
-//! formula; a disjunction is satisfied if one of its parts is, and each part is one [`Concern`]. It looks at threads and at cells, and a
-//! slice covers it if the threads are kept and no thread left out may store to the cells: then corresponding states agree on it. `assertions`
-//! says that no thread faults, and each thread that may is one concern: a thread that faults stops where it is, in the slice as in
-//! the program. Deadlocks and final states depend on every thread, so these properties have no concerns.
+//! formula; a disjunction is satisfied if one of its disjuncts is, and each disjunct is one [`Concern`]. It observes threads and cells, and a slice
+//! covers it if these threads are kept and no omitted thread may store to these cells: then corresponding states agree on it. `assertions` says that
+//! no thread faults, and each thread that may fault is one concern: a faulted thread stops, in the slice as in the program. Deadlocks and final
+//! states depend on every thread, so these properties have no concerns.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -31,18 +31,18 @@ use fencewright_program::{
     Trace, UnaryOp,
 };
 
-/// Something that a property depends on: it holds if all its concerns do.
+/// A part of a property: the property holds if and only if all its concerns do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concern {
-    /// The threads that it looks at.
+    /// The threads that it observes.
     pub threads: Vec<ThreadId>,
-    /// The memory cells that it looks at.
+    /// The memory cells that it observes.
     pub cells: Vec<u32>,
-    /// What must not be; if there is no formula, that the thread faults.
+    /// The forbidden formula; `None` if the thread must not fault.
     formula: Option<Formula>,
 }
 
-/// The concerns of a property; nothing if it depends on the whole program.
+/// The concerns of a property; `None` if it depends on the whole program.
 pub fn concerns(program: &Program, property: &Property) -> Option<Vec<Concern>> {
     match &property.kind {
         PropertyKind::Assertions => {
@@ -74,7 +74,7 @@ impl Concern {
     }
 }
 
-/// The parts of a formula (or of its negation) of which one holds if and only if it does.
+/// The disjuncts of a formula (if not `positive`, of its negation).
 fn disjuncts(formula: &Formula, positive: bool, parts: &mut Vec<Formula>) {
     match (formula, positive) {
         (Expr::Unary(UnaryOp::Not, operand), _) => disjuncts(operand, !positive, parts),
@@ -87,21 +87,21 @@ fn disjuncts(formula: &Formula, positive: bool, parts: &mut Vec<Formula>) {
     }
 }
 
-/// What a thread may access.
+/// The accesses of a thread, over-approximated.
 #[derive(Clone, Debug)]
 pub struct Accesses {
-    /// For each memory cell whether it may load from it.
+    /// For each memory cell whether the thread may load it.
     pub loaded: Vec<bool>,
-    /// For each memory cell whether it may store to it.
+    /// For each memory cell whether the thread may store to it.
     pub stored: Vec<bool>,
-    /// Whether it may access an open array outside of what is modelled.
+    /// Whether the thread may access an open array outside its modelled part.
     pub beyond: bool,
 }
 
 impl Accesses {
-    /// What a thread may access.
+    /// The accesses of this thread.
     pub fn of(program: &Program, thread: &Thread) -> Self {
-        // An array with computed indices is gone through once, however often it is accessed.
+        // Ranges are collected in a set first, so that an array with computed indices is marked only once.
         let (mut loads, mut stores, mut beyond) = (HashSet::new(), HashSet::new(), false);
         for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
             let (cells, address) = match op {
@@ -124,16 +124,16 @@ impl Accesses {
 /// The threads of a closed set as a program.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    /// The program, with the properties of which a slice covers a concern: they are about what it covers, and no more.
+    /// The program, with those properties of which the slice covers a concern, restricted to the covered concerns.
     pub program: Program,
-    /// The threads that were kept, in order.
+    /// The kept threads, in order.
     pub threads: Vec<ThreadId>,
-    /// For each memory cell whether a thread that was left out may store to it.
+    /// For each memory cell whether an omitted thread may store to it.
     foreign: Vec<bool>,
 }
 
 impl Slice {
-    /// The slice with these threads, or why there is none.
+    /// The slice with these threads; the error says why the set is not closed.
     pub fn new(program: &Program, threads: &[ThreadId]) -> Result<Self, String> {
         let ordered = threads.windows(2).all(|pair| pair[0] < pair[1]);
         if !ordered || threads.last().is_none_or(|last| last.index() >= program.threads.len()) {
@@ -174,7 +174,7 @@ impl Slice {
             && !concern.cells.iter().any(|&cell| self.foreign[cell as usize])
     }
 
-    /// The concerns of a property of the program that the slice covers, as a property of the slice; nothing if there are none.
+    /// The concerns of a property that the slice covers, as a property of the slice; `None` if there are none.
     pub fn property(&self, program: &Program, property: &Property) -> Option<Property> {
         let covered = concerns(program, property)?.into_iter().filter(|concern| self.covers(concern));
         let covered: Vec<Concern> = covered.collect();
@@ -188,7 +188,7 @@ impl Slice {
         Some(Property { kind, ..property.clone() })
     }
 
-    /// A formula about kept threads, with their numbers in the slice.
+    /// A formula about kept threads, with the numbers that these have in the slice.
     fn formula(&self, formula: &Formula) -> Formula {
         let number = |thread: &ThreadId| {
             let position = self.threads.binary_search(thread).expect("the formula is about kept threads");
@@ -203,7 +203,7 @@ impl Slice {
         })
     }
 
-    /// Whether another slice differs from this one in names only, as far as these properties go: what is proved of one holds of the other.
+    /// Whether another slice is equal up to names, considering these properties: a proof for one holds for the other.
     pub fn is_like(&self, other: &Slice, properties: &[String]) -> bool {
         let (one, two) = (&self.program, &other.program);
         let kind = |program: &Program, name: &String| {
@@ -214,7 +214,7 @@ impl Slice {
             && properties.iter().all(|name| kind(one, name) == kind(two, name))
     }
 
-    /// An execution of the slice as one of the program, in which the threads left out stay at their start.
+    /// Translates an execution of the slice to one of the program, in which the omitted threads do not move.
     pub fn trace(&self, program: &Program, trace: &Trace) -> Trace {
         let start = |init: &Init| match init {
             Init::Value(value) => *value,

@@ -1,4 +1,4 @@
-//! What the checker says about single steps with summary cells, against an interpreter in which a summary cell is a set of values.
+//! The checker on single steps with summary cells, against an interpreter in which a summary cell is a set of values.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use fencewright_testing::sets::{Sets, Vocabulary};
 
 use super::*;
 
-/// A constraint between a few cells: a difference, a bound, now and then a sum.
+/// A random constraint on a few cells: a difference, a bound, occasionally a sum.
 fn form(cells: &[CellId], constant: i64, random: &mut Random) -> Linear {
     let (x, y) = (Linear::cell(*random.pick(cells)), Linear::cell(*random.pick(cells)));
     let form = match random.below(10) {
@@ -23,7 +23,7 @@ fn form(cells: &[CellId], constant: i64, random: &mut Random) -> Linear {
     form.and_then(|form| form.plus(&Linear::constant(constant))).expect("small numbers")
 }
 
-/// States that satisfy a cube, as many as are found soon.
+/// Random states that satisfy a cube; fewer if few of them do.
 fn states(pre: &Cube, vocabulary: &Vocabulary, random: &mut Random) -> Vec<Sets> {
     let mut found = Vec::new();
     for _ in 0..60 {
@@ -38,8 +38,8 @@ fn states(pre: &Cube, vocabulary: &Vocabulary, random: &mut Random) -> Vec<Sets>
     found
 }
 
-/// Cubes that may hold after a step: the best bounds of some forms in all states that were seen, or only in a few of them, or only for the
-/// least value of each summary; or with some values in one cube and some in another.
+/// Candidate cubes for the states after a step: the best bounds of some forms over all observed states, over a few of them only, or over the least
+/// value of each summary only; or a disjunction that puts some values into one cube and some into another.
 fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut Random) -> Vec<Cube> {
     let mut after = after.to_vec();
     if random.one_in(3) {
@@ -54,7 +54,7 @@ fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut
     for _ in 0..1 + random.below(3) {
         let form = form(cells, 0, random);
         if random.one_in(4) {
-            // A residue that all states have, or only the first one.
+            // A residue of all states, or of the first one only.
             let modulus = random.between(2, 4);
             let values: Vec<i64> = after.iter().flat_map(|state| state.values_of(&form)).collect();
             let first = values.first().copied().unwrap_or(0);
@@ -97,7 +97,7 @@ fn steps_that_are_covered_lead_into_one_cube() {
         let mut random = Random::new(seed);
         let mut vocabulary = large.clone();
         if random.one_in(2) {
-            // The same cells again and again.
+            // Few cells, so that commands and constraints often mention the same one.
             vocabulary.ordinary.truncate(1);
             vocabulary.summaries.truncate(1);
         }
@@ -144,7 +144,7 @@ fn steps_that_are_covered_lead_into_one_cube() {
         let outcome = branches.iter().map(&mut covered_by).find(|covered| *covered != Covered::Yes);
         let claimed = outcome.is_none();
         wrong += (outcome == Some(Covered::No)) as usize;
-        // What leads nowhere shows nothing.
+        // Steps that lead to no state test nothing.
         covered += (claimed && !after.is_empty()) as usize;
         not += !claimed as usize;
         for state in after.iter().filter(|_| claimed) {

@@ -1,4 +1,5 @@
-//! The store buffer of the thread that moves, unpacked: all of its stores in order, or what one that forgets ([`abstraction`](super::abstraction)) has instead.
+//! The unpacked store buffer of the thread that moves: all of its stores in order, or, with an [`abstraction`](super::abstraction), a queue and a
+//! rest.
 
 use fencewright_program::MemoryModel;
 use fencewright_program::reference::Buffered;
@@ -11,13 +12,13 @@ use crate::certificate::KeptEnd;
 pub(super) struct Buffer {
     abstraction: Option<Abstraction>,
     pso: bool,
-    /// Stores in order, oldest first, and barriers.
+    /// Ordered stores, oldest first, and barriers.
     queue: Vec<Buffered>,
-    /// The others, if it forgets: sorted by cells, each with its values as [`Abstraction`] has them.
+    /// With an abstraction, all other stores: sorted by cell, each cell with its values in the form of [`Abstraction::added`].
     rest: Vec<(u32, Vec<i64>)>,
 }
 
-/// A store that can leave.
+/// A store that can leave the buffer.
 #[derive(Clone, Copy)]
 pub(super) struct Flush {
     pub cell: u32,
@@ -54,7 +55,7 @@ impl Buffer {
         if self.keeps(KeptEnd::Oldest) { other().or(in_order) } else { in_order.or_else(other) }
     }
 
-    /// A store enters.
+    /// Adds a store.
     pub fn store(&mut self, cell: u32, value: i64) {
         let Some(abstraction) = self.abstraction else { return self.enqueue(cell, value) };
         let alike = |e: &Buffered| *e != Buffered::Barrier && (!self.pso || is_to(e, cell));
@@ -76,7 +77,7 @@ impl Buffer {
         }
     }
 
-    /// A store fence.
+    /// Adds a store fence.
     pub fn fence(&mut self) {
         let hidden = self.keeps(KeptEnd::Oldest) && !self.rest.is_empty();
         if self.pso && !hidden && !matches!(self.queue.last(), None | Some(Buffered::Barrier)) {
@@ -84,7 +85,7 @@ impl Buffer {
         }
     }
 
-    /// All ways in which a store can leave.
+    /// Collects all possible flushes.
     pub fn flushes(&self, ways: &mut Vec<Flush>) {
         for (position, entry) in self.queue.iter().enumerate() {
             let Buffered::Store { cell, value } = *entry else { break };
@@ -106,7 +107,7 @@ impl Buffer {
         }
     }
 
-    /// A store leaves.
+    /// Removes a store.
     pub fn leave(&mut self, flush: Flush) {
         match flush.way {
             Way::Queue(position) => _ = self.dequeue(position),
@@ -116,12 +117,12 @@ impl Buffer {
         }
     }
 
-    /// Whether it forgets, and keeps this end in order.
+    /// Whether the buffer is abstract and keeps this end in order.
     fn keeps(&self, end: KeptEnd) -> bool {
         self.abstraction.is_some_and(|abstraction| abstraction.kept == end)
     }
 
-    /// A store joins those in order. Under PSO the entries after the last barrier are sorted by cell, those of the same cell by age.
+    /// Adds a store to the queue. Under PSO the entries after the last barrier are sorted by cell, those of the same cell by age.
     fn enqueue(&mut self, cell: u32, value: i64) {
         let mut position = self.queue.len();
         if self.pso {
@@ -131,7 +132,7 @@ impl Buffer {
         self.queue.insert(position, Buffered::Store { cell, value });
     }
 
-    /// Takes out a store that was in order. A barrier that no store is before is gone, and so is a second one.
+    /// Removes a store from the queue. A barrier that is then at the front or behind another barrier is removed too.
     fn dequeue(&mut self, position: usize) -> Buffered {
         let taken = self.queue.remove(position);
         self.queue.dedup_by(|e, before| *e == Buffered::Barrier && *before == Buffered::Barrier);
@@ -141,7 +142,7 @@ impl Buffer {
         taken
     }
 
-    /// A store joins those without order.
+    /// Adds a store to the rest.
     fn forget(&mut self, abstraction: Abstraction, cell: u32, value: i64) {
         let n = self.rest.partition_point(|(c, _)| *c < cell);
         match self.rest.get_mut(n) {
@@ -150,7 +151,7 @@ impl Buffer {
         }
     }
 
-    /// Reads a packed buffer; without fields there is none.
+    /// Reads a packed buffer; without fields it is empty.
     pub fn unpack(&mut self, fields: Option<&BufferFields>, state: &[u64]) {
         self.queue.clear();
         self.rest.clear();
@@ -177,7 +178,7 @@ impl Buffer {
         }
     }
 
-    /// Packs it, the older stores first. Nothing if there is no room for it.
+    /// Packs the buffer, older stores first; `None` if the fields cannot hold it.
     pub fn pack(&self, fields: Option<&BufferFields>, state: &mut [u64]) -> Option<()> {
         let Some(fields) = fields else { return Some(()) };
         let rest: usize = self.rest.iter().map(|(_, values)| values.len()).sum();
@@ -217,7 +218,7 @@ impl Buffer {
     }
 }
 
-/// Whether this is a store to the cell.
+/// Whether an entry is a store to the cell.
 fn is_to(entry: &Buffered, cell: u32) -> bool {
     matches!(entry, Buffered::Store { cell: c, .. } if *c == cell)
 }

@@ -1,13 +1,13 @@
-//! How a state is packed into words of 64 bits, and what makes a packing one that loses nothing.
+//! The packing of a state into 64-bit words, and the check that a packing loses nothing.
 //!
-//! A certificate says where each part of a state is. None of that is believed: [`Layout::validate`] checks that the parts that matter in the
-//! same state have bits of their own, and [`Field::put`] refuses a value that a field cannot hold. So to unpack what was packed gives
-//! the same state again, and nothing else is needed of a layout.
+//! A certificate states where each part of a state is stored. This is not trusted: [`Layout::validate`] checks that parts that matter in the same
+//! state have disjoint bits, and [`Field::put`] refuses a value that a field cannot hold. So unpacking a packed state yields the same state again,
+//! and nothing else is required of a layout.
 
 use fencewright_program::{MemoryModel, Program};
 use serde::{Deserialize, Serialize};
 
-/// Some bits of a word, which hold the values from `low` on; written as `[word, shift, bits, low]`.
+/// Some bits of a word, which hold a value minus `low`; serialised as `[word, shift, bits, low]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(u32, u32, u32, i64)", into = "(u32, u32, u32, i64)")]
 pub struct Field {
@@ -18,7 +18,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field of so many bits from `shift` on, if a word has them.
+    /// The field of `bits` bits from `shift` on; `None` if a word does not have them.
     pub fn new(word: u32, shift: u32, bits: u32, low: i64) -> Option<Self> {
         let fits = shift < 64 && bits <= 64 - shift;
         fits.then(|| Field { word, shift, mask: u64::MAX.checked_shr(64 - bits).unwrap_or(0), low })
@@ -30,7 +30,7 @@ impl Field {
         self.low.wrapping_add(((state[self.word as usize] >> self.shift) & self.mask) as i64)
     }
 
-    /// Writes the field; nothing if it cannot hold the value.
+    /// Writes the field; `None` if it cannot hold the value.
     #[inline]
     pub fn put(self, state: &mut [u64], value: i64) -> Option<()> {
         let raw = value.wrapping_sub(self.low) as u64;
@@ -42,7 +42,7 @@ impl Field {
         Some(())
     }
 
-    /// Makes all bits of the field 0.
+    /// Clears all bits of the field.
     #[inline]
     pub fn clear(self, state: &mut [u64]) {
         state[self.word as usize] &= !self.bits();
@@ -67,46 +67,46 @@ impl From<Field> for (u32, u32, u32, i64) {
     }
 }
 
-/// A store buffer, oldest entry first. The bits of entries that are not in use are 0.
+/// A store buffer, oldest entry first. The bits of unused entries are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferFields {
-    /// The memory cells that an entry may be about, in order. Entries name them by their position; the number after the last one is a
-    /// store-store fence, and the one after that, in a buffer that forgets, what stands between its two parts.
+    /// The memory cells to which entries may refer, in order. Entries contain their position in this list; the next number is a store-store fence,
+    /// and the one after that, in an abstract buffer, the separator between its two parts.
     pub cells: Vec<u32>,
-    /// How many entries are in use.
+    /// The number of entries in use.
     pub count: Field,
     /// The cell and the value of each entry.
     pub entries: Vec<(Field, Field)>,
 }
 
-/// Where each part of a state is.
+/// The position of each part of a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
-    /// How many words a state has.
+    /// The number of words per state.
     pub words: usize,
     /// The location of each thread.
     pub locations: Vec<Field>,
-    /// Who holds the global lock: 0 for nobody, else the thread plus 1.
+    /// The holder of the global lock: 0 if it is free, else the thread plus 1.
     pub lock: Field,
-    /// Who moves next if possible: 0 for everybody, else the thread plus 1.
+    /// The favourite, which moves next if it can: 0 for none, else the thread plus 1.
     pub favourite: Field,
     /// The memory cells.
     pub memory: Vec<Field>,
     /// The registers of each thread. Registers that are never live together may share bits.
     pub registers: Vec<Vec<Field>>,
-    /// The store buffer of each thread; none under SC.
+    /// The store buffer of each thread; empty under SC.
     pub buffers: Vec<BufferFields>,
 }
 
-/// A state has at most so many words.
+/// Maximum number of words per state.
 const MOST_WORDS: usize = 1 << 16;
 
 const OVERLAP: &str = "parts of a state overlap";
 
 impl Layout {
-    /// Checks that everything has a place, and that what matters in the same state has different places; otherwise says what is wrong.
+    /// Checks that every part has a field, and that parts that matter in the same state have disjoint fields; the error says what is wrong.
     pub(super) fn validate(
         &self,
         program: &Program,
@@ -167,7 +167,7 @@ impl Layout {
     }
 }
 
-/// Takes the bits of a field, which nobody may have taken yet.
+/// Reserves the bits of a field; an error if one of them is taken.
 fn take(field: Field, taken: &mut [u64]) -> Result<(), String> {
     match taken.get_mut(field.word as usize) {
         Some(word) if *word & field.bits() == 0 => {

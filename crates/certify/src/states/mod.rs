@@ -1,62 +1,62 @@
-//! Proofs by a set of states: everything that can be reached is in it, and nothing in it is forbidden.
+//! Proofs by a set of states that contains all reachable states and no forbidden one.
 //!
-//! The set is one of states of the exact memory model, or of one that can do more ([`abstraction`]), packed as the [`Layout`] of the certificate says. It
-//! is checked that
+//! The states are those of the exact memory model, or of an over-approximation ([`abstraction`]), packed according to the [`Layout`] of the
+//! certificate. The checker verifies that
 //!
 //! 1. every initial state is in the set;
-//! 2. every step from a state of the set leads to a state of the set, and none takes numbers beyond 64 bits, an index beyond what is modelled, or
-//!    a choice among too many values;
+//! > 2. every step from a state of the set leads to a state of the set, and no step overflows 64 bits, accesses an index outside the modelled part of
+//!    an open array, or chooses among too many values;
 //! 3. no state of the set violates a property.
 //!
-//! Without reductions this is a proof by induction on the number of steps. It does not matter what else is in the set, nor where it comes from.
-//! Reductions make sets smaller, each of which may be used or not. Those that take most to explain have their proofs in modules of their own: instead of
-//! local events first, steps of threads that nobody can disturb (`persistent`), and states up to the order of [`versions`].
+//! Without reductions this is a proof by induction on the number of steps. Additional states in the set do no harm, and it does not matter how the
+//! set was found. Reductions, each of which is optional, make sets smaller. The longer soundness proofs are in modules of their own: persistent sets,
+//! an alternative to local events first, in `persistent`; and states up to the order of [`versions`].
 //!
 //! # Live registers
 //!
-//! The certificate names for each location of each thread the registers that are *live* there. What `reductions` checks is this: a register that
-//! a step from the location reads before writing it is live there; one that is live after the step and not written by it is live before it; a
-//! register that a property looks at is live wherever the property looks. Say that two states are alike if they differ at most in registers that are not live where
-//! their threads are. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the
-//! same properties. The sets speak of states in which all other registers are 0: every state is alike to one of these, so conditions 1 to 3 for them,
-//! with 0 written to whatever is not live after each step, are a proof about all.
+//! The certificate names for each location of each thread the registers that are *live* there. `reductions` checks: a register that a step from the
+//! location reads before writing it is live there; one that is live after the step and not written by it is live before it; a register that a
+//! property observes is live wherever the property observes it. Say that two states are alike if they differ only in registers that are dead at the
+//! locations of their threads. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the same
+//! properties. In the states of the set all dead registers are 0: every state is alike to one of these, so conditions 1 to 3 for them, with 0 written
+//! to dead registers after each step, prove the property for all states.
 //!
 //! # Local events first
 //!
-//! An edge is *local* if it changes nothing but its thread's own location, registers and buffer, if nothing that other threads do can enable, disable or
-//! change it, and if no property that looks at every state notices it (`reductions` checks all of that). A state of the set may have a
-//! *favourite*: the thread that has just taken a local edge, which did not fault and did not end there. As long as the favourite can move, condition 2 asks for its
-//! steps only: its edges and the flushes of its buffer. After any other step there is no favourite, and condition 2 asks for all steps.
+//! An edge is *local* if it changes nothing but its thread's own location, registers and buffer, if no step of another thread can enable, disable or
+//! change it, and if it is invisible to every property that observes all states (`reductions` checks this). A state of the set may have a
+//! *favourite*: the thread that has just taken a local edge which neither faulted nor ended the thread. While the favourite can move, condition 2
+//! asks for its steps only: its edges and the flushes of its buffer. After any other step there is no favourite, and condition 2 asks for all steps.
 //!
-//! Why nothing is missed: take an execution to a state that is forbidden, in which a fault is not counted as local, and let e be a local event
-//! of thread t in it. It commutes with the events of other threads that follow it: they neither see what it changes nor change what it depends
-//! on. So e can be moved towards the end, up to right before the next event of t. Where there is no next event of t, e can be moved to the end.
+//! Why this is sound: take an execution to a forbidden state, and let e be a local event of thread t in it (a fault does not count as local). It
+//! commutes with the following events of other threads: they neither observe its effect nor change what it depends on. So e can be moved towards the
+//! end, up to right before the next event of t. If there is no next event of t, e can be moved to the end.
 //!
-//! * If a property that looks at every state is violated, or a thread has faulted, or a step goes beyond what can be computed, a local event at
-//!   the end is not needed and is left out: nothing of this changes. What remains is an execution in which every local event is followed at once
-//!   by an event of its thread. All of that is in the set.
-//! * If the state is final, or a deadlock, the local events at the end stay, those of one thread after those of another. In the final state no thread can
-//!   move. Whether a thread can move does not depend on local events of others, so each thread is unable to move right after its last local
-//!   event, and then the steps of all others are asked for.
+//! * If a property that observes all states is violated, or a thread has faulted, or a step exceeds a limit, a local event at the end is not needed
+//!   and is dropped: the violation remains. What is left is an execution in which every local event is immediately followed by an event of its
+//!   thread. All of its states are in the set.
+//! * If the state is final, or a deadlock, the local events at the end are kept, grouped by thread. In the last state no thread can move. Whether a
+//!   thread can move does not depend on local events of others, so each thread is blocked right after its last local event, and then the steps of all
+//!   others are asked for.
 //!
-//! No condition on cycles is needed, as it would be if local events were taken *instead of* others: here they are only put off, and in the state
+//! No condition on cycles is needed, unlike for reductions that take local events *instead of* others: here they are only postponed, and in the state
 //! before a local event all threads move.
 //!
 //! # Symmetry
 //!
-//! The certificate may name families of threads that may be exchanged, together with their numbers. That each exchange is an automorphism is
-//! checked as [`automorphism`](crate::automorphism) says, for states in which what is not live does not matter. Let G be all permutations that
-//! these exchanges generate. They act on the favourite too: it moves with the threads. Instead of 1 and 2 it is checked that
+//! The certificate may name families of threads that may be exchanged, together with their numbers. [`automorphism`](crate::automorphism) checks that
+//! each exchange is an automorphism, for states in which dead registers do not matter. Let G be the group of permutations that these exchanges
+//! generate. They act on the favourite too: it moves with its thread. Instead of 1 and 2 the checker verifies that
 //!
-//! * for every initial state s, some g in G takes s into the set;
-//! * for every step from a state of the set to a state t that condition 2 asks for, some g in G takes t into the set.
+//! > * for every initial state s, some g in G maps s into the set;
+//! > * for every step from a state of the set to a state t that condition 2 asks for, some g in G maps t into the set.
 //!
-//! Let R be the set, and `G R` all that permutations make of it. Then `G R` satisfies conditions 1, 2 and 3. It contains the initial states.
-//! Let r be in R, and let condition 2 ask for a step from `g r` to t. Then it asks for the step from r to `g⁻¹ t` that the automorphism
-//! gives: the same thread up to g is the favourite or can move, and the favourite after the step is the same up to g, because an edge is
-//! local if and only if its image is, which is checked with the automorphism. So some `h g⁻¹ t` is in R, and t, which is `(g h⁻¹) (h g⁻¹ t)`,
-//! is in `G R`. And no state of `G R` violates a property, because none of R does and the automorphisms keep properties. It does not matter
-//! which states of an orbit the set has, nor how many.
+//! Let R be the set, and `G R` its image under all permutations. Then `G R` satisfies conditions 1, 2 and 3. It contains the initial states. Let r be
+//! in R, and let condition 2 ask for a step from `g r` to t. Then it asks for the step from r to `g⁻¹ t` that the automorphism gives: the same thread
+//! up to g is the favourite or can move, and the favourite after the step is the same up to g, because an edge is local if and only if its image is,
+//! which is checked with the automorphism. So some `h g⁻¹ t` is in R, and t, which is `(g h⁻¹) (h g⁻¹ t)`, is in `G R`. And no state of `G R`
+//! violates a property, because none of R does and automorphisms preserve properties. It does not matter which states of an orbit are in the set, nor
+//! how many.
 
 pub mod abstraction;
 mod buffer;
@@ -91,16 +91,16 @@ pub use steps::{Escape, Steps};
 use table::Table;
 use versions::{Renaming, Start, Types, Versions};
 
-/// A set of states of a program under a memory model.
+/// A set of states of a program under a memory model, with the reductions under which it is closed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateSet {
     /// The memory model.
     pub model: ModelName,
-    /// How its store buffers forget, if they do.
+    /// The abstraction of its store buffers; `None` if they are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abstraction: Option<Abstraction>,
-    /// How its states are packed.
+    /// The packing of its states.
     pub layout: Layout,
     /// For each thread and location the registers that are live there, in order.
     pub live: Vec<Vec<Vec<u32>>>,
@@ -109,23 +109,23 @@ pub struct StateSet {
     /// Families of threads that may be exchanged: then one state of each orbit is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symmetry: Vec<Family>,
-    /// What threads may still do, if persistent sets of steps are enough.
+    /// What threads may still do from each location on, if persistent sets of steps are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent: Option<Persistent>,
-    /// Where versions are, if their order is all that the states say about them.
+    /// The variables and registers that hold versions, if states are up to the order of versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Versions>,
     /// The states.
     pub states: PackedStates,
 }
 
-/// What follows from a set but from its states.
+/// The checked reductions of a set, independent of its states.
 pub struct Validated {
-    /// Which edges of each thread are local.
+    /// Whether each edge of each thread is local.
     pub local: Vec<Vec<bool>>,
-    /// Which registers hold versions where, if there are any.
+    /// The registers that hold versions at each location, if there are versions.
     types: Option<Types>,
-    /// What threads may still do, if persistent sets are enough.
+    /// What threads may still do, if persistent sets are used.
     persistent: Option<Facts>,
 }
 
@@ -160,7 +160,7 @@ impl From<MemoryModel> for ModelName {
 }
 
 impl StateSet {
-    /// Checks that everything but the states is as a proof of these properties needs it.
+    /// Checks everything but the states: layout and reductions must be valid for the program and these properties.
     pub fn validate(&self, program: &Program, properties: &[Property]) -> Result<Validated, Rejection> {
         let model = self.model.into();
         abstraction::check(self, properties.iter().map(|p| &p.kind))
@@ -176,13 +176,13 @@ impl StateSet {
     }
 }
 
-/// Fewer states than this are checked sooner than another thread is started.
+/// Below this number of states a single thread is faster than starting more.
 const FEW: usize = 2_000;
-/// So many states are checked between two looks at the clock.
+/// Number of states checked between two polls of `stop`.
 const CHUNK: usize = 256;
-/// So many states are looked up together.
+/// Number of successor states that are collected before they are looked up together.
 const BATCH: usize = 64;
-/// No more states than this wait to be looked up.
+/// Maximum number of successor states of a single state that wait to be looked up.
 const MOST_IN_BATCH: usize = 1 << 12;
 
 /// Checks that a set of states shows these properties of a program, on all cores.
@@ -208,20 +208,20 @@ pub(crate) fn check(
     checker.all(workers, stop)
 }
 
-/// States that steps lead to, with the states and threads they come from: they are looked up together.
+/// Successor states to be looked up together, each with the state and the thread it comes from.
 struct Batch<'a> {
     states: Vec<u64>,
     origins: Vec<(usize, ThreadId)>,
     places: Vec<(u64, u64)>,
     orbit: Orbit<'a>,
-    /// How many were looked up already.
+    /// The number of successor states that were looked up already.
     known: usize,
     /// Renames versions, if there are any.
     renaming: Option<Renaming<'a>>,
 }
 
 impl Batch<'_> {
-    /// Adds what stands for a state: an initial one, or one that a step of a thread leads to from another one; nothing if it does not fit the layout.
+    /// Adds the representatives of a state, either an initial one or the successor `origin` of a state; `None` if they do not fit the layout.
     fn add(&mut self, state: &[u64], origin: Option<(usize, ThreadId)>) -> Option<()> {
         let Batch { states, origins, renaming, .. } = self;
         let mut add = |state: &[u64]| {
@@ -256,7 +256,7 @@ impl Checker<'_> {
         Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit, known: 0, renaming }
     }
 
-    /// The first of the states of a batch that is not in the set, and of which permutations of threads make none that is.
+    /// The position of the first state of a batch that is not in the set, up to permutations of threads.
     fn missing(&self, batch: &mut Batch<'_>) -> Option<usize> {
         let Batch { states, places, orbit, .. } = batch;
         let has = |state: &[u64]| self.table.has(state);
@@ -264,7 +264,7 @@ impl Checker<'_> {
             .missing(states, places, &mut |state| !self.set.symmetry.is_empty() && orbit.meets(state, &has))
     }
 
-    /// Whether the states that steps lead to, or states that stand for them, are in the set.
+    /// Looks up all states of the batch; a missing one is a rejection. Then clears the batch.
     fn arrived(&self, batch: &mut Batch<'_>) -> Result<(), Rejection> {
         if let Some(missing) = self.missing(batch) {
             let (n, thread) = batch.origins[missing];
@@ -280,7 +280,7 @@ impl Checker<'_> {
         Rejection::Step(n, format!("a step of thread {}", self.program.thread(thread).name))
     }
 
-    /// Condition 1: all combinations of initial values of memory and of the registers that are live at the start.
+    /// Checks condition 1 for all combinations of initial values of memory and of the registers that are live at the start.
     fn start(&self, stop: &Stop) -> Result<(), Rejection> {
         let layout = &self.set.layout;
         let scales = self.set.versions.as_ref().map(|versions| (versions, versions.start(self.program)));
@@ -313,7 +313,7 @@ impl Checker<'_> {
                 Init::Any(_) => return Err(Rejection::Start),
             };
             if range.low > range.high {
-                // Then there is no initial state at all.
+                // An empty range: there is no initial state.
                 return Ok(());
             }
             field.put(&mut state, range.low).ok_or(Rejection::Start)?;
@@ -328,7 +328,7 @@ impl Checker<'_> {
             if batch.add(&state, None).is_none() || self.missing(&mut batch).is_some() {
                 return Err(batch.orbit.unless_given_up(Rejection::Start));
             }
-            // Counts through all combinations.
+            // Enumerates all combinations, like an odometer.
             let turn = ranges.iter().position(|(field, range)| field.get(&state) < range.high);
             let Some(turn) = turn else { break };
             let (field, _) = ranges[turn];
@@ -341,7 +341,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
+    /// Checks conditions 2 and 3 for all states. If there are several rejections, the one of the first state is returned.
     fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
         let words = self.set.layout.words;
         let count = self.states.len() / words;
@@ -364,7 +364,7 @@ impl Checker<'_> {
         Ok(Accepted { states: count, steps, ..Accepted::default() })
     }
 
-    /// Conditions 2 and 3 for one state, but for looking up where its steps lead.
+    /// Checks conditions 2 and 3 for one state; the successors are added to the batch, to be looked up later.
     fn one(
         &self,
         n: usize,
@@ -407,7 +407,7 @@ impl Checker<'_> {
                     let unfinished = |(t, code): (usize, &Thread)| at(t) != code.fault && !code.is_end(at(t));
                     Some(!moved && self.threads().any(unfinished))
                 }
-                // Nothing moves in a final state.
+                // In a final state no thread can move.
                 PropertyKind::Finally(..) if moved || !self.is_final(state, &at) => Some(false),
                 PropertyKind::Finally(quantifier, formula) => {
                     let holds = self.holds(formula, state, &at);
@@ -430,7 +430,7 @@ impl Checker<'_> {
             && self.threads().all(|(t, code)| code.is_end(at(t)))
     }
 
-    /// Whether a formula holds; nothing if its value does not fit 64 bits.
+    /// Whether a formula holds; `None` if its value does not fit 64 bits.
     fn holds(&self, formula: &Formula, state: &[u64], at: &impl Fn(usize) -> LocationId) -> Option<bool> {
         let layout = &self.set.layout;
         let value = formula.eval(&mut |observable| match observable {

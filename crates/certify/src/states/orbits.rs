@@ -1,9 +1,9 @@
-//! States up to symmetry: a state is taken to be in the set if the set has a state that permutations of threads make of it.
+//! States up to symmetry: a state counts as in the set if some permutation of threads maps it to a state of the set.
 //!
-//! Any permutation within families would do (see [the module](super)). Those are tried after which the threads of each family stand in the
-//! order of their locations, the greatest first: few, and the engine stores states that are sorted like this. Threads at one location stand
-//! in the order of their registers and buffers at first, which is how the engine sorts them too if it does not look at numbers. So one try is
-//! enough for families without numbers, which may be large.
+//! Any permutation within families would be sound (see [the module](super)). Tried are those that sort the threads of each family by location, the
+//! greatest first: they are few, and the engine stores states sorted like this. Threads at the same location are first tried in the order of their
+//! registers and buffers, which is how the engine sorts them too if the family has no numbers. So one try is enough for families without numbers,
+//! which may be large.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use super::{Field, StateSet};
 use crate::automorphism::{Family, Reductions};
 use crate::check::{Rejection, too_large};
 
-/// Checks that all threads of each family may be exchanged, and that no two families have anything in common.
+/// Checks that all threads of each family may be exchanged, and that no two families share threads, variables or registers.
 pub(super) fn check(
     set: &StateSet,
     program: &Program,
@@ -38,18 +38,18 @@ pub(super) fn check(
     Ok(())
 }
 
-/// At most so many permutations are tried for a state that is not in the set.
+/// Maximum number of permutations tried for a state that is not in the set.
 const MOST_TRIES: usize = 1 << 16;
 
-/// The family, if any, whose numbers something holds.
+/// The family whose numbers a register or cell holds, if any.
 type Numbers = Option<usize>;
 
-/// Looks for states of an orbit.
+/// Searches the orbit of a state for a state of the set.
 pub(super) struct Orbit<'a> {
     set: &'a StateSet,
-    /// For each thread and location whose numbers the live registers hold.
+    /// For each thread, location and live register: the family whose numbers it holds.
     registers: Vec<Vec<Vec<Numbers>>>,
-    /// For each memory cell whose numbers it holds.
+    /// For each memory cell: the family whose numbers it holds.
     values: Vec<Numbers>,
     /// For each memory cell that is indexed by numbers of a family: the family, the number, and the cell with index 0.
     indices: Vec<Option<(usize, i64, i64)>>,
@@ -60,18 +60,18 @@ pub(super) struct Orbit<'a> {
     tries: usize,
     /// The position of each thread in its family.
     positions: Vec<usize>,
-    /// Who takes the place of each thread, and whose place each thread takes.
+    /// For each place the thread that takes it, and for each thread the place that it takes.
     from: Vec<usize>,
     to: Vec<usize>,
     /// Whether a thread has no place yet.
     waits: Vec<bool>,
     image: Vec<u64>,
-    /// A buffer: cells and values, no cell for a store-store fence.
+    /// The buffer being mapped: cells and values, `None` for a store-store fence.
     buffer: Vec<(Option<u32>, i64)>,
 }
 
 impl<'a> Orbit<'a> {
-    /// For the states of a set whose families were checked.
+    /// A search for the states of a set whose families were checked.
     pub fn new(program: &Program, set: &'a StateSet) -> Self {
         let threads = program.threads.len();
         let holds = |t: usize, l: usize, r: u32| {
@@ -96,7 +96,7 @@ impl<'a> Orbit<'a> {
         let mut places: Vec<(usize, usize)> = (0..set.symmetry.len())
             .flat_map(|f| (0..set.symmetry[f].threads.len()).map(move |n| (f, n)))
             .collect();
-        // What the first try settles comes first.
+        // Families without numbers come first: their first permutation is the right one if any is.
         places.sort_by_key(|&(f, _)| set.symmetry[f].has_numbers());
         let mut positions = vec![0; threads];
         for family in &set.symmetry {
@@ -119,7 +119,7 @@ impl<'a> Orbit<'a> {
         }
     }
 
-    /// Whether `contains` holds of a state that a permutation makes of this one.
+    /// Whether some permutation maps the state to one for which `contains` is true.
     pub fn meets(&mut self, state: &[u64], contains: &impl Fn(&[u64]) -> bool) -> bool {
         let set = self.set;
         for (sorted, family) in self.sorted.iter_mut().zip(&set.symmetry) {
@@ -131,13 +131,13 @@ impl<'a> Orbit<'a> {
         self.fill(state, 0, contains)
     }
 
-    /// A rejection, unless not all permutations of the last state that was looked for were tried.
+    /// The rejection, or `TooLarge` if not all permutations of the last state were tried.
     pub fn unless_given_up(&self, rejection: Rejection) -> Rejection {
         let all = self.tries < MOST_TRIES;
         if all { rejection } else { too_large("a state has very many permutations of threads".into()) }
     }
 
-    /// The same, where the places up to `filled` have been filled.
+    /// The recursion of `meets`, with the first `filled` places taken.
     fn fill(&mut self, state: &[u64], filled: usize, contains: &impl Fn(&[u64]) -> bool) -> bool {
         let set = self.set;
         let Some(&(family, position)) = self.places.get(filled) else {
@@ -166,7 +166,7 @@ impl<'a> Orbit<'a> {
         false
     }
 
-    /// What becomes of a value that may be a number of a family.
+    /// The image of a value that may be the number of a thread of a family.
     fn renamed(&self, numbers: Numbers, value: i64) -> i64 {
         let Some(family) = numbers.map(|family| &self.set.symmetry[family]) else { return value };
         match family.numbers.iter().position(|&n| n == value) {
@@ -182,7 +182,7 @@ impl<'a> Orbit<'a> {
         }
     }
 
-    /// Makes the state with everybody in their new place; nothing if it does not fit the layout.
+    /// Computes the image of the state under the current permutation; `None` if it does not fit the layout.
     fn arrange(&mut self, state: &[u64]) -> Option<()> {
         let set = self.set;
         let layout = &set.layout;
@@ -255,8 +255,8 @@ impl<'a> Orbit<'a> {
     }
 }
 
-/// The order of threads in which they are tried: by location, the greatest first, by who holds the lock and who is the favourite, and then by
-/// registers and buffers.
+/// The order in which threads are tried: by location, the greatest first; then the holder of the lock and the favourite first; then by registers and
+/// buffers.
 fn compare(set: &StateSet, state: &[u64], a: usize, b: usize) -> Ordering {
     let layout = &set.layout;
     let is = |field: Field, thread: usize| field.get(state) == thread as i64 + 1;

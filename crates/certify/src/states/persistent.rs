@@ -1,60 +1,61 @@
-//! Persistent sets: in most states the steps of some threads are enough, because nothing that can happen before them makes a difference to them.
+//! Persistent sets: in most states it is enough to explore the steps of some threads, because nothing that other threads can do before interferes
+//! with them.
 //!
-//! The steps of a state have *parts*: for each thread its edges, and the flushes of what is in its buffer. The certificate says what each thread may still
-//! touch from each location on ([`Persistent`]), and [`check`] checks that against the program, edge by edge. From that and from a state the [`Chooser`] computes sets of
-//! parts that are *closed*:
+//! The steps of a state are divided into *parts*: for each thread its edges, and the flushes of its buffer. The certificate states what each thread
+//! may still access from each location on ([`Persistent`]), and [`check`] verifies that against the program, edge by edge. From that and a state the
+//! [`Chooser`] computes sets of parts that are *closed*:
 //!
-//! * if another thread may still do something that depends on a step of the set, its edges join; if something in its buffer does, its flushes join.
-//!   Two steps depend on each other if both access a class of cells and one writes it, or if one takes the lock and the other needs that
-//!   no other thread holds it. While a thread holds the lock, its own parts need nobody for this reason;
-//! * if an edge of the set waits for the empty buffer of its thread, and there is something in it, the flushes of the thread join;
-//! * if a part of the set waits for the lock, the edges of the thread that holds it join;
-//! * if a property that looks at every state may notice a step of the set, every part joins after which there may be another such step;
-//! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
+//! * if another thread may still do something that depends on a step of the set, its edges are added; if a store in its buffer does, its flushes are
+//!   added. Two steps are dependent if both access a class of cells and one writes it, or if one takes the lock and the other requires that no other
+//!   thread holds it. While a thread holds the lock, its own parts require no others for this reason;
+//! > * if an edge of the set waits for the buffer of its thread to be empty, and it is not, the flushes of the thread are added;
+//! > * if a part of the set waits for the lock, the edges of the thread that holds it are added;
+//! > * if a step of the set may be visible to a property that observes all states, every part is added after which another visible step is possible;
+//! > * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
 //!
-//! Condition 2 of [the module](super) then asks for the steps of one closed set only, if it has any, and for all steps where there is no such set. No edge may
-//! be called local at the same time: there are no favourites.
+//! Condition 2 of [the module](super) then asks only for the steps of one closed set, if a closed set has steps, and for all steps otherwise.
+//! Persistent sets exclude local edges: there are no favourites.
 //!
-//! # Nothing makes a difference to a closed set
+//! # Other steps do not interfere with a closed set
 //!
-//! Let P be closed in s, and let u be an execution from s without a *step of P*: no thread whose edges are in P takes an edge, and no store leaves
-//! a buffer that is there in s if the flushes of its thread are in P. (1) Whatever step of P is possible after u was possible in s, and every step of P
-//! that is possible in s is possible after u, with the same outcome: it faults, goes beyond what can be computed or chooses the same values. (2) To
-//! take it before u or after u leads to the same state.
+//! Let P be closed in s, and let u be an execution from s without a *step of P*: no thread whose edges are in P takes an edge, and, for threads whose
+//! flushes are in P, no store that is in the buffer in s leaves it. (1) Any step of P that is possible after u was possible in s, and any step of P
+//! that is possible in s is possible after u, with the same outcome: it faults, exceeds a limit or chooses the same values. (2) Taking it before u or
+//! after u leads to the same state.
 //!
-//! * *The thread itself.* Edges of t are in P: then t takes none in u, and stays where it is with its registers. If its flushes are in P
-//!   too, its buffer stays as it is. If they are not, no edge waits for the empty buffer, or it is empty already. Stores that leave
-//!   the buffer in u make no difference to other edges: a store or a barrier enters at the other end (under PSO barriers are dropped when nothing is
-//!   before them, whichever comes first), and a load finds the value of a store that has left in memory, because whoever writes that cell would
-//!   have joined. Flushes of t are in P and its edges are not: its buffer is not empty in u, so it takes no edge that waits for that, and with the others
-//!   a flush commutes as before. The store that is the first to leave of those that were there in s could leave in s: it is the oldest one, or under PSO
-//!   there is neither a barrier before it nor a store to the same cell. Stores that enter in u and leave are stores to other cells, and
-//!   count as what the edges of t may still do.
-//! * *Memory.* A step of another thread in u is something it may do along edges that it takes in u, or the flush of a store that it had in s or that
-//!   has entered since. If one of these writes what a step of P reads, or reads or writes what it writes, then the thread's edges have joined, or
-//!   its flushes, and the step would be one of P or come after one. Cells without a class are accessed by one thread only, or written by nobody.
-//! * *The lock.* A step of P that needs that no other thread holds the lock: if one does, its edges are in P, so it keeps the lock in u, and the step is as impossible
-//!   after u as it was before. If none does, nobody takes the lock in u, for their edges would have joined. A step of P that takes the lock stands
-//!   before whatever needs it free: all of that has joined. A thread t that holds the lock and has a part in P keeps it in u, since to give it back is an edge that waits
-//!   for the empty buffer; until then no other thread accesses memory, so that its parts need nobody because of memory or the lock. To give the lock back
-//!   makes nothing impossible.
+//! * *The thread itself.* Suppose the edges of t are in P: then t takes none in u, and its location and registers are unchanged. If its flushes are
+//!   in P too, its buffer is unchanged. If they are not, then no edge waits for the buffer to be empty, or it is empty already. Stores that leave the
+//!   buffer in u do not affect other edges: a store or a barrier enters at the other end (under PSO barriers at the front are dropped, whichever
+//!   comes first), and a load finds the value of a store that has left in memory, because a thread that writes that cell would have been added. Now
+//!   suppose the flushes of t are in P and its edges are not: its buffer is not empty in u, so it takes no edge that waits for that, and with other
+//!   edges a flush commutes as before. The first of the stores in the buffer in s that leaves could already leave in s: it is the oldest one, or
+//!   under PSO there is neither a barrier before it nor an older store to the same cell. Stores that enter in u and leave are stores to other cells,
+//!   and count as future steps of the edges of t.
+//! * *Memory.* A step of another thread in u is a future step along edges that it takes in u, or the flush of a store that it had in s or that has
+//!   entered since. If one of these writes what a step of P reads, or reads or writes what it writes, then the edges of that thread have been added,
+//!   or its flushes, and the step would be a step of P or come after one. Cells without a class are accessed by one thread only, or never written.
+//! * *The lock.* Consider a step of P that requires that no other thread holds the lock. If one does, the edges of that thread are in P, so it keeps
+//!   the lock in u, and the step is disabled after u as it was before. If none does, no thread takes the lock in u, for its edges would have been
+//!   added. A step of P that takes the lock comes before all steps that require it to be free: all of those have been added. A thread t that holds
+//!   the lock and has a part in P keeps it in u, since releasing it is an edge that waits for the empty buffer; until then no other thread accesses
+//!   memory, so that the parts of t require no others because of memory or the lock. Releasing the lock disables nothing.
 //!
-//! # Why nothing is missed
+//! # Why no violation is missed
 //!
-//! Let s be in the set, and let w be an execution from s to what is forbidden: to a state that a property forbids, or in which a thread has faulted or no thread
-//! can move, or up to a step that goes beyond what can be computed. Then the checker meets something forbidden. By induction on the length of w, then on how far
-//! threads can go along edges that close no cycle, then on how many stores are in buffers. If w is empty, s is forbidden. If condition 2 asks for all steps, it asks for
-//! the first one of w. So let P be the closed set.
+//! Let s be in the set, and let w be an execution from s to a violation: a state that a property forbids, or in which a thread has faulted or no
+//! thread can move, or a step that exceeds a limit. Claim: the checker meets a violation. The proof is by induction on the length of w, then on how
+//! far threads can go along edges that close no cycle, then on the number of buffered stores. If w is empty, s is a violation. If condition 2 asks
+//! for all steps, it asks for the first one of w. So let P be the closed set.
 //!
-//! * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
-//!   to where w led. It is shorter.
-//! * w has none, and P has a step t. By (1) t is still possible after w, so that w does not lead to a state in which no thread can move.
-//!   If w leads to a state that a property forbids: either t is not noticed by such properties, and by (2) w leads from the state after t to a forbidden state too; or it is,
-//!   and then no step of w is, and s is forbidden already. If a thread has faulted, or the last step goes beyond what can be computed, that is so after t as well.
-//!   The state after t is in the set, and t has taken an edge that closes no cycle, or a store out of a buffer.
+//! > * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
+//!   to the same state as w. That execution is shorter.
+//! * w has none, and P has a step t. By (1) t is still possible after w, so w does not lead to a state in which no thread can move. If w leads to a
+//!   state that a property forbids: either t is invisible to such properties, and by (2) w leads from the state after t to a forbidden state too; or
+//!   t is visible, and then no step of w is, and s is forbidden already. If a thread has faulted, or the last step exceeds a limit, that is so after
+//!   t as well. The state after t is in the set, and t has taken an edge that closes no cycle, or removed a store from a buffer.
 //!
-//! With symmetry the same holds of `G R`: what makes P good enough in r is about steps and what properties see, so that `g P` is good enough in `g r`. How far
-//! threads can go along edges that close no cycle must not change with g: the threads of a family must have the same `order`.
+//! With symmetry the same holds for `G R`: the conditions on P in r concern steps and the visibility to properties, so `g P` satisfies them in `g r`.
+//! How far threads can go along edges that close no cycle must not change with g: the threads of a family must have the same `order`.
 
 use std::ops::Range;
 
@@ -66,44 +67,44 @@ use serde::{Deserialize, Serialize};
 use super::StateSet;
 use super::reductions::Observed;
 
-/// What steps touch beyond their own thread: the classes of cells that they read in memory, those that they write there, and marks.
+/// Accesses of steps beyond their own thread: the classes of cells read in memory, the classes written there, and marks.
 pub type Footprint = [u64; 3];
 
-/// Possible only while no other thread holds the lock.
+/// Mark: possible only while no other thread holds the lock.
 const ACCESS: u64 = 1;
-/// Takes the lock.
+/// Mark: takes the lock.
 const LOCK: u64 = 2;
-/// A property that looks at every state may notice it.
+/// Mark: may be visible to a property that observes all states.
 const VISIBLE: u64 = 4;
 
-/// What a certificate says about the threads of a program.
+/// What a certificate states about the threads of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Persistent {
-    /// For each memory cell the bits of its class; 0 if all accesses to it commute.
+    /// For each memory cell the bits of its class; 0 if all accesses to the cell commute.
     pub classes: Vec<u64>,
-    /// For each thread and location a number: only an edge to a location whose number is not greater may close a cycle.
+    /// For each thread and location a number: only an edge to a location with the same or a smaller number may close a cycle.
     pub order: Vec<Vec<u32>>,
-    /// For each thread and location what everything touches that the thread may still do from there, flushes of stores to come included.
+    /// For each thread and location an upper bound on all accesses from there on, including flushes of future stores.
     pub future: Vec<Vec<Footprint>>,
-    /// Edges of each thread, in order, that count as noticed whether the properties of the claim look at what they do or not.
+    /// Edges of each thread, in order, that count as visible in addition to those that the properties of the claim observe.
     pub edges: Vec<Vec<u32>>,
-    /// Memory cells that count as looked at, in the same way.
+    /// Memory cells that count as observed, in the same way.
     pub cells: Vec<u32>,
 }
 
-/// What was checked about the threads of a program.
+/// The checked statements about the threads of a program.
 pub struct Facts {
     /// For each thread and location.
     places: Vec<Vec<Place>>,
-    /// For each thread and each cell of its buffer what a flush touches.
+    /// For each thread and each cell of its buffer the footprint of a flush.
     flushes: Vec<Vec<Footprint>>,
 }
 
-/// What is known about a thread at a location.
+/// Facts about a thread at a location.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// What the edges touch, enabled or not.
+    /// The accesses of the edges, enabled or not.
     next: Footprint,
     future: Footprint,
     /// Whether there are edges, whether one waits for the empty buffer, and whether one may close a cycle.
@@ -116,13 +117,13 @@ fn both(a: Footprint, b: Footprint) -> Footprint {
     [a[0] | b[0], a[1] | b[1], a[2] | b[2]]
 }
 
-/// Whether a step of one thread may depend on one of another thread.
+/// Whether a step of one thread may depend on a step of another thread.
 fn depend(a: Footprint, b: Footprint) -> bool {
     let locks = |a: Footprint, b: Footprint| a[2] & LOCK != 0 && b[2] & (ACCESS | LOCK) != 0;
     (a[0] & b[1]) | (a[1] & (b[0] | b[1])) != 0 || locks(a, b) || locks(b, a)
 }
 
-/// The cells of larger arrays are in one class.
+/// Maximum number of cells of an array that may be in different classes; the cells of a larger array are all in one.
 const SMALL_ARRAY: usize = 16;
 
 /// The cells that an address may denote.
@@ -138,7 +139,7 @@ fn cells(program: &Program, address: &Address) -> Range<usize> {
     }
 }
 
-/// Checks what a certificate says against the program and the properties.
+/// Checks the statements of a certificate against the program and the properties.
 pub(super) fn check(
     set: &StateSet,
     program: &Program,
@@ -173,7 +174,7 @@ pub(super) fn check(
         let marks = if observed.sees_cells(&cells) { ACCESS | VISIBLE } else { ACCESS };
         [0, said.classes[cells].iter().take(SMALL_ARRAY).fold(0, |all, class| all | class), marks]
     };
-    // What an edge touches at once, and what flushes of its stores do.
+    // The accesses of an edge itself, and those of the flushes of its stores.
     let touched = |id: ThreadId, thread: &Thread, number: usize, edge: &Edge| {
         let (mut now, mut later) = ([0; 3], [0; 3]);
         now[2] = match &edge.action {
@@ -211,7 +212,7 @@ pub(super) fn check(
         for (number, edge) in thread.edges.iter().enumerate() {
             let (now, later) = touched(id, thread, number, edge);
             let [from, to] = [edge.from, edge.to].map(LocationId::index);
-            // No edge leaves where a fault leads: there is nothing to come.
+            // No edge leaves the fault location, so it has no future accesses.
             let after = both(both(now, later), future[to]);
             let place = &mut of_thread[from];
             if both(place.future, after) != place.future {
@@ -230,7 +231,7 @@ pub(super) fn check(
     Ok(Some(Facts { places, flushes: set.layout.buffers.iter().map(flushes).collect() }))
 }
 
-/// Checks that all accesses to cells without a class commute, and that larger arrays are in one class.
+/// Checks that all accesses to cells without a class commute, and that the cells of a large array are in one class.
 fn check_classes(program: &Program, classes: &[u64]) -> Result<(), String> {
     let large = |cells: &Range<usize>| cells.len() > SMALL_ARRAY;
     for variable in program.variables.iter().filter(|v| large(&v.cells())) {
@@ -238,7 +239,7 @@ fn check_classes(program: &Program, classes: &[u64]) -> Result<(), String> {
             return Err(format!("the cells of `{}` are not in one class", variable.name));
         }
     }
-    // For each cell, or the first one of a large array: a thread that accesses it, whether others do, and whether anyone writes it.
+    // For each cell (for a large array, its first one): a thread that accesses it, whether others do, and whether any thread writes it.
     let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); program.cells()];
     for (id, thread) in program.threads() {
         for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
@@ -258,29 +259,29 @@ fn check_classes(program: &Program, classes: &[u64]) -> Result<(), String> {
     Ok(())
 }
 
-/// What matters about a thread in a state.
+/// The relevant facts about a thread in a state.
 #[derive(Clone, Copy, Default)]
 struct View {
     place: Place,
-    /// What flushes of anything in the buffer touch, and those that are possible at once.
+    /// The accesses of all flushes of the buffer, and of those that are possible now.
     buffered: Footprint,
     heads: Footprint,
     pending: bool,
 }
 
-/// Chooses sets of parts: of each thread t its edges, bit 2t of a word, and its flushes, bit 2t + 1.
+/// Chooses sets of parts. The edges of thread t are bit 2t of a word, its flushes bit 2t + 1.
 pub(super) struct Chooser<'a> {
     facts: &'a Facts,
     set: &'a StateSet,
-    /// Who holds the lock: 0 for nobody, else the thread plus 1.
+    /// The holder of the lock: 0 if it is free, else the thread plus 1.
     holder: usize,
     threads: Vec<View>,
-    /// The parts that each part needs, itself included; nothing if it may close a cycle.
+    /// The parts that each part requires, including itself; `None` if the part may close a cycle.
     needs: Vec<Option<u64>>,
     sets: Vec<u64>,
 }
 
-/// Beyond so many threads a word does not have enough bits, and no set is chosen.
+/// Maximum number of threads for which a word has enough bits; with more, no set is chosen.
 const MOST_THREADS: usize = 32;
 
 impl<'a> Chooser<'a> {
@@ -288,7 +289,7 @@ impl<'a> Chooser<'a> {
         Chooser { facts, set, holder: 0, threads: Vec::new(), needs: Vec::new(), sets: Vec::new() }
     }
 
-    /// The closed sets of a state, the smallest first. Whichever is used, the proof above holds: the engine uses the first one that has a step.
+    /// The closed sets of a state, smallest first. The proof above holds whichever is used; the engine uses the first one that has a step.
     pub fn sets(&mut self, state: &[u64]) -> &[u64] {
         self.sets.clear();
         if self.facts.places.len() > MOST_THREADS {
@@ -320,7 +321,7 @@ impl<'a> Chooser<'a> {
                 let mut at_once = true;
                 for (n, (kind, _)) in buffer.entries[..count].iter().enumerate() {
                     at_once &= n == 0 || pso;
-                    // What is no cell is a barrier.
+                    // An entry that is not a cell is a barrier.
                     match self.facts.flushes[t].get(kind.get(state) as usize) {
                         Some(&flush) => {
                             view.buffered = both(view.buffered, flush);
@@ -338,7 +339,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The closure of a part; nothing if it may close a cycle.
+    /// The closure of a part; `None` if it may close a cycle.
     fn closed(&self, part: usize) -> Option<u64> {
         let mut set = 1 << part;
         loop {

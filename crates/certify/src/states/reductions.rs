@@ -1,7 +1,7 @@
-//! What a set of states may leave out: values of registers that do not matter any more, and orders of events that do not matter.
+//! Checks two reductions of a set of states: dead registers, and local edges.
 //!
-//! A certificate names the registers that are live at each location, and the edges that are local. Both are checked against the program and
-//! the properties; where they came from does not matter. The proof that they are enough is in [the module](super).
+//! A certificate names the registers that are live at each location, and the edges that are local. Both are checked against the program and the
+//! properties; it does not matter how they were found. The soundness proof is in [the module](super).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use fencewright_program::{
     Thread, ThreadId,
 };
 
-/// What properties look at in every state, and in final states only.
+/// The observables of properties: those observed in every state, and those observed in final states only.
 pub(super) struct Observed {
     always: Vec<Observable>,
     finally: Vec<Observable>,
@@ -38,14 +38,14 @@ impl Observed {
         observed
     }
 
-    /// The same, as if properties looked at these memory cells in every state too.
+    /// Adds memory cells that count as observed in every state.
     pub fn and_cells(mut self, cells: &[u32]) -> Self {
         self.cells.extend(cells.iter().map(|&cell| cell as usize));
         self.cells.sort_unstable();
         self
     }
 
-    /// Whether properties that look at every state notice that a thread takes an edge and arrives here, whatever happens to memory.
+    /// Whether taking an edge to `to` is visible to properties that observe every state, apart from changes of memory.
     pub fn sees(&self, thread: ThreadId, edge: &Edge, to: LocationId) -> bool {
         let written = |r: RegisterId| edge.action.ops().iter().any(|op| written(op) == Some(r));
         self.always.iter().any(|observable| match observable {
@@ -55,7 +55,7 @@ impl Observed {
         })
     }
 
-    /// Whether they look at one of these memory cells.
+    /// Whether one of these memory cells is observed.
     pub fn sees_cells(&self, cells: &Range<usize>) -> bool {
         let first = self.cells.partition_point(|cell| *cell < cells.start);
         self.cells.get(first).is_some_and(|cell| cells.contains(cell))
@@ -71,8 +71,8 @@ fn registers(observed: &[Observable], thread: ThreadId) -> BTreeSet<u32> {
     observed.iter().filter_map(register).collect()
 }
 
-/// Checks that the registers named for each location of each thread are all that can matter there: those that properties look at, and those that
-/// are read before they are written, along any path.
+/// Checks that the registers named live include all that matter at each location: those that properties observe there, and those that some path reads
+/// before writing them.
 pub(super) fn check_live(
     program: &Program,
     properties: &[Property],
@@ -107,7 +107,7 @@ pub(super) fn check_live(
             let mut matter: BTreeSet<u32> = live[edge.to.index()].iter().copied().collect();
             for op in edge.action.ops().iter().rev() {
                 matter.retain(|&r| written(op) != Some(RegisterId(r)));
-                // It may fault, and then what it writes is not written.
+                // The operation may fault, and then its register is not written.
                 matter.extend(&live[thread.fault.index()]);
                 read(op).for_each(|e| e.for_each_leaf(&mut |r| _ = matter.insert(r.0)));
             }
@@ -136,8 +136,8 @@ fn read(op: &Op) -> impl Iterator<Item = &Expr<RegisterId>> {
     first.into_iter().chain(second)
 }
 
-/// Checks that these edges of each thread are local: they touch nothing but what belongs to the thread, nothing that other threads do makes a
-/// difference to them, and no property notices them. Says for all edges whether they are local.
+/// Checks that these edges of each thread are local: they access nothing but what belongs to the thread, no step of another thread affects them, and
+/// they are invisible to all properties. Returns for every edge whether it is local.
 pub(super) fn check_local(
     program: &Program,
     model: MemoryModel,

@@ -1,9 +1,8 @@
-//! The steps that leave a packed state: the reference semantics once more, on packed states and without allocation.
+//! The steps that leave a packed state: a second implementation of the reference semantics, on packed states and without allocation.
 //!
-//! The rules are those of [`fencewright_program::reference`], in the same order and by the same names, and share no code with it but
-//! the value of an expression. What belongs to the thread that moves is unpacked, so that its operations read like those of the
-//! reference; memory is changed where it is packed. Tests compare the steps from thousands of states of random programs with the
-//! reference, one by one.
+//! The rules are those of [`fencewright_program::reference`], in the same order and with the same names, but share no code with it except the
+//! evaluation of expressions. The state of the moving thread is unpacked, so that its operations read like those of the reference; memory is updated
+//! in packed form. Tests compare the steps from thousands of states of random programs with the reference, one by one.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{
@@ -17,7 +16,7 @@ use super::abstraction::Abstraction;
 use super::buffer::{Buffer, Flush};
 use super::persistent::Chooser;
 
-/// Takes steps.
+/// Computes the successors of packed states.
 pub struct Steps<'a> {
     program: &'a Program,
     set: &'a StateSet,
@@ -26,42 +25,42 @@ pub struct Steps<'a> {
     local: &'a [Vec<bool>],
     /// The bits of the registers of each thread.
     register_bits: Vec<Vec<u64>>,
-    /// The state after the step that is being taken, but for the next two.
+    /// The state after the current step, except for the registers and the buffer of the moving thread.
     next: Vec<u64>,
-    /// The registers of the thread that takes it.
+    /// The registers of the moving thread.
     registers: Vec<i64>,
-    /// Its store buffer.
+    /// The store buffer of the moving thread.
     buffer: Buffer,
-    /// The stores that can leave it.
+    /// The stores that can leave that buffer.
     flushes: Vec<Flush>,
-    /// The values chosen for the `*`s of the step so far, each with the greatest one.
+    /// The values chosen so far for the `*`s of the step, each with the greatest value of its range.
     chosen: Vec<(i64, i64)>,
-    /// Chooses sets of steps that are enough, if there are some.
+    /// Computes closed sets of parts, if persistent sets are used.
     chooser: Option<Chooser<'a>>,
 }
 
 /// Why a step does not lead to a packed state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
-    /// It leads to a state that has no place in the layout.
+    /// It leads to a state that does not fit the layout.
     Leaves(ThreadId),
-    /// It takes more than explicit computation can do.
+    /// It exceeds a limit of explicit computation.
     Limit(ThreadId, Limit),
-    /// It is one of more than can be tried.
+    /// It chooses among more values than are tried.
     Choice(ThreadId),
 }
 
-/// How an operation ended, if it did not go through.
+/// Why an operation did not complete.
 enum Halt {
     Disabled,
     Fault,
     Limit(Limit),
     Choice,
-    /// What it writes has no place in a packed state.
+    /// The written value does not fit the layout.
     Misfit,
 }
 
-/// Takes the states that steps lead to, with the threads that take the steps.
+/// Called with each successor state and the thread that takes the step.
 type Visit<'v> = &'v mut dyn FnMut(ThreadId, &[u64]);
 
 fn require(condition: bool) -> Result<(), Halt> {
@@ -69,7 +68,7 @@ fn require(condition: bool) -> Result<(), Halt> {
 }
 
 impl<'a> Steps<'a> {
-    /// For the states of a set, with what was checked about it.
+    /// Steps of the states of a set, with the checked reductions of that set.
     pub fn new(program: &'a Program, set: &'a StateSet, validated: &'a Validated) -> Self {
         let register_bits = (0..program.threads.len()).map(|t| set.layout.register_bits(t)).collect();
         Steps {
@@ -87,12 +86,12 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Where a thread is.
+    /// The location of a thread.
     pub fn location(&self, state: &[u64], thread: usize) -> LocationId {
         LocationId(self.set.layout.locations[thread].get(state) as u32)
     }
 
-    /// Whether all numbers in a packed state are of something that exists.
+    /// Whether every number in a packed state refers to something that exists.
     pub fn is_state(&self, state: &[u64]) -> bool {
         let layout = &self.set.layout;
         let threads = 0..=self.program.threads.len() as i64;
@@ -111,8 +110,8 @@ impl<'a> Steps<'a> {
             })
     }
 
-    /// Gives every state that a step leads to to `visit`, with the thread that took the step. If a closed set of parts has steps, only these are
-    /// taken; else, if a thread was chosen to move next and can, only its steps. Says whether there was a step.
+    /// Calls `visit` with each successor state and the thread that takes the step. If a closed set of parts has steps, only these are taken;
+    /// otherwise, if there is a favourite and it can move, only its steps. Returns whether there was a step.
     pub fn all(&mut self, state: &[u64], visit: Visit<'_>) -> Result<bool, Escape> {
         if let Some(mut chooser) = self.chooser.take() {
             let moved = chooser.sets(state).iter().try_fold(false, |moved, &set| match moved {
@@ -135,7 +134,7 @@ impl<'a> Steps<'a> {
         Ok(moved)
     }
 
-    /// The steps of some parts of threads.
+    /// Takes the steps of the given parts.
     fn parts(&mut self, state: &[u64], set: u64, visit: Visit<'_>) -> Result<bool, Escape> {
         let mut moved = false;
         for part in (0..64).filter(|part| set >> part & 1 == 1) {
@@ -202,7 +201,7 @@ impl<'a> Steps<'a> {
         Ok(moved)
     }
 
-    /// Starts with a step of a thread: `next` is the state before it.
+    /// Prepares a step of a thread: `next` becomes a copy of the state before, and the thread's registers and buffer are unpacked.
     fn unpack(&mut self, state: &[u64], t: usize) {
         let layout = &self.set.layout;
         self.next.copy_from_slice(state);
@@ -214,8 +213,8 @@ impl<'a> Steps<'a> {
         self.buffer.unpack(layout.buffers.get(t), state);
     }
 
-    /// Ends a step of a thread along an edge: puts what belongs to the thread back into `next`, live registers only, and chooses who moves
-    /// next. Nothing if there is no room for it.
+    /// Completes a step of a thread along an edge: packs the thread's location, live registers and buffer into `next`, and sets the favourite. `None`
+    /// if the layout cannot hold them.
     fn pack(&mut self, t: usize, number: EdgeId, edge: &Edge, fault: bool) -> Option<()> {
         let layout = &self.set.layout;
         let code = &self.program.threads[t];
@@ -234,7 +233,7 @@ impl<'a> Steps<'a> {
         self.buffer.pack(self.set.layout.buffers.get(t), &mut self.next)
     }
 
-    /// Goes on to the next values for the `*`s that the last try has met; false if all were tried.
+    /// Advances to the next combination of values for the `*`s that the last try has met; false if all were tried.
     fn choose_next(&mut self) -> bool {
         while let Some((value, greatest)) = self.chosen.last_mut() {
             if *value < *greatest {
@@ -252,7 +251,7 @@ impl<'a> Steps<'a> {
         holder == 0 || holder == t as i64 + 1
     }
 
-    /// One step along an edge, with the values that were chosen.
+    /// Takes one step along an edge, with the values in `chosen`.
     fn take(&mut self, t: usize, edge: &Edge) -> Result<(), Halt> {
         let lock = self.set.layout.lock;
         let (holder, me) = (lock.get(&self.next), t as i64 + 1);
@@ -278,7 +277,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// One operation. `direct`: stores go to memory at once. `choices`: how many `*`s of the step came before.
+    /// Performs one operation. `direct`: stores go to memory at once. `choices`: the number of `*`s of the step before this operation.
     fn perform(
         &mut self,
         t: usize,
@@ -340,7 +339,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// A value outside what may be written where this range is declared is a fault.
+    /// Faults if the value must not be written where this range is declared.
     fn fits(&self, declared: Option<Range>, value: i64) -> Result<(), Halt> {
         let natural = self.program.numbers != Numbers::Nat || value >= 0;
         if natural && declared.is_none_or(|range| range.contains(value)) { Ok(()) } else { Err(Halt::Fault) }

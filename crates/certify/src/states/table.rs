@@ -1,16 +1,16 @@
-//! A set of packed states that can be asked whether a state is in it.
+//! A hash set of packed states, with lookups in batches.
 
 use std::hash::{BuildHasher, RandomState};
 
 use fencewright_proof::Stop;
 
-/// States side by side, and tables in which their numbers are found.
+/// The states in one array, and hash tables with their numbers.
 pub(super) struct Table<'a> {
     words: usize,
-    /// Chosen at random, so that nobody can prepare states that all have the same hash.
+    /// Chosen at random, so that an attacker cannot prepare states with equal hashes.
     seed: u64,
     states: &'a [u64],
-    /// Each state is in one of these, according to its hash: so that they are made at the same time.
+    /// The hash tables. The hash of a state determines its shard; shards are built in parallel.
     shards: Vec<Shard>,
 }
 
@@ -19,7 +19,7 @@ struct Shard {
     slots: Vec<u64>,
 }
 
-/// The tables are polled after so many states.
+/// Number of states between two polls of `stop`.
 const POLLED: usize = 1 << 14;
 
 fn hash(state: &[u64], seed: u64) -> u64 {
@@ -32,7 +32,7 @@ fn hash(state: &[u64], seed: u64) -> u64 {
 }
 
 impl<'a> Table<'a> {
-    /// A table of these states, made by so many threads; nothing if that was stopped.
+    /// Builds the table of these states with `workers` threads; `None` if it was stopped.
     pub fn new(states: &'a [u64], words: usize, workers: usize, stop: &Stop) -> Option<Self> {
         let seed = RandomState::new().hash_one(words);
         let shard = |own: usize| {
@@ -71,9 +71,8 @@ impl<'a> Table<'a> {
         Some(Table { words, seed, states, shards: shards? })
     }
 
-    /// The position of the first of these states, side by side, that is not in the set. To look for many at once waits for memory once
-    /// for all of them, where one after the other would wait for each: that halves the time of a check, as measured. `places` is scratch space.
-    /// A state that is not there is not missing if `otherwise` holds of it.
+    /// The position of the first of `states` that is not in the set and for which `otherwise` is false. All slots are read before any is compared, so
+    /// that the cache misses overlap; measured, this halves the time of a check. `places` is scratch space.
     pub fn missing(
         &self,
         states: &[u64],

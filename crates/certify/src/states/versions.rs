@@ -1,30 +1,31 @@
-//! Versions: numbers without bound of which only the order matters.
+//! Versions: unbounded numbers of which only the order matters.
 //!
-//! Tags against ABA, version counters and identities are numbers that a program copies, compares with each other, and makes new ones of by
-//! adding 1; nothing else is done with them. They may be packed together with a small number: a value of *scale* m is `m * version + rest`
-//! with a rest from 0 to m - 1, and the rest is an ordinary number. The certificate gives the scale of each shared variable and of each register
-//! at the start, 0 for what holds no versions. From that [`Types::new`] computes which registers hold versions where, and checks that the program
-//! keeps to these rules:
+//! Tags against ABA, version counters and identities are numbers that a program copies, compares with each other, and increments by 1; it does
+//! nothing else with them. They may be packed together with a small number: a value of *scale* m is `m * version + rest` with a rest from 0 to m - 1,
+//! and the rest is an ordinary number. The certificate gives the scale of each shared variable and of each register at the start, 0 for those that
+//! hold no versions. From that [`Types::new`] computes which registers hold versions at which location, and checks that the program obeys these
+//! rules:
 //!
-//! * values of the same scale are copied and compared; the rest is read off by `%`, the version by `/`;
-//! * `version + 1`, `m * version + rest`, and a value of scale m plus a number from 0 to m are versions again. A version that is *new* in this sense
-//!   is made by the last operation of a step only, so that the step does not look at it;
-//! * nothing else is done with a value that has a version in it. Properties keep to the same rules.
+//! > * values of the same scale are copied and compared; the rest is extracted by `%`, the version by `/`;
+//! > * `version + 1`, `m * version + rest`, and a value of scale m plus a number from 0 to m are versions again. A version that is *new* in this
+//! sense
+//!   is made by the last operation of a step only, so that the step cannot use it;
+//! > * a program does nothing else with a value that contains a version. Properties obey the same rules.
 //!
 //! **Only the order of versions matters.** Let f be strictly increasing on the versions of a state s, in memory, live registers and buffers, and f(s)
-//! the state in which each version v is f(v) instead. Comparisons of values of one scale have the same result in s and in f(s), and so has whatever else is not
-//! a version. Hence s and f(s) have the same steps, with the same faults, and what they lead to differs by f again, but for one version that is new:
-//! v + 1 in one state, f(v) + 1 in the other (or v and f(v), if a number was added that does not reach the next version). In the state after the first
-//! step, v + 1 may be greater than all other versions, lie between v and the least one that is greater than v, or be equal to that one. There
-//! is nothing between v and v + 1.
+//! the state in which each version v is replaced by f(v). Comparisons of values of one scale have the same result in s and in f(s), and so has every
+//! value that is not a version. Hence s and f(s) have the same steps, with the same faults, and their successors again differ by f, except for one
+//! version that is new: v + 1 in one state, f(v) + 1 in the other (or v and f(v), if the added number does not reach the next version). In the state
+//! after the first step, v + 1 may be greater than all other versions, lie between v and the least version greater than v, or be equal to that one.
+//! No number is between v and v + 1.
 //!
-//! A set of states with versions has states in which all versions are even. A step from such a state leads to one in which at most one version is odd, the new
-//! one. It is looked up twice ([`Place`]): as what it is, and as equal to the least greater one; each time versions are renamed to 0, 2, 4, ... in their order,
-//! which is an increasing f. So every state that is reachable is one of the set but for an increasing f: by induction on the steps, by the
-//! above, and because increasing functions can be composed. Exchanged threads have the same code and the same scales, so an increasing f is not affected
-//! by an exchange; numbers of threads must not be versions.
+//! In the states of a set with versions all versions are even. A step from such a state leads to one in which at most one version is odd, the new
+//! one. That state is looked up twice ([`Place`]): as it is, and with the odd version made equal to the least greater one; each time versions are
+//! renamed to 0, 2, 4, ... in their order, which is an increasing f. So every reachable state is in the set up to an increasing f: by induction on
+//! the number of steps, by the above, and because increasing functions are closed under composition. Exchanged threads have the same code and the
+//! same scales, so an increasing f commutes with an exchange; numbers of threads must not be versions.
 //!
-//! Initial values that may be any number are enough as positions among the other initial values: [`Versions::start`].
+//! Arbitrary initial values are represented by their positions among the other initial values: [`Versions::start`].
 
 use std::collections::BTreeSet;
 
@@ -36,28 +37,28 @@ use serde::{Deserialize, Serialize};
 use super::{Field, StateSet};
 use crate::automorphism::Family;
 
-/// Where versions are.
+/// The variables and registers that hold versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Versions {
-    /// The scale of the values of each shared variable; 0 if they have no versions.
+    /// The scale of the values of each shared variable; 0 if it holds no versions.
     pub variables: Vec<i64>,
-    /// The same for the registers of each thread, at the start.
+    /// The scale of each register of each thread at the start; 0 if it holds no version.
     pub registers: Vec<Vec<i64>>,
 }
 
-/// Why a program does not keep to the rules.
+/// Why a program does not obey the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// This variable would have to hold versions of this scale.
+    /// The variable with this number would have to hold versions of this scale.
     Variable(usize, i64),
-    /// This register of this thread would have to hold versions of this scale at the start.
+    /// Thread, register, scale: the register would have to hold versions of this scale at the start.
     Register(usize, usize, i64),
-    /// Otherwise, in words.
+    /// Any other reason, in words.
     Other(&'static str),
 }
 
-/// What is known of a number that is no version: from where to where, if that is known. No number at all is from greater to less.
+/// An interval that contains a number that is not a version; `None` if unknown. The empty interval has its greatest value below its least.
 type Bounds = Option<(i64, i64)>;
 
 const NO_NUMBER: Bounds = Some((i64::MAX, i64::MIN));
@@ -66,12 +67,12 @@ fn joined(a: Bounds, b: Bounds) -> Bounds {
     a.zip(b).map(|((low, high), (least, most))| (low.min(least), high.max(most)))
 }
 
-/// What the value of an expression is.
+/// The kind of the value of an expression.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// A number that is the same whatever versions are called.
+    /// A number that does not depend on how versions are renamed.
     Plain(Bounds),
-    /// A value with a version: its scale, whether the version is new, whether the rest is 0.
+    /// A value that contains a version: its scale, whether the version is new, whether the rest is 0.
     Version { scale: i64, new: bool, whole: bool },
 }
 
@@ -81,7 +82,7 @@ impl Kind {
     }
 }
 
-/// The kind of an expression; nothing if it does something with versions that is against the rules. `signed`: versions may be negative.
+/// The kind of an expression; `None` if it violates the rules. `signed`: versions may be negative.
 fn kind<L>(e: &Expr<L>, signed: bool, of: &impl Fn(&L) -> Option<Kind>) -> Option<Kind> {
     use BinaryOp::*;
     use Kind::{Plain, Version};
@@ -96,7 +97,7 @@ fn kind<L>(e: &Expr<L>, signed: bool, of: &impl Fn(&L) -> Option<Kind>) -> Optio
         }
         Expr::Binary(op, left, right) => (*op, kind(left, signed, of)?, kind(right, signed, of)?),
     };
-    // Sums and products are the same the other way round.
+    // Sums and products are commutative.
     let (left, right) = match (op, left, right) {
         (Add | Mul, Plain(_), Version { .. }) => (right, left),
         _ => (left, right),
@@ -127,36 +128,36 @@ fn kind<L>(e: &Expr<L>, signed: bool, of: &impl Fn(&L) -> Option<Kind>) -> Optio
     })
 }
 
-/// After so many rounds bounds of numbers are given up.
+/// Maximum number of rounds of the fixpoint iteration that bounds numbers.
 const MOST_ROUNDS: usize = 64;
-/// Rests are small numbers.
+/// Maximum scale of a value.
 const MOST_SCALE: i64 = 1 << 20;
-/// At most so many versions may be any number at the start.
+/// Maximum number of versions with an arbitrary initial value.
 const MOST_ANY: u64 = 8;
-/// At most so many combinations of initial positions.
+/// Maximum number of combinations of initial positions.
 const MOST_STARTS: u64 = 1 << 20;
 
-/// Which registers hold versions where.
+/// The registers that hold versions at each location.
 #[derive(Clone, Debug)]
 pub struct Types {
-    /// For each thread and location the scale of each register; nothing for a location that is never reached.
+    /// For each thread and location the scale of each register; `None` for an unreachable location.
     at: Vec<Vec<Option<Vec<i64>>>>,
 }
 
-/// What is known while types are computed.
+/// The state of the computation of types.
 struct Typing<'a> {
     program: &'a Program,
     versions: &'a Versions,
     live: &'a [Vec<Vec<u32>>],
     signed: bool,
     at: Vec<Vec<Option<Vec<i64>>>>,
-    /// The numbers that registers and variables hold, where they hold no versions.
+    /// Bounds of the numbers that registers and variables hold, as far as these are not versions.
     registers: Vec<Vec<Bounds>>,
     variables: Vec<Bounds>,
 }
 
 impl Versions {
-    /// The initial values of all that holds versions at the start, each with its scale.
+    /// The initial values of all variables and registers that hold versions at the start, each with its scale.
     fn starts<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = (i64, Init)> + 'a {
         let variables = program.variables.iter().zip(&self.variables);
         let cells = variables.flat_map(|(v, &scale)| v.init.iter().map(move |init| (scale, *init)));
@@ -165,7 +166,7 @@ impl Versions {
         cells.chain(registers.map(|(r, &scale)| (scale, r.init))).filter(|(scale, _)| *scale > 0)
     }
 
-    /// Checks that whoever exchanges the threads of these families makes neither numbers of versions nor versions of numbers.
+    /// Checks that exchanging the threads of these families confuses neither numbers of threads with versions nor registers of different scales.
     pub fn check_exchanges(&self, types: &Types, families: &[Family]) -> Result<(), &'static str> {
         for family in families {
             if family.values.iter().any(|&v| self.variables[v as usize] > 0)
@@ -184,7 +185,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Checks where versions are at the start; whether they may be negative.
+    /// Checks the scales and initial values of versions; returns whether versions may be negative.
     fn check_start(&self, program: &Program) -> Result<bool, Misfit> {
         let complete = self.variables.len() == program.variables.len()
             && self.registers.len() == program.threads.len()
@@ -215,7 +216,7 @@ impl Versions {
         }
     }
 
-    /// Where versions may be at the start.
+    /// The initial versions, as positions.
     pub fn start(&self, program: &Program) -> Start {
         let mut fixed: Vec<i64> = Vec::new();
         let mut any = 0;
@@ -231,18 +232,18 @@ impl Versions {
     }
 }
 
-/// Initial versions as positions: between any two initial values that are given, below and above them, there is room for all that may be any
-/// number. So every order of initial values is one of positions.
+/// Initial versions as positions. Between any two fixed initial values, below and above them, there is room for all arbitrary ones. So every order of
+/// initial values is an order of positions.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The initial values that are given.
+    /// The fixed initial values, sorted.
     fixed: Vec<i64>,
-    /// How many may be any number.
+    /// The number of arbitrary initial values.
     any: u64,
 }
 
 impl Start {
-    /// What a value of this scale starts with.
+    /// The initial value for a value of this scale: a position, if there are arbitrary initial values.
     pub fn place(&self, scale: i64, init: Init) -> Init {
         let room = self.any as i64 + 1;
         match init {
@@ -256,17 +257,17 @@ impl Start {
     }
 }
 
-/// What a version may be that is odd.
+/// The two positions of an odd version that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// What it is.
+    /// Between its even neighbours.
     Between,
-    /// Equal to the least greater one.
+    /// Equal to the least greater version.
     Joined,
 }
 
-/// Renames the versions of values, given with their scales, to even numbers in their order. False if no version is odd and has a greater one,
-/// so that nothing can be joined.
+/// Renames the versions of values, given as pairs of scale and value, to even numbers in their order. Returns false for `Joined` if no odd version
+/// has a greater one that it could be equal to.
 pub fn rename(values: &mut [(i64, i64)], place: Place, order: &mut Vec<i64>) -> bool {
     let version = |&(scale, value): &(i64, i64)| value.div_euclid(scale);
     order.clear();
@@ -280,7 +281,7 @@ pub fn rename(values: &mut [(i64, i64)], place: Place, order: &mut Vec<i64>) -> 
     let odd = odd.filter(|_| place == Place::Joined);
     for (scale, value) in values {
         let rank = order.partition_point(|&other| other < value.div_euclid(*scale));
-        // Whatever is above the odd one moves down, to where that was.
+        // All versions above the odd one move down by one, so that the least of them coincides with it.
         let rank = rank - odd.is_some_and(|odd| rank > odd) as usize;
         *value = *scale * (2 * rank as i64) + value.rem_euclid(*scale);
     }
@@ -288,7 +289,7 @@ pub fn rename(values: &mut [(i64, i64)], place: Place, order: &mut Vec<i64>) -> 
 }
 
 impl Types {
-    /// Checks that a program and its properties keep to the rules. `live`: the live registers of each location of each thread.
+    /// Checks that a program and its properties obey the rules. `live`: the live registers of each location of each thread.
     pub fn new(
         program: &Program,
         properties: &[Property],
@@ -345,7 +346,7 @@ impl Typing<'_> {
         }
     }
 
-    /// Goes forwards through a thread.
+    /// Propagates scales through a thread: a forward analysis with a worklist.
     fn thread(&mut self, t: usize, thread: &Thread) -> Result<(), Misfit> {
         let mut work = Vec::new();
         let versions = self.versions;
@@ -367,7 +368,7 @@ impl Typing<'_> {
         Ok(())
     }
 
-    /// What an operation does; whether it makes a new version.
+    /// The transfer function of an operation; returns whether it makes a new version.
     fn operation(&mut self, t: usize, op: &Op, now: &mut [i64]) -> Result<bool, Misfit> {
         if let Op::Load(_, address) | Op::Store(address, _) = op
             && let Some(index) = &address.index
@@ -414,7 +415,7 @@ impl Typing<'_> {
         }
     }
 
-    /// A location is reached with these scales: those of live registers are always the same there.
+    /// Joins scales into a location. The scale of a register that is live there must be the same on all paths.
     fn arrive(
         &mut self,
         t: usize,
@@ -435,7 +436,7 @@ impl Typing<'_> {
 
     fn property(&self, property: &Property) -> Result<(), Misfit> {
         let Some(formula) = property.formula() else { return Ok(()) };
-        // A register that is looked at holds versions of one scale everywhere, or nowhere.
+        // An observed register must have the same scale at all reachable locations.
         let mut mixed = None;
         formula.for_each_leaf(&mut |observable| {
             if let Observable::Register(t, r) = observable {
@@ -470,7 +471,7 @@ impl Types {
     }
 }
 
-/// Renames the versions of packed states.
+/// Renames the versions in packed states.
 pub(super) struct Renaming<'a> {
     set: &'a StateSet,
     types: &'a Types,
@@ -490,7 +491,7 @@ impl<'a> Renaming<'a> {
         Renaming { set, types, cells, fields, values, order, image }
     }
 
-    /// Collects all values with versions of a state.
+    /// Collects all values of a state that contain versions.
     fn collect(&mut self, state: &[u64]) {
         let Renaming { set, types, cells, fields, values, .. } = self;
         let layout = &set.layout;
@@ -523,7 +524,7 @@ impl<'a> Renaming<'a> {
         self.values.iter().all(|(scale, value)| value.div_euclid(*scale) % 2 == 0)
     }
 
-    /// Gives `visit` the states that stand for one that a step leads to, or for an initial one; nothing if one of them does not fit the layout.
+    /// Calls `visit` with the representatives of a successor or initial state; `None` if one of them does not fit the layout.
     pub fn images(&mut self, state: &[u64], initial: bool, visit: &mut impl FnMut(&[u64])) -> Option<()> {
         let places = [Place::Between, Place::Joined];
         for place in places.into_iter().take(if initial { 1 } else { 2 }) {
@@ -542,7 +543,7 @@ impl<'a> Renaming<'a> {
     }
 }
 
-/// Checks that versions may be renamed, for the states of a set.
+/// Checks that the versions of a set obey the rules; returns their types.
 pub(super) fn check(
     set: &StateSet,
     program: &Program,

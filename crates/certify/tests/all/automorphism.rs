@@ -1,5 +1,5 @@
-//! Exchanges of threads that the checker accepts are automorphisms: they commute with the steps of the reference semantics. Everything that
-//! could be said about a program is tried, right or wrong.
+//! Exchanges of threads that the checker accepts commute with the steps of the reference semantics. All families that could be stated about a program
+//! are tried, right or wrong.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,7 +14,7 @@ fn program(text: &str) -> Program {
     load("family.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{text}\n{e:?}")).program
 }
 
-/// Every register is live everywhere.
+/// Makes every register live everywhere.
 fn live(program: &Program) -> Vec<Vec<Vec<u32>>> {
     let registers = |t: &fencewright_program::Thread| (0..t.registers.len() as u32).collect::<Vec<_>>();
     program.threads.iter().map(|t| vec![registers(t); t.locations.len()]).collect()
@@ -36,7 +36,7 @@ fn swap<T: PartialEq + Copy>([a, b]: [T; 2], of: T) -> T {
     }
 }
 
-/// What the exchange of the first two threads of a family makes of a state, computed anew.
+/// The image of a state under the exchange of the first two threads of a family, computed independently of the checker.
 fn image(program: &Program, model: MemoryModel, family: &Family, state: &State) -> State {
     let threads = [family.threads[0] as usize, family.threads[1] as usize];
     let numbers = [family.numbers[0], family.numbers[1]];
@@ -82,7 +82,7 @@ fn image(program: &Program, model: MemoryModel, family: &Family, state: &State) 
     next
 }
 
-/// The initial state of a program that has one.
+/// The initial state of a program with fixed initial values.
 fn initial(program: &Program, reference: &Reference<'_>) -> State {
     let value = |init: &Init| if let Init::Value(v) = init { *v } else { panic!("a value") };
     let memory = program.variables.iter().flat_map(|v| &v.init).map(value).collect();
@@ -95,7 +95,7 @@ fn successors(reference: &Reference<'_>, state: &State) -> HashSet<State> {
     events.iter().filter_map(|event| reference.step(state, event).ok()).map(|(next, _)| next).collect()
 }
 
-/// Reachable states, a few hundred at most.
+/// Some reachable states, a few hundred at most.
 fn reachable(reference: &Reference<'_>, first: State) -> Vec<State> {
     let mut seen = HashSet::from([first.clone()]);
     let mut states = vec![first];
@@ -111,7 +111,7 @@ fn reachable(reference: &Reference<'_>, first: State) -> Vec<State> {
     states
 }
 
-/// Everything that could be said about the first two threads of a program.
+/// All families that could be stated about the first two threads of a program.
 fn sayings(program: &Program) -> Vec<Family> {
     let variables = program.variables.len();
     let registers = program.threads.iter().map(|t| t.registers.len()).max().unwrap_or(0);
@@ -173,7 +173,7 @@ fn what_the_checker_accepts_commutes_with_steps() {
     assert!(accepted > 50 && refused > 1_000, "{accepted} accepted, {refused} refused");
 }
 
-/// The family that says what is true of a small queue lock.
+/// A small queue lock with its correct family.
 fn queue() -> (Program, Family) {
     let program = program(
         "shared tail, go[1..=2];
@@ -202,7 +202,7 @@ fn a_family_that_says_too_little_or_too_much_is_refused() {
     let refused =
         |family: Family, properties: &[Property]| check(&family, &program, properties, &live).is_err();
     assert_eq!(check(&family, &program, &program.properties, &live), Ok(()));
-    // The other way round it is the same exchange.
+    // The same exchange with its numbers swapped.
     assert!(!refused(Family { numbers: vec![2, 1], ..family.clone() }, &[]));
     assert!(refused(Family { numbers: vec![0, 1], ..family.clone() }, &[]));
     assert!(refused(Family { numbers: vec![1, 1], ..family.clone() }, &[]));
@@ -212,7 +212,7 @@ fn a_family_that_says_too_little_or_too_much_is_refused() {
     assert!(refused(Family { values: BTreeSet::new(), ..family.clone() }, &[]));
     assert!(refused(Family { values: BTreeSet::from([0, 1]), ..family.clone() }, &[]));
     assert!(refused(Family { registers: BTreeSet::new(), ..family.clone() }, &[]));
-    // `tail` has no indices, and there is no third variable.
+    // `tail` is not an array, and there is no third variable.
     assert!(refused(Family { indices: BTreeSet::from([0, 1]), ..family.clone() }, &[]));
     assert!(refused(Family { indices: BTreeSet::from([1, 2]), ..family.clone() }, &[]));
     let mut one_location_less = family.clone();
@@ -224,7 +224,7 @@ fn a_family_that_says_too_little_or_too_much_is_refused() {
 fn dead_registers_have_no_kind_and_are_not_read() {
     let (program, family) = queue();
     let everything = live(&program);
-    // At the entry t is dead, because it is written first; after a fault it is too.
+    // The register t is dead at the entry, because it is written first, and after a fault.
     let dead = [program.threads[0].entry, program.threads[0].fault];
     let mut fewer = everything.clone();
     for thread in &mut fewer {
@@ -233,7 +233,7 @@ fn dead_registers_have_no_kind_and_are_not_read() {
     let mut without = family.clone();
     without.registers.retain(|&(_, l, _)| !dead.contains(&LocationId(l)));
     assert_eq!(check(&without, &program, &program.properties, &fewer), Ok(()));
-    // Where it is read, it cannot be.
+    // It is not dead where it is read.
     let mut none = everything;
     none.iter_mut().flatten().for_each(|registers| registers.retain(|&r| r != 0));
     let nothing = Family { registers: BTreeSet::new(), ..family };

@@ -1,4 +1,4 @@
-//! Which claims may be in which: what the checker accepts, and what the manual says.
+//! The nesting of claims: what the checker accepts is what the manual lists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,12 +9,12 @@ use fencewright_certify::{Certificate, Rejection, Stop, check};
 use fencewright_lang::load;
 use fencewright_smt::Prover;
 
-/// Stores that PSO reorders, and a choice of which few values are enough, also where the stores are issued in every order.
+/// A program with stores that PSO reorders, and with a choice that can be narrowed, also after reordering.
 const PROGRAM: &str = "shared x, y; thread p { var r; r = * in 0..1000000; x = 1; y = 1; assert r != 7; }
     forbid wrong: x == 2;
     finally found: exists x == 2;";
 
-/// A claim of each kind, on its own. Those with claims in them have a `safe` one.
+/// A claim of each kind; those that contain a claim contain `inner`.
 fn claim(kind: &str, inner: &str) -> String {
     match kind {
         "safe" => r#"{"kind":"safe","properties":["wrong"]}"#.into(),
@@ -32,7 +32,7 @@ fn claim(kind: &str, inner: &str) -> String {
 
 const KINDS: [&str; 7] = ["safe", "unsatisfied", "robust", "lazy", "reordered", "sliced", "narrowed"];
 
-/// Whether the checker goes on to the proofs of a claim in another one: there is one about TSO, and it is wrong.
+/// Whether the checker gets as far as the proofs of the nested claim. The only proof is about TSO, and it is wrong.
 fn goes_on(outer: &str, inner: &str) -> bool {
     let claim = claim(outer, &claim(inner, &claim("safe", "")));
     let invariant =
@@ -48,14 +48,14 @@ fn goes_on(outer: &str, inner: &str) -> bool {
             let refused = ["what it says about tso is not about tso", "it is not about properties"];
             !refused.contains(&what.as_str())
         }
-        // A claim of any kind may be there, but this program has no choices left that could have fewer values.
+        // The nesting is allowed, but the narrowed program has no choice left that could be narrowed.
         Rejection::Transformation(_) if inner == "narrowed" && outer == "narrowed" => true,
         Rejection::Transformation(what) => panic!("{inner} in {outer}: {what}"),
         _ => true,
     }
 }
 
-/// The kinds that the manual has in a row of its table of nestings.
+/// The kinds in a row of the manual's table of nestings.
 fn written(outer: &str) -> BTreeSet<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/certificates.md");
     let page = fs::read_to_string(page).expect("the manual has the page");

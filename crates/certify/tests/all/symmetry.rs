@@ -1,4 +1,4 @@
-//! Which threads may be exchanged, and that machines do not mind.
+//! Which threads may be exchanged, and that the steps of machines commute with exchanges.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn program(text: &str) -> Program {
     }
 }
 
-/// Whether all threads of a program may be exchanged, as far as all its properties are concerned.
+/// Whether all threads of a program may be exchanged, considering all its properties.
 fn symmetric(text: &str) -> Result<Symmetry, String> {
     let program = program(text);
     let all = (0..program.threads.len() as u32).collect();
@@ -60,7 +60,7 @@ fn what_singles_out_a_thread_is_not() {
     }
 }
 
-/// Where a part may have no value, the order of the parts matters.
+/// If a part may be undefined, the order of the parts matters.
 #[test]
 fn what_may_divide_by_zero_is_not() {
     let mut program = program(&format!("{THREADS}forbid f: x == 9;"));
@@ -74,7 +74,7 @@ fn what_may_divide_by_zero_is_not() {
     assert!(!symmetric(&program));
 }
 
-/// Code, initial values and ranges: if anything about two threads differs, they cannot be exchanged.
+/// Threads that differ in code, initial values or ranges cannot be exchanged.
 #[test]
 fn threads_that_differ_are_not_symmetric() {
     for thread in [
@@ -106,9 +106,9 @@ fn classes_have_existing_threads_once() {
     }
 }
 
-/// A step with threads exchanged, as something that can be compared.
+/// The image of a step under the exchange, in a comparable form.
 fn exchanged(machine: &BufferMachine<'_>, order: &Permutation, step: &Step) -> String {
-    // Exchanging two threads is its own inverse.
+    // An exchange of two threads is its own inverse.
     let name = |cell: CellId| order.before(&machine.cells, cell);
     let renamed = |e: &Expr<CellId>| e.map(&mut |cell| Expr::Leaf(name(*cell)));
     let commands: Vec<Command> = step
@@ -134,8 +134,8 @@ fn steps(machine: &BufferMachine<'_>, order: &Permutation, control: &Control) ->
     machine.steps(control).iter().map(|step| exchanged(machine, order, step)).collect()
 }
 
-/// What proofs up to symmetry rely on: the steps of a state with two like threads exchanged are the steps of the state with the two
-/// exchanged, and start and violations do not change.
+/// The assumption of proofs up to symmetry: the steps of a state with two like threads exchanged are the images of the steps of that state, and the
+/// initial states and violations are unchanged.
 #[test]
 fn machines_treat_like_threads_alike() {
     let (mut programs, mut compared) = (0, 0);

@@ -1,42 +1,42 @@
-//! The trusted part is a set of crates: how large they are, and whom they may call.
+//! Limits on the size of the trusted crates, and on their dependencies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What every certificate and every replayed trace stands on: programs with their reference semantics and replay, the machines that a
+/// The crates that every certificate and every replayed trace depends on: programs with their reference semantics and replay, the machines that a
 /// certificate may name, the checker of refutations, the checker of certificates.
 const TRUSTED: [&str; 4] = ["program", "memory", "proof", "certify"];
-/// At most so many lines of code. This is a promise to whoever reads them all: it is raised only with the reason written here.
-/// 4,000 at first; 150 more for shifts, minima and maxima, numbers that wrap around, and conditional expressions;
-/// 1,000 more for sets of states: their steps on packed states, their layout, what reductions leave out, the table they are looked up in;
-/// 50 more for the calls that spans lead through, what assertions say and which fault a check is;
-/// 500 more for automorphisms, so that sets of states up to symmetry of thread families can be checked;
-/// 400 more for quotients, remainders, bits and wraparound as cases, and for congruences in invariants;
-/// 50 more for claims about PSO that stand on TSO;
-/// 50 more for claims about slices: that the slices together show the properties, and all under one memory model;
-/// 460 more for versions: the rules that make their order all that matters, which registers hold them where, and renaming them;
-/// 220 more for sets of states whose buffers forget: how stores enter and leave them;
-/// 40 more for exchanges that a comparison with a constant or the order of stores within a step does not tell;
-/// 70 more for bounds on exact buffers that count the stores to each memory cell;
-/// 20 more for claims about programs whose choices have fewer values;
-/// 320 more for persistent sets: what threads may still touch, checked edge by edge, and the sets computed from it in each state;
-/// 50 more so that what is too hard for the checker is told from what is wrong.
+/// Maximum number of lines of code in the trusted crates together, so that a reviewer can read them all. Each increase is justified here:
+/// 4,000 initially; 150 for shifts, minima and maxima, numbers that wrap around, and conditional expressions;
+/// 1,000 for sets of states: their steps on packed states, their layout, the checks of reductions, and the lookup table;
+/// 50 for the calls of spans, the messages of assertions, and the kinds of faults;
+/// 500 for automorphisms, so that sets of states up to symmetry of thread families can be checked;
+/// 400 for quotients, remainders, bit operations and wraparound as cases, and for congruences in invariants;
+/// 50 for claims about PSO that follow from claims about TSO;
+/// 50 for claims about slices: the slices together cover the properties, all under one memory model;
+/// 460 for versions: the rules under which only their order matters, the registers that hold them, and their renaming;
+/// 220 for sets of states with abstract buffers: how stores enter and leave these;
+/// 40 for exchanges under which a comparison with a constant, or the order of stores within a step, is invariant;
+/// 70 for bounds on exact buffers that count the stores to each memory cell;
+/// 20 for claims about programs with narrowed choices;
+/// 320 for persistent sets: what threads may still access, checked edge by edge, and the sets computed from it in each state;
+/// 50 for distinguishing what is too hard for the checker from what is wrong.
 const MOST_TRUSTED: usize = 7_380;
 
-/// The transformations that a certificate may name, and what they are made with: whoever believes such a certificate believes them too.
+/// The crates of the transformations that a certificate may name: trusting such a certificate includes trusting these.
 const TRANSFORMATIONS: [&str; 2] = ["transform", "kit"];
-/// At most so many lines of code; raised only with the reason written here.
-/// 2,500 at first; 100 more for programs whose stores are issued in every order, so that PSO can be decided by way of TSO;
-/// 150 more for slices, from which threads are left out that cannot matter;
-/// 310 more for choices with fewer values: where chosen values go, what they are compared with, and which of them are enough;
-/// 60 more for bounds of chosen values, so that those between them may be used in any way.
+/// Maximum number of lines of code in these crates together. Each increase is justified here:
+/// 2,500 initially; 100 for programs that issue their stores in every order, so that PSO can be decided by way of TSO;
+/// 150 for slices, which omit irrelevant threads;
+/// 310 for narrowed choices: the flow of chosen values, what they are compared with, and which values are enough;
+/// 60 for bounds of chosen values, so that values between them may be used in any way.
 const MOST_TRANSFORMATIONS: usize = 3_120;
 
-/// The crates from elsewhere that these may use.
+/// The external crates that the trusted crates may depend on.
 const EXTERNAL: [&str; 5] = ["num-bigint", "num-integer", "num-traits", "serde", "serde_json"];
 
-/// What reads the states of a certificate need not be right: whatever it gives is checked. What tells a wrong certificate from one that is
-/// too hard need not be either: both are rejected.
+/// Crates that `certify` may depend on although they are not trusted: `packed` decodes states, all of which are checked afterwards; `counterexample`
+/// only distinguishes wrong certificates from ones that are too hard, and both are rejected.
 const UNTRUSTED: [&str; 2] = ["packed", "counterexample"];
 
 fn crate_folder(name: &str) -> PathBuf {
@@ -61,8 +61,8 @@ fn sources(name: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// How many lines are code: no comments, no blank lines, no `#[cfg(test)]` items. In formatted code such an item at the outermost level
-/// is one line long, or ends with the first line that is a brace and nothing else.
+/// The number of lines of code: no comments, no blank lines, no `#[cfg(test)]` items. In formatted code such an item at the outermost level is one
+/// line long, or ends with the first line that consists of a closing brace.
 fn lines_of_code(text: &str) -> usize {
     let mut count = 0;
     let mut lines = text.lines();
@@ -94,7 +94,7 @@ fn count(names: &[&str]) -> usize {
         let mut lines = 0;
         let sources = sources(name);
         for (path, text) in &sources {
-            // A file of tests is one that its module declares as such.
+            // A file counts as tests only if its module declares it as such.
             if path.ends_with("tests.rs") {
                 let module = path.parent().expect("a file is in a folder").with_extension("rs");
                 let declares = |(path, text): &(PathBuf, String)| {
@@ -103,7 +103,7 @@ fn count(names: &[&str]) -> usize {
                 assert!(sources.iter().any(declares), "{} is not declared as tests", path.display());
                 continue;
             }
-            // Either would bring in code that is not counted.
+            // Either would include code that is not counted.
             for hidden in ["include!", "#[path"] {
                 assert!(!text.contains(hidden), "{}: {hidden}", path.display());
             }
@@ -130,14 +130,14 @@ fn the_transformations_that_certificates_name_are_small() {
     assert!(lines <= MOST_TRANSFORMATIONS, "{lines} lines of code, {MOST_TRANSFORMATIONS} at most");
 }
 
-/// The names in the sections of a manifest that say what is linked into a crate.
+/// The names of a manifest's dependencies, without development dependencies.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut section = "";
     let mut names = Vec::new();
     for line in manifest.lines().map(str::trim) {
         if line.starts_with('[') {
             section = line;
-            // A section for each dependency is another way to write it.
+            // A dependency may also be a section of its own.
             let own_section = line.trim_matches(['[', ']']).rsplit_once("dependencies.");
             names.extend(own_section.filter(|(kind, _)| *kind != "dev-").map(|(_, name)| name.to_string()));
         } else if section.ends_with("dependencies]") && section != "[dev-dependencies]" {
@@ -163,7 +163,7 @@ fn the_trusted_part_calls_nobody_else() {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a crate has a manifest");
         for dependency in dependencies(&manifest) {
             let allowed = match dependency.strip_prefix("fencewright-") {
-                // Programs and machines mean the same whatever is made of them; only certificates name transformations.
+                // The other trusted crates are independent of transformations; only certificates name them.
                 Some(own) if TRANSFORMATIONS.contains(&own) => {
                     *name == "certify" || TRANSFORMATIONS.contains(name)
                 }

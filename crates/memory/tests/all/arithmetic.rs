@@ -1,4 +1,4 @@
-//! Expressions as cases, against their values: some case says the value, and none says another one.
+//! The cases of random expressions against evaluation: some case has the value of the expression, and no case has another.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn holds(constraint: &Constraint, of: &Valuation) -> Option<bool> {
     })
 }
 
-/// The values that a case says, for all values of its auxiliary variables that satisfy its constraints: nothing for an unknown one.
+/// The values of a case for all values of its auxiliary variables that satisfy its constraints; `None` stands for an unknown value.
 fn said(case: &Case, of: &mut Valuation, open: &[CellId], out: &mut Vec<Option<i128>>) {
     if case.0.iter().any(|c| holds(c, of) == Some(false)) {
         return;
@@ -39,7 +39,7 @@ fn said(case: &Case, of: &mut Valuation, open: &[CellId], out: &mut Vec<Option<i
     of.remove(first);
 }
 
-/// An expression of two cells; `exact` ones have no operators on two operands of which neither is constant, beside sums.
+/// A random expression over two cells. If `exact`, it has no operator on two non-constant operands, except sums and the like.
 fn expression(random: &mut Random, exact: bool, depth: usize) -> Expr<CellId> {
     use BinaryOp::*;
     if depth == 0 {
@@ -93,7 +93,7 @@ fn cases_say_what_the_value_is() {
             for case in &all {
                 let open = auxiliaries(case);
                 assert!(open.iter().all(|cell| *cell >= AUXILIARY));
-                // Two variables have very many values. They are tested one at a time.
+                // Two auxiliary variables have too many pairs of values: only cases with one are enumerated.
                 if open.len() > 1 {
                     found.push(None);
                     continue;
@@ -110,7 +110,7 @@ fn cases_say_what_the_value_is() {
                 true => unknown += 1,
                 false => known += 1,
             }
-            // The value is not 0 exactly where it is true, for some of the cubes.
+            // Some cube of `truths` covers the state exactly where the expression has that truth value.
             for wanted in [true, false] {
                 let holds = truths(&e, wanted).into_iter().any(|cube| {
                     let case = (cube, Some(Linear::constant(0)));
@@ -132,7 +132,7 @@ fn cases_say_what_the_value_is() {
     );
 }
 
-/// With constants, nothing is unknown.
+/// Operators with a constant operand have no unknown values.
 #[test]
 fn operators_with_constants_are_exact() {
     use BinaryOp::*;
@@ -153,7 +153,7 @@ fn operators_with_constants_are_exact() {
     }
 }
 
-/// A disjunction of many pairs: too many ways in which all before one of them fail, and few cubes nevertheless.
+/// A long disjunction of conjunctions of two: the conjunctions of all earlier negations would exceed the limit, the cubes themselves do not.
 #[test]
 fn long_disjunctions_are_exact() {
     let is = |cell: CellId, op: BinaryOp, value: i64| Expr::binary(op, Expr::Leaf(cell), Expr::Const(value));

@@ -15,7 +15,7 @@ use fencewright_program::{
 use fencewright_testing::bounds::{bound, exceeds};
 use fencewright_testing::{Random, Shape, program};
 
-/// A state of a machine: control, the values of ordinary cells, and all that each summary cell stands for.
+/// A state of a machine: control, the values of ordinary cells, and the set of values of each summary cell.
 #[derive(Clone, Debug)]
 struct Pair {
     control: Control,
@@ -77,7 +77,7 @@ fn run(
     }
 }
 
-/// The memory and registers of a state as cells of the machine; other cells are 0.
+/// The memory and registers of a state as cells of the machine; all other cells are 0.
 fn cells_of(machine: &BufferMachine<'_>, state: &State) -> Vec<i64> {
     let mut cells = vec![0; machine.cells.len()];
     cells[..state.memory.len()].copy_from_slice(&state.memory);
@@ -89,7 +89,7 @@ fn cells_of(machine: &BufferMachine<'_>, state: &State) -> Vec<i64> {
     cells
 }
 
-/// Whether the machine's state stands for this state of the reference semantics.
+/// Whether a state of the machine abstracts this state of the reference semantics.
 fn related(machine: &BufferMachine<'_>, pair: &Pair, state: &State) -> bool {
     let exact = cells_of(machine, state);
     let data = (0..machine.cells.len() as u32).all(|c| match machine.cells.cell(c) {
@@ -106,7 +106,7 @@ fn related(machine: &BufferMachine<'_>, pair: &Pair, state: &State) -> bool {
             .all(|(t, shape)| represents(machine, ThreadId(t as u32), shape, pair, &state.buffers[t]))
 }
 
-/// Whether a buffer is one that this shape with these values stands for.
+/// Whether a buffer is one of those that a shape with these values stands for.
 fn represents(
     machine: &BufferMachine<'_>,
     t: ThreadId,
@@ -131,7 +131,7 @@ fn represents(
         let all = shape.queue.iter().enumerate().filter_map(entry);
         all.filter(|(c, _)| wanted.is_none_or(|w| w == *c)).collect()
     };
-    // Under TSO the whole buffer is one queue, under PSO that of each memory cell.
+    // Under TSO the whole buffer is one queue; under PSO there is one queue per memory cell.
     let parts: Vec<Option<u32>> =
         if pso { (0..machine.program.cells() as u32).map(Some).collect() } else { vec![None] };
     parts.into_iter().all(|part| {
@@ -164,7 +164,7 @@ fn summarised(machine: &BufferMachine<'_>, cell: u32) -> bool {
     matches!(machine.buffers, Buffers::Partial { summaries, .. } if summaries.contains(cell))
 }
 
-/// The state after a step that matches the event, and whether a value came out of a summary.
+/// The machine's state after a step that matches the event, and whether a value was read from a summary.
 fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State) -> Option<(Pair, bool)> {
     let wanted = cells_of(machine, next);
     let steps = machine.steps(&pair.control);
@@ -184,29 +184,29 @@ fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State
     results.find(|(result, _)| related(machine, result, next))
 }
 
-/// Whether a step of the machine says that this event leaves what is represented.
+/// Whether a step of the machine reports that this event leaves what the machine represents.
 fn leaves(machine: &BufferMachine<'_>, pair: &Pair, event: &Event) -> bool {
     let EventKind::Step { edge, chosen } = &event.kind else { return false };
     let steps = machine.steps(&pair.control);
     let mut same = steps.iter().filter(|s| s.name.edge == Some(*edge) && s.name.thread == event.thread);
     same.any(|step| {
-        // Where it would lead is of no interest, only whether its commands go through.
+        // Only whether the commands can be performed matters, so any target state will do.
         let outcome = Outcome::Control(pair.control.clone());
         matches!(step.outcome, Outcome::Beyond(..))
             && run(machine, &Step { outcome, ..step.clone() }, pair, &pair.cells, chosen).is_some()
     })
 }
 
-/// What was met.
+/// Counts of what the random walks covered.
 #[derive(Default)]
 struct Met {
-    /// Steps that were compared.
+    /// Steps compared.
     steps: usize,
-    /// Those with a value out of a summary.
+    /// Those that read a value from a summary.
     expanded: usize,
     /// Steps that leave the window of an open array.
     outside: usize,
-    /// Stores that did not fit.
+    /// Stores that did not fit into a buffer.
     overflows: usize,
 }
 
@@ -237,7 +237,7 @@ fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random, met
         if possible.is_empty() {
             break;
         }
-        // Flushes are rare in a long-lived buffer: take them less often than they are offered.
+        // Flushes are offered so often that buffers would rarely fill up: a chosen flush is redrawn twice.
         let mut choice = random.pick(&possible).clone();
         for _ in 0..2 {
             if matches!(choice.0.kind, EventKind::Flush { .. }) {
@@ -280,7 +280,7 @@ fn machines_match_every_step_of_the_reference_semantics() {
             0 => Buffers::Sc,
             1 | 2 => Buffers::Queue { model, bound: bound(&mut random) },
             _ => {
-                // None, some or all memory cells have summaries.
+                // No, some or all memory cells have summaries.
                 let cells = 0..program.cells() as u32;
                 let summaries = match random.below(3) {
                     0 => Summarised::default(),

@@ -1,4 +1,4 @@
-//! Problems made to hurt: huge numbers, deep formulas, searches without end, broken proofs.
+//! Adversarial problems: huge numbers, deep formulas, searches without end, broken proofs.
 
 use fencewright_smt::interpolate::{Failure, interpolants};
 use fencewright_smt::proof::{Branch, Step};
@@ -66,7 +66,7 @@ fn numbers_grow_beyond_machine_words() {
         false,
     );
     check(&[Formula::le(Linear::constant(wide.clone()), x), Formula::lt(x, y), Formula::lt(y, z)], true);
-    // Differences whose constants are at the very ends of the words.
+    // Differences whose constants are the extreme 64-bit values.
     for bound in [i64::MAX, i64::MIN, i64::MIN + 1] {
         check(
             &[Formula::le(x, bound), Formula::le(Linear::from(y).plus(bound), x), Formula::le(1, y)],
@@ -97,7 +97,7 @@ fn equations_without_integer_solution_are_refuted() {
     check(&[three, fifteen, y_is_one], false);
 }
 
-/// No bounds keep the multiples finite, and no cut at a single variable refutes these.
+/// The multiples are unbounded, and cuts at a single variable never refute these.
 #[test]
 fn residues_and_inequalities_are_refuted() {
     let [x, y, p, q, r] = [0, 1, 2, 3, 4].map(Var);
@@ -110,7 +110,7 @@ fn residues_and_inequalities_are_refuted() {
         };
         check(&[even.as_slice(), &between(0, m - 2)].concat(), false);
         check(&[even.as_slice(), &between(0, m - 1)].concat(), true);
-        // A number that is no multiple of m: m times something and a rest.
+        // A number that is not a multiple of m: m times some number plus a remainder.
         let no_multiple =
             [Formula::eq(x, Linear::from(r) + multiple(m, q, 0)), Formula::le(1, r), Formula::le(r, m - 1)];
         check(&[&even[..1], &no_multiple].concat(), false);
@@ -118,7 +118,7 @@ fn residues_and_inequalities_are_refuted() {
         let multiple = Formula::eq(y, multiple(m, Var(5), 0));
         check(&[&no_multiple[..], &[next.clone(), multiple]].concat(), false);
         check(&[&no_multiple[..], &[next]].concat(), true);
-        // One of the numbers is known by its bounds.
+        // One of the numbers is fixed by its bounds.
         let sum =
             Formula::eq(Linear::from(y) + times(&Int::from(m), p), Linear::from(r) + times(&Int::from(m), q));
         let bounds = [Formula::le(0, y), Formula::le(y, 0), Formula::le(1, r), Formula::le(r, m - 1)];
@@ -149,7 +149,7 @@ fn long_lists_are_decided() {
     check(&[chain, vec![Formula::lt(Var(300), Var(0))]].concat(), false);
 }
 
-/// Too many different values for too few places: exponential for case splitting.
+/// The pigeonhole principle: exponential for case splitting.
 fn pigeons(count: u32) -> Vec<Formula> {
     let mut assertions: Vec<Formula> = (0..count)
         .flat_map(|var| [Formula::le(0, Var(var)), Formula::le(Var(var), i64::from(count) - 2)])
@@ -187,7 +187,7 @@ fn every_budget_ends_a_search() {
     );
     setter.join().unwrap();
     assert!(started.elapsed() < Duration::from_secs(10));
-    // A strip without integer points that no bound ends.
+    // A strip without integer points and without bounds.
     let strip = Linear::sum([(3, Var(0)), (-3, Var(1)), (1, Var(2))], 0);
     let endless = [
         Formula::le(1, strip.clone()),
@@ -274,7 +274,7 @@ fn z3_survives_and_keeps_its_limits() {
     let easy = [Formula::eq(Var(0), -7)];
     assert!(z3.check(&easy, &Budget::default()).is_sat());
     assert!(matches!(z3.check(&[Formula::False], &Budget::default()), Answer::UnsatUnproved));
-    // Cancelled and late questions cost the process, not the solver.
+    // Cancelled and late queries cost the process, not the solver.
     let cancelled = Budget { stop: Some(Arc::new(|| true)), ..Budget::default() };
     assert!(matches!(z3.check(&easy, &cancelled), Answer::Unknown(Reason::Cancelled)));
     assert!(z3.check(&easy, &Budget::default()).is_sat());
@@ -283,7 +283,7 @@ fn z3_survives_and_keeps_its_limits() {
     assert!(z3.check(&easy, &Budget::default()).is_sat());
 }
 
-/// Where the native solver gives up, an external one is asked; here a script that knows one answer.
+/// Where the native solver gives up, an external one is asked; here a script that knows a single answer.
 #[cfg(unix)]
 #[test]
 fn another_solver_is_asked_when_the_budget_ends() {

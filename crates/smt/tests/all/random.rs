@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// How often to repeat: much more often, and with other problems, when there is time.
+/// The number of repetitions and the seed: much more, and with other problems, in long tests.
 fn rounds(usual: u64) -> (u64, u64) {
     match std::env::var("FENCEWRIGHT_LONG_TESTS") {
         Ok(seed) if seed != "0" => (usual * 40, seed.parse().unwrap_or(1)),
@@ -35,7 +35,7 @@ fn rounds(usual: u64) -> (u64, u64) {
     }
 }
 
-/// What kind of problems to make.
+/// The shape of a random problem.
 #[derive(Clone, Copy)]
 struct Shape {
     variables: u64,
@@ -77,7 +77,7 @@ fn boxed(shape: Shape, size: i64) -> Vec<Formula> {
         .collect()
 }
 
-/// Is there a solution with all variables within the box?
+/// Whether there is a solution with all variables within the box, by enumeration.
 fn enumerate(assertions: &[Formula], variables: u64, size: i64) -> bool {
     let mut values = vec![-size; variables as usize];
     loop {
@@ -90,7 +90,7 @@ fn enumerate(assertions: &[Formula], variables: u64, size: i64) -> bool {
     }
 }
 
-/// The answer as a truth value, after a check of its evidence; none for unknown.
+/// The answer as a truth value, after checking its evidence; `None` for unknown.
 fn decided(assertions: &[Formula], answer: &Answer) -> Option<bool> {
     match answer {
         Answer::Sat(model) => {
@@ -225,7 +225,7 @@ fn infeasible_executions_have_interpolants() {
         match interpolants(&mut solver, &assertions, &refutation.proof, &Budget::default()) {
             Ok(sequence) => assert_eq!(sequence.len() + 1, assertions.len()),
             Err(failure) => {
-                // Only the documented gap: an integer argument over several steps.
+                // Failures are allowed only for the documented gap: an integer argument over several steps.
                 assert_eq!(failure, Failure::Mixed, "{assertions:?} {:#?}", refutation.proof);
                 failed += 1;
             }
@@ -257,7 +257,7 @@ fn wrong_interpolants_are_noticed() {
     assert!(!check(&[Formula::le(1, x)]), "too short");
 }
 
-/// Changes one thing in a proof.
+/// Makes one random change to a proof.
 fn mutate(random: &mut Random, proof: &mut Proof) -> bool {
     let count = proof.steps.len() as u64;
     let place = random.below(count) as usize;
@@ -309,7 +309,7 @@ fn damaged_proofs_never_refute_what_is_satisfiable_and_are_mostly_rejected() {
                 *(if verify(&assertions, &proof) { &mut accepted } else { &mut rejected }) += 1;
             }
         }
-        // No proof, damaged or not, refutes a problem that has a solution: drop one assertion of the core at a time.
+        // No proof, damaged or not, refutes a satisfiable problem: drop one assertion of the core at a time.
         for index in &refutation.core {
             let mut weaker = assertions.clone();
             weaker[*index] = Formula::True;
@@ -323,6 +323,6 @@ fn damaged_proofs_never_refute_what_is_satisfiable_and_are_mostly_rejected() {
             }
         }
     }
-    // A change may give another correct proof (a larger factor on an equality that cancels, say), but rarely.
+    // A change may yield another correct proof (a larger factor on an equality that cancels, say), but rarely.
     assert!(rejected > 3000 && accepted * 5 < rejected, "{accepted} accepted, {rejected} rejected");
 }

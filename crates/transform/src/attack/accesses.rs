@@ -1,4 +1,4 @@
-//! Which edges access which cells, and which pairs of a store and a load could be an attack at all.
+//! Memory accesses of edges, and the candidate attacks: pairs of a store and a load for which an attack is possible.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use fencewright_program::{Action, Address, EdgeId, LocationId, Op, Program, Thre
 
 use super::{Attack, Notion};
 
-/// The address that an operation accesses and whether it stores there; nothing if it accesses no memory.
+/// The address that an operation accesses and whether it stores there; `None` if it accesses no memory.
 pub fn access(op: &Op) -> Option<(&Address, bool)> {
     match op {
         Op::Load(_, address) => Some((address, false)),
@@ -17,7 +17,7 @@ pub fn access(op: &Op) -> Option<(&Address, bool)> {
     }
 }
 
-/// The address of a store that goes through the buffer.
+/// The address of a store that goes through the buffer; `None` for any other action.
 pub fn delayed_store(action: &Action) -> Option<&Address> {
     match action {
         Action::Op(Op::Store(address, _)) => Some(address),
@@ -25,7 +25,7 @@ pub fn delayed_store(action: &Action) -> Option<&Address> {
     }
 }
 
-/// The addresses an action loads while stores may be delayed.
+/// The addresses that an action loads while stores of its thread may be delayed.
 pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     let ops = if action.drains() { &[] } else { action.ops() };
     ops.iter().filter_map(|op| match op {
@@ -34,7 +34,7 @@ pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     })
 }
 
-/// For each cell whether two threads access it and one of them stores: where threads meet.
+/// For each cell whether at least two threads access it and one of them stores: accesses that may conflict.
 pub fn contended(program: &Program) -> Vec<bool> {
     let mut accessed = vec![None; program.cells()];
     let mut several = vec![false; program.cells()];
@@ -51,12 +51,12 @@ pub fn contended(program: &Program) -> Vec<bool> {
     several.iter().zip(written).map(|(&several, written)| several && written).collect()
 }
 
-/// A program with more attacks than this is too large to examine.
+/// Maximum number of attacks of a program that is examined.
 pub const MOST_ATTACKS: usize = 50_000;
 
-/// All attacks that are not impossible at first sight: from the store a path without a fence leads to the load, which may be of
-/// another cell, and the conflicts between the other threads, whatever their data, may lead from the load back to the store. Of several
-/// threads that are alike only the first attacks. No more than [`MOST_ATTACKS`] and one are looked for.
+/// All candidate attacks: a path without a fence leads from the store to the load, which may access another cell, and conflicts between the other
+/// threads, abstracting from data, may lead from the load back to the store. Of several interchangeable threads only the first one attacks. Stops
+/// after [`MOST_ATTACKS`] + 1 attacks. `None` if `stop` asked to stop.
 pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
     let accesses = Accesses::new(program);
@@ -64,7 +64,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
         if program.threads[..t.index()].iter().any(|earlier| earlier.is_like(thread)) {
             continue;
         }
-        // The loads, where they are, and the number of their cone: loads of the same cells have the same one.
+        // The loads with their locations, and the numbers of their cones: loads of the same cells share a cone.
         let mut cones: Vec<Vec<bool>> = Vec::new();
         let mut numbers: HashMap<Vec<Range<u32>>, usize> = HashMap::new();
         let mut loads: Vec<(usize, LocationId, usize)> = Vec::new();
@@ -106,8 +106,8 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
     Some(attacks)
 }
 
-/// The locations where a thread always holds the lock. A store there is no attack: the thread cannot unlock while it delays the store, and
-/// nobody else can access anything.
+/// The locations where a thread certainly holds the lock. A store there is no attack: the thread cannot unlock while it delays the store, and no
+/// other thread can access memory meanwhile.
 fn always_locked(thread: &Thread) -> Vec<bool> {
     let mut locked = vec![true; thread.locations.len()];
     locked[thread.entry.index()] = false;
@@ -130,16 +130,16 @@ fn always_locked(thread: &Thread) -> Vec<bool> {
     }
 }
 
-/// Who accesses what.
+/// An index of all memory accesses of a program.
 struct Accesses<'p> {
     program: &'p Program,
-    /// The edges that access each cell at an address that is always the same, and whether they store.
+    /// For each cell: the edges that access it at a constant address, and whether they store.
     cells: Vec<Vec<(ThreadId, EdgeId, bool)>>,
-    /// The edges that access some cell of each array, and whether they store.
+    /// For each array: the edges that access it at a computed index, and whether they store.
     arrays: Vec<Vec<(ThreadId, EdgeId, bool)>>,
     /// The variable of each cell.
     variables: Vec<usize>,
-    /// Whether each thread locks.
+    /// Whether each thread takes the lock.
     locks: Vec<bool>,
 }
 
@@ -168,12 +168,12 @@ impl<'p> Accesses<'p> {
         accesses
     }
 
-    /// The cells that the cone of a load of these cells may touch; for triangular races all cells if a racing write may exist.
+    /// The cells that the cone of a load of these cells may access; for triangular races, all cells if a racing write may exist.
     fn cone(&self, notion: Notion, attacker: ThreadId, loaded: &[Range<u32>]) -> Vec<bool> {
         let mut cone = Cone::new(self, attacker);
         loaded.iter().cloned().flatten().for_each(|cell| cone.touch(cell, false));
         while let Some((cell, stored)) = cone.work.pop() {
-            // A store meets what was touched, a load what was stored.
+            // A store conflicts with accessed cells, a load with stored ones.
             let meets = |(_, _, stores): &&(ThreadId, EdgeId, bool)| *stores != stored;
             let array = self.variables[cell as usize];
             for &(t, edge, _) in self.cells[cell as usize].iter().chain(&self.arrays[array]).filter(meets) {
@@ -185,26 +185,26 @@ impl<'p> Accesses<'p> {
         let cells = self.program.cells();
         match notion {
             Notion::Triangular => vec![cone.helped; cells],
-            // Without a helper nothing leads from the load back to the store, not even through a cell that the load touches.
+            // Without a helping thread there is no path from the load back to the store, not even through a cell that the load accesses.
             Notion::HappensBefore if !cone.helped => vec![false; cells],
             Notion::HappensBefore => cone.touched,
         }
     }
 }
 
-/// The cone of a load as it grows.
+/// The cone of a load, computed with a worklist.
 struct Cone<'a, 'p> {
     accesses: &'a Accesses<'p>,
     touched: Vec<bool>,
     stored: Vec<bool>,
-    /// The arrays of which all cells are touched, and stored to.
+    /// The arrays of which all cells are accessed, and those of which all cells are stored to.
     whole: [Vec<bool>; 2],
-    /// Cells that were touched, or stored to, and whose accesses have not been looked at.
+    /// The worklist: cells that were accessed, or stored to.
     work: Vec<(u32, bool)>,
-    /// The edges that are in it, and the locations whose edges all are.
+    /// The edges in the cone, and the locations all of whose edges are in it.
     entered: Vec<Vec<bool>>,
     passed: Vec<Vec<bool>>,
-    /// Whether another thread helps.
+    /// Whether another thread is in the cone.
     helped: bool,
 }
 
@@ -235,7 +235,7 @@ impl<'a, 'p> Cone<'a, 'p> {
         }
     }
 
-    /// Adds an edge to the cone, with what it accesses.
+    /// Adds an edge to the cone, with its accesses.
     fn take(&mut self, thread: &Thread, t: ThreadId, edge: EdgeId) {
         if std::mem::replace(&mut self.entered[t.index()][edge.index()], true) {
             return;
@@ -250,8 +250,8 @@ impl<'a, 'p> Cone<'a, 'p> {
         }
     }
 
-    /// An edge of another thread meets the cone. Everything after it in program order is in the cone too, and with locks what came
-    /// before in the section.
+    /// Adds an edge of another thread that conflicts with the cone, and everything after it in program order; with locks, the whole thread, because
+    /// earlier accesses of the locked section are in the cone too.
     fn enter(&mut self, t: ThreadId, edge: EdgeId) {
         self.helped = true;
         let thread = self.accesses.program.thread(t);
@@ -272,24 +272,24 @@ impl<'a, 'p> Cone<'a, 'p> {
     }
 }
 
-/// Whether two addresses are always the same cell. Outside the window of an open array they need not be.
+/// Whether two addresses always denote the same cell. Accesses outside the window of an open array need not.
 pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
     let cell = only_cell(program, a);
     cell.is_some() && cell == only_cell(program, b)
 }
 
-/// What the attacker may do while it delays a store.
+/// Static facts about the attacker while it delays a store.
 #[derive(Clone, Debug)]
 pub struct Delay {
-    /// For each variable whether the attacker may both store to and load from one of its cells meanwhile: then it must remember what it
-    /// has delayed.
+    /// For each variable whether the attacker may both store to and load from one of its cells while it delays: then the delayed values have to be
+    /// recorded.
     pub forwarded: Vec<bool>,
     /// For each location whether an attacking load may still follow.
     pub promising: Vec<bool>,
 }
 
 impl Delay {
-    /// The delay of a store, for attacks with these loads.
+    /// The facts for a store, for attacks with these loads.
     pub fn new(program: &Program, thread: &Thread, store: EdgeId, loads: &[EdgeId]) -> Self {
         let first = thread.edge(store);
         let region = reachable(thread, first.to, |a| !a.drains());
@@ -315,7 +315,7 @@ impl Delay {
     }
 }
 
-/// The locations that can be reached from one over edges to `follow`, that one included.
+/// The locations reachable from `from` over edges that `follow` accepts, including `from`.
 pub fn reachable(thread: &Thread, from: LocationId, follow: impl Fn(&Action) -> bool) -> Vec<bool> {
     let mut seen = vec![false; thread.locations.len()];
     let mut work = vec![from];

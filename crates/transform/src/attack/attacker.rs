@@ -1,4 +1,4 @@
-//! What the attacker does: it begins to delay stores, goes on to the attacking load, and waits for the attack to succeed.
+//! The instrumentation of the attacker: it begins to delay stores, performs the attacking load, and waits for the attack to succeed.
 
 use fencewright_program::{Action, Address, Checks, Edge, EdgeId, Expr, Op, RegisterId};
 
@@ -7,18 +7,18 @@ use super::auxiliary::{beside, is, neutral, one, scalar};
 use super::instrumenter::{CopiedLocation, Instrumenter};
 use super::{Attack, Notion, Origin, Unsupported};
 
-/// What the attacker has delayed is forgotten after its last load, if it is in no more cells than this.
+/// Maximum number of cells for which the recorded delayed stores are reset after the last load.
 const MOST_FORGOTTEN: usize = 64;
-/// A snapshot with more ways than this to find its loads delayed or not is not supported.
+/// Maximum number of combinations of delayed and memory sources for the loads of a snapshot.
 const MOST_CASES: usize = 64;
 
-/// Whether an edge is a load alone, not a snapshot.
+/// Whether the edge is a single load rather than a snapshot.
 fn is_single(edge: &Edge) -> bool {
     matches!(edge.action, Action::Op(_))
 }
 
 impl Instrumenter<'_> {
-    /// At a store outside the cone: an attack may begin here.
+    /// At a store outside the cone: adds an edge that begins an attack.
     pub fn begin_attack(&mut self, id: EdgeId, edge: &Edge) {
         let attacking = self.known.delays.contains_key(&(self.id, id));
         let Some(address) = delayed_store(&edge.action).filter(|_| attacking) else { return };
@@ -34,17 +34,17 @@ impl Instrumenter<'_> {
         self.atomic(CopiedLocation::Plain(edge.from), to, ops, Origin::Delaying(id), edge.span);
     }
 
-    /// What is known about the time while this store is delayed.
+    /// The facts about the time while this store is delayed.
     fn delay(&self, store: EdgeId) -> &Delay {
         &self.known.delays[&(self.id, store)]
     }
 
-    /// The register with the index of the cell of the attacking store.
+    /// The register that holds the index of the cell that the attacking store writes.
     fn attacked_index(&mut self) -> RegisterId {
         self.register("%attacked", None)
     }
 
-    /// A store that is delayed.
+    /// The operations that delay a store.
     fn delayed(&mut self, first: EdgeId, op: &Op) -> Vec<Op> {
         let Op::Store(address, value) = op else { return vec![op.clone()] };
         if self.delay(first).forwarded[address.variable.index()]
@@ -53,7 +53,7 @@ impl Instrumenter<'_> {
         {
             return vec![Op::Store(newest, value.clone()), Op::Store(delayed, one())];
         }
-        // No later load looks for this store, so it need not be remembered. But it may fault.
+        // No later load can read this store, so it is not recorded. But it may fault, so its checks are performed.
         let mut ops = Vec::new();
         if self.is_computed(address) {
             let ignored = self.register("%ignored", None);
@@ -67,14 +67,14 @@ impl Instrumenter<'_> {
         ops
     }
 
-    /// An edge of the attacker while it delays stores.
+    /// Adds an edge of the attacker while it delays stores.
     pub fn delaying_edge(&mut self, first: EdgeId, id: EdgeId, edge: &Edge) -> Result<(), Unsupported> {
         if edge.action.drains() {
             return Ok(());
         }
         let attack = Attack { thread: self.id, store: first, load: id };
         let attack = self.known.numbers.contains_key(&attack).then_some(attack);
-        // If no attacking load can follow, this edge leads to no attack and is left out.
+        // If no attacking load can follow, this edge is part of no attack and is omitted.
         let promising = self.delay(first).promising[edge.to.index()];
         let from = CopiedLocation::Delaying(first, edge.from);
         let to = CopiedLocation::Delaying(first, edge.to);
@@ -123,7 +123,7 @@ impl Instrumenter<'_> {
         Ok(())
     }
 
-    /// For each way to find the loads of an edge delayed or not: for each operation whether it reads a delayed value, if it is a load.
+    /// The ways in which the loads of an edge can find delayed values: for each operation that loads, whether it reads a delayed value.
     fn cases(&self, first: EdgeId, edge: &Edge) -> Result<Vec<Vec<Option<bool>>>, Unsupported> {
         let forwarded = &self.delay(first).forwarded;
         let attacking = delayed_store(&self.code.edge(first).action);
@@ -154,8 +154,8 @@ impl Instrumenter<'_> {
         Ok(cases)
     }
 
-    /// The operations of an edge that loads, in one of the cases (perhaps only for the first of them); if it is the attacking load, the
-    /// cone begins with what it reads from memory. The attacker stands still after that, so what a single load reads does not matter.
+    /// The operations of an edge that loads, in one of these cases (perhaps only a prefix of them). If it is the attacking load, the cone begins with
+    /// its reads from memory. The attacker does not move afterwards, so the value of a single load is irrelevant.
     fn loads(&mut self, edge: &Edge, case: &[Option<bool>], attacking: bool) -> Vec<Op> {
         let mut ops = Vec::new();
         for (op, buffered) in edge.action.ops().iter().zip(case) {
@@ -175,21 +175,21 @@ impl Instrumenter<'_> {
         ops
     }
 
-    /// The operations that go on only if a cell is delayed, or is not.
+    /// The operations that continue only if a cell is delayed (`buffered`), or is not.
     fn find(&mut self, address: &Address, buffered: bool) -> Vec<Op> {
         let flag = self.scratch();
         let delayed = beside(&self.auxiliary.delayed, address);
         delayed.map_or_else(Vec::new, |delayed| is(delayed, i64::from(buffered), flag))
     }
 
-    /// Where a load finds its value.
+    /// The address from which a load reads: the newest delayed value, or memory.
     fn source(&self, address: &Address, buffered: bool) -> Address {
         let newest = beside(&self.auxiliary.newest, address);
         newest.filter(|_| buffered).unwrap_or_else(|| address.clone())
     }
 
-    /// The ways in which a snapshot, in one of its cases, faults after it has loaded something from memory: an event like any other,
-    /// and the attacker stands still anyway.
+    /// The ways in which a snapshot, in one of its cases, faults after it has loaded from memory: that load is an event like any other, and the
+    /// attacker does not move afterwards anyway.
     fn faults(&mut self, edge: &Edge, case: &[Option<bool>]) -> Result<Vec<Vec<Op>>, Unsupported> {
         let mut ways = Vec::new();
         for (n, op) in edge.action.ops().iter().enumerate() {
@@ -219,7 +219,7 @@ impl Instrumenter<'_> {
                             .for_each(|fits| fault(more.clone(), fits));
                     }
                 }
-                // Which value is chosen does not matter, only that one does not fit.
+                // Which value is chosen does not matter, as long as some value does not fit.
                 (_, Some(_)) if loaded => fault(Vec::new(), Expr::Const(0)),
                 (_, Some(_)) => {}
             }
@@ -227,8 +227,7 @@ impl Instrumenter<'_> {
         Ok(ways)
     }
 
-    /// Resets what the attacker has remembered about delayed stores. Nobody looks at it after the attacking load, so this makes
-    /// states equal that would otherwise differ only there.
+    /// Resets the record of delayed stores. It is not read after the attacking load, so this identifies states that differ only there.
     fn forgotten(&self, first: EdgeId) -> Vec<Op> {
         let forwarded = &self.delay(first).forwarded;
         let mut ops = Vec::new();
@@ -249,8 +248,8 @@ impl Instrumenter<'_> {
         if ops.len() > 2 * MOST_FORGOTTEN { Vec::new() } else { ops }
     }
 
-    /// After the attacking load: the attack has succeeded when the cone has touched the cell of the store (for a triangular race, when
-    /// there is a cone at all) and no other thread holds the lock.
+    /// After the attacking load: the attack succeeds when the cone has accessed the cell of the store (for a triangular race, when a second thread
+    /// has written a loaded cell) and no other thread holds the lock.
     pub fn end_attack(&mut self, attack: Attack) {
         let store = self.code.edge(attack.store);
         let target = match (self.notion, delayed_store(&store.action)) {

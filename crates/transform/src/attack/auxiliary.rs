@@ -1,4 +1,4 @@
-//! The variables that an instrumented program has besides its own.
+//! The auxiliary variables of an instrumented program.
 
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, Span, Variable, VariableId};
@@ -6,23 +6,23 @@ use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, S
 use super::Notion;
 use super::accesses::{Delay, contended};
 
-/// The additional variables. Some belong to one variable of the program each; they are `None` where nothing needs them.
+/// The auxiliary variables. Those that belong to a variable of the program are `None` where they are not needed.
 pub struct Auxiliary {
-    /// All of them, in order.
+    /// The declarations, in order.
     pub variables: Vec<Variable>,
-    /// An attack has begun.
+    /// Flag: an attack has begun.
     pub attacked: VariableId,
-    /// Threads outside the cone stand still.
+    /// Flag: threads outside the cone do not move.
     pub closed: VariableId,
-    /// For triangular races: a second thread has written what was loaded.
+    /// Flag, for triangular races only: a second thread has written a loaded cell.
     pub raced: Option<VariableId>,
-    /// The cone has accessed the cell.
+    /// For each cell of a variable: the cone has accessed it.
     pub touched: Vec<Option<VariableId>>,
-    /// The cone has stored to the cell.
+    /// For each cell of a variable: the cone has stored to it.
     pub stored: Vec<Option<VariableId>>,
-    /// The attacker has delayed a store to the cell.
+    /// For each cell of a variable: the attacker has delayed a store to it.
     pub delayed: Vec<Option<VariableId>>,
-    /// The newest value that the attacker has delayed.
+    /// For each cell of a variable: the newest value that the attacker has delayed.
     pub newest: Vec<Option<VariableId>>,
     contended: Vec<bool>,
 }
@@ -30,7 +30,7 @@ pub struct Auxiliary {
 const FLAG: Option<Range> = Some(Range { low: 0, high: 1 });
 
 impl Auxiliary {
-    /// The variables for attacks with these delays.
+    /// The variables needed for attacks with these delays.
     pub fn new<'d>(program: &Program, notion: Notion, delayed: impl IntoIterator<Item = &'d Delay>) -> Self {
         let contended = contended(program);
         let none = vec![None; program.variables.len()];
@@ -76,7 +76,7 @@ impl Auxiliary {
         auxiliary
     }
 
-    /// A variable with the indices of another one.
+    /// Declares a variable with the same indices as another one.
     fn beside(
         &mut self,
         program: &Program,
@@ -104,7 +104,7 @@ impl Auxiliary {
         kinds.into_iter().filter_map(|kind| beside(kind, address)).map(|a| Op::Store(a, one())).collect()
     }
 
-    /// The operations that go on only if an access conflicts with one that the cone has performed; nothing if it never can.
+    /// The operations that continue only if an access conflicts with one in the cone; `None` if that is impossible.
     pub fn meet(
         &self,
         program: &Program,
@@ -117,7 +117,7 @@ impl Auxiliary {
         Some(is(met, 1, scratch))
     }
 
-    /// Whether another thread may access the cell too, and one of them stores.
+    /// Whether another thread may access the cell too, and one of the two accesses is a store.
     pub fn is_contended(&self, program: &Program, address: &Address) -> bool {
         cells_of(program, address).any(|cell| self.contended[cell as usize])
     }
@@ -128,18 +128,18 @@ pub fn neutral(range: Option<Range>) -> i64 {
     range.map_or(0, |r| 0.clamp(r.low.min(r.high), r.high))
 }
 
-/// The address of the auxiliary cell of this kind that belongs to the cell of an address, if there is one.
+/// The cell of an auxiliary variable that belongs to the cell of an address; `None` if there is no such variable.
 pub fn beside(kind: &[Option<VariableId>], address: &Address) -> Option<Address> {
     kind[address.variable.index()].map(|variable| Address { variable, index: address.index.clone() })
 }
 
-/// The operations that go on only if a flag has this value.
+/// The operations that continue only if a flag has this value.
 pub fn is(flag: Address, value: i64, scratch: RegisterId) -> Vec<Op> {
     let equal = Expr::binary(fencewright_program::BinaryOp::Eq, Expr::Leaf(scratch), Expr::Const(value));
     vec![Op::Load(scratch, flag), Op::Assume(equal)]
 }
 
-/// A scalar as an address.
+/// The address of a scalar.
 pub fn scalar(variable: VariableId) -> Address {
     Address { variable, index: None }
 }

@@ -1,4 +1,4 @@
-//! What a thread does while another one attacks: as before, or in the cone.
+//! The instrumentation of the other threads: each runs as before, or in the cone.
 
 use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, RegisterId};
 
@@ -8,7 +8,7 @@ use super::auxiliary::{is, one, scalar};
 use super::instrumenter::{CopiedLocation, Instrumenter, Meeting};
 
 impl Instrumenter<'_> {
-    /// An edge outside the cone: as before, or into the cone.
+    /// Adds the copies of an edge outside the cone: one that stays outside, and ones that enter the cone.
     pub fn plain_edge(&mut self, id: EdgeId, edge: &Edge) {
         let (from, to) = (CopiedLocation::Plain(edge.from), CopiedLocation::Plain(edge.to));
         let ops = edge.action.ops();
@@ -30,8 +30,8 @@ impl Instrumenter<'_> {
         }
     }
 
-    /// The operations of a step that enters the cone, because the operation with this number meets the cone as it was before the
-    /// step. So all marks are made after that is known, at addresses that are saved until then.
+    /// The operations of a step that enters the cone because its operation number `hit` conflicts with the cone as it was before the step. So marks
+    /// are made only after the conflict is established; the addresses are saved until then.
     fn entering(&mut self, ops: &[Op], hit: usize) -> Option<Vec<Op>> {
         let (address, stores) = access(&ops[hit])?;
         if self.notion == super::Notion::Triangular && !stores {
@@ -47,7 +47,7 @@ impl Instrumenter<'_> {
                 if let Some(index) = &address.index
                     && self.is_computed(address)
                 {
-                    // Over the naturals a negative index does not fit a register, but outside an open array is no fault.
+                    // Over the naturals a negative index does not fit a register, but outside an open array it is no fault.
                     if self.program.variables[address.variable.index()].open {
                         let ignored = self.register("%ignored", None);
                         entering.push(Op::Load(ignored, address.clone()));
@@ -76,13 +76,13 @@ impl Instrumenter<'_> {
         Some(entering)
     }
 
-    /// A triangular race is complete when a second thread has met the cone.
+    /// A triangular race is complete when a second thread enters the cone.
     fn raced(&self) -> Option<Op> {
         self.auxiliary.raced.map(|flag| Op::Store(scalar(flag), one()))
     }
 
-    /// An operation in the cone. A load happens even if what it loads is out of range; a store does not, and a load may change
-    /// the registers that its own address is computed from.
+    /// An operation in the cone, with its marks. A load is marked first, because it happens even if the loaded value is out of range and it may
+    /// change the registers of its own address; a store is marked afterwards, because it does not happen if its value is out of range.
     fn marked(&self, op: &Op) -> Vec<Op> {
         match access(op) {
             None => vec![op.clone()],
@@ -94,7 +94,7 @@ impl Instrumenter<'_> {
         }
     }
 
-    /// An edge in the cone.
+    /// Adds the copy of an edge in the cone.
     pub fn cone_edge(&mut self, id: EdgeId, edge: &Edge) {
         let action = self.in_cone(&edge.action);
         self.edge(
@@ -106,13 +106,13 @@ impl Instrumenter<'_> {
         );
     }
 
-    /// An action with the marks it makes in the cone.
+    /// The action with its marks for the cone.
     fn in_cone(&self, action: &Action) -> Action {
         let ops: Vec<Op> = action.ops().iter().flat_map(|op| self.marked(op)).collect();
         if ops == action.ops() { action.clone() } else { Action::Atomic { ops, drains: true } }
     }
 
-    /// Edges that guess, before a locked section outside the cone, how that section will meet the cone.
+    /// Adds edges that guess, before a locked section outside the cone, how that section will conflict with the cone.
     fn gates(&mut self, id: EdgeId, edge: &Edge) {
         let inside = reachable(self.code, edge.to, |action| *action != Action::Unlock);
         let mut meetings: Vec<Meeting> = Vec::new();
@@ -145,12 +145,12 @@ impl Instrumenter<'_> {
         }
     }
 
-    /// The register that says through which element of an array a locked section will meet the cone.
+    /// The register that holds the guessed element of an array through which a locked section will conflict with the cone.
     fn chosen(&mut self) -> RegisterId {
         self.register("%chosen", None)
     }
 
-    /// An edge of a locked section that is to meet the cone.
+    /// Adds the copy of an edge in a locked section that has to conflict with the cone.
     pub fn section_edge(&mut self, meeting: Meeting, met: bool, id: EdgeId, edge: &Edge) {
         let from = CopiedLocation::Section(meeting, met, edge.from);
         let origin = Origin::Edge(id);

@@ -1,4 +1,4 @@
-//! How a thread is instrumented: copies of its control-flow graph, as far as they can be reached.
+//! Instruments a thread: builds the reachable copies of its control-flow graph.
 
 use std::collections::HashMap;
 
@@ -11,48 +11,48 @@ use fencewright_program::{
 use super::auxiliary::Auxiliary;
 use super::{Attack, Known, Notion, Origin, Unsupported};
 
-/// A copy of a location in an instrumented thread: where the original thread is, and what has become of the attack.
+/// A copy of a location in an instrumented thread: the original location, and the state of the attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopiedLocation {
-    /// As in the original program.
+    /// Outside the cone.
     Plain(LocationId),
     /// In the cone.
     Cone(LocationId),
-    /// About to take the lock at this edge, for a section that is to meet the cone.
+    /// About to take the lock at this edge, for a section that has to conflict with the cone.
     Gate(Meeting, EdgeId),
-    /// In a locked section that is to meet the cone, or that has met it.
+    /// In a locked section that has to conflict with the cone; the flag tells whether it has done so.
     Section(Meeting, bool, LocationId),
     /// Delaying stores since this edge.
     Delaying(EdgeId, LocationId),
-    /// The load of this attack has been performed.
+    /// After the load of this attack.
     Waiting(Attack),
-    /// This attack has succeeded.
+    /// After the success of this attack.
     Success(Attack),
 }
 
-/// How a locked section will meet the cone: with a store to this variable (to a cell that was touched before the section), or with a load
-/// (of one that was stored to). Which element of an array is in a register.
+/// The guess how a locked section will conflict with the cone: with a store to this variable (to a cell that the cone accessed before the section),
+/// or with a load (of a cell that the cone stored to). The element of an array is in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Meeting {
     /// The variable.
     pub variable: VariableId,
-    /// Whether with a store.
+    /// Whether the conflicting access is a store.
     pub stores: bool,
 }
 
-/// A thread that is being instrumented.
+/// A thread under instrumentation.
 pub struct Instrumenter<'a> {
     /// The original program.
     pub program: &'a Program,
-    /// What is asked.
+    /// The notion of robustness.
     pub notion: Notion,
     /// The thread.
     pub id: ThreadId,
     /// Its original code.
     pub code: &'a Thread,
-    /// All attacks of the instrumented program.
+    /// The attacks of the instrumented program.
     pub(super) known: Known<'a>,
-    /// The additional variables.
+    /// The auxiliary variables.
     pub auxiliary: &'a Auxiliary,
     locations: HashMap<CopiedLocation, LocationId>,
     work: Vec<CopiedLocation>,
@@ -61,7 +61,7 @@ pub struct Instrumenter<'a> {
 }
 
 impl<'a> Instrumenter<'a> {
-    /// Begins with the locations of the original thread.
+    /// Starts with the locations of the original thread.
     pub(super) fn new(
         program: &'a Program,
         notion: Notion,
@@ -85,7 +85,7 @@ impl<'a> Instrumenter<'a> {
         }
     }
 
-    /// Builds all edges; false if it was stopped.
+    /// Builds all edges; false if `stop` asked to stop.
     pub fn build(&mut self) -> Result<bool, Unsupported> {
         while let Some(copy) = self.work.pop() {
             if (self.known.stop)() {
@@ -130,7 +130,7 @@ impl<'a> Instrumenter<'a> {
         Ok(true)
     }
 
-    /// The location that is this copy, which is made if there is none.
+    /// The location of this copy, created on demand.
     fn location(&mut self, copy: CopiedLocation) -> LocationId {
         if let Some(&location) = self.locations.get(&copy) {
             return location;
@@ -161,7 +161,7 @@ impl<'a> Instrumenter<'a> {
         self.builder.edge(from, to, action, span, origin);
     }
 
-    /// Adds an edge that performs all these operations at once.
+    /// Adds an edge that performs all these operations atomically.
     pub fn atomic(
         &mut self,
         from: CopiedLocation,
@@ -173,7 +173,7 @@ impl<'a> Instrumenter<'a> {
         self.edge(from, to, Action::Atomic { ops, drains: true }, origin, span);
     }
 
-    /// A register for bookkeeping, made when it is first asked for.
+    /// An auxiliary register, created on demand.
     pub fn register(&mut self, name: &str, range: Option<Range>) -> RegisterId {
         let own = self.code.registers.len();
         let known = self.builder.registers[own..].iter().position(|r| r.name == name);
@@ -188,12 +188,12 @@ impl<'a> Instrumenter<'a> {
         self.register("%flag", None)
     }
 
-    /// Whether the address is not known beforehand, or may be outside its array.
+    /// Whether the address is not constant, or may be outside its array.
     pub fn is_computed(&self, address: &Address) -> bool {
         !is_inside(self.program, address)
     }
 
-    /// The finished thread, and for each attack that can succeed, by its number, where it has.
+    /// The finished thread, and for each attack that can succeed, by number, the location that it reaches then.
     pub fn finish(self) -> (Built<Origin>, Vec<(usize, LocationId)>) {
         (self.builder.finish(self.code.entry, self.code.fault), self.successes)
     }

@@ -1,31 +1,32 @@
 //! Attacks: robustness against TSO as reachability under SC (THESIS16 s.3.1.2, Fig. 3.4).
 //!
-//! A program is not robust if and only if one thread, the *attacker*, can show it all alone, by delaying stores while all the others
-//! run under SC: it delays a store, and all its later ones, until it has performed a load from memory that comes later in
-//! program order; then it stands still, and what the others do from there on happens after the load (they are in its *cone*) until one
-//! of them touches the cell of the delayed store. When that store reaches memory at last, it happens after the load that comes after it in
-//! program order: a cycle. A pair of such a store and such a load is an [`Attack`].
+//! A program is not robust if and only if a single thread, the *attacker*, can produce a violation by delaying stores while all other threads run
+//! under SC: it delays a store, and all its later ones, until it has performed a load from memory that comes later in program order; then it does not
+//! move, and everything that the others do from there on happens after the load (they are in its *cone*), until one of them accesses the cell of the
+//! delayed store. When that store finally reaches memory, it happens after the load that follows it in program order: a happens-before cycle. A pair
+//! of such a store and such a load is an [`Attack`].
 //!
-//! [`instrument`] turns a program into another one whose executions under SC are these executions, with a location of the
-//! attacker that is reached when an attack succeeds, and one property for each attack: that location is never reached. So engines that
-//! know nothing of robustness decide it, on concrete data or symbolically, and a certificate of the instrumented program is one of robustness.
-//! This module is part of the trusted base for that reason.
+//! [`instrument`] turns a program into another one whose executions under SC are these executions. For each attack the attacker has a location that
+//! it reaches when the attack succeeds, and there is a property: that location is never reached. So engines without any notion of robustness decide
+//! it, concretely or symbolically, and a certificate for the instrumented program is one of robustness. For that reason this module is part of the
+//! trusted base.
 //!
-//! What is added to the program, with the same indices as the variable it belongs to:
+//! Auxiliary variables, with the same indices as the variable that they belong to:
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `attacked` | an attack has begun |
-//! | `closed` | threads outside the cone stand still: while the attacker runs up to its first load from memory (what the others do until then they could have done before), and after the attacking load |
+//! > | `closed` | threads outside the cone do not move: while the attacker runs up to its first load from memory (the others could have made those
+//! steps before), and after the attacking load |
 //! | `touched:x`, `stored:x` | the cone has accessed `x`; it has stored to it |
 //! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
 //!
-//! and the control-flow graph of a thread exists in several copies: as it was; in the cone; in a locked section that is to join the
-//! cone; and, for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has touched or a load of one that it has
-//! stored to. Indivisible steps enter as a whole, with all their accesses. A locked section, too, is one event of the happens-before
-//! relation: a thread that locks guesses through which cell the section will meet the cone as it was before, and it
-//! cannot unlock until that has happened. The attacker cannot pass a fence, a lock or a draining step while it delays, and its loads wait while
-//! another thread holds the lock, as does the final flush.
+//! The control-flow graph of a thread exists in several copies: outside the cone; in the cone; in a locked section that has to join the cone; and,
+//! for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has accessed, or a load of a cell that it has
+//! stored to. An atomic step enters as a whole, with all its accesses. A locked section, too, is a single event of the happens-before relation: a
+//! thread that takes the lock guesses the cell through which the section will conflict with the cone as it was before, and cannot unlock until that
+//! conflict has happened. The attacker cannot pass a fence, a lock or a draining step while it delays, and its loads wait while another thread holds
+//! the lock, as does the final flush.
 //!
 //! A triangular race (S. Owens, *Reasoning about the implementation of concurrency abstractions on x86-TSO*, ECOOP 2010) is the
 //! beginning of such an attack: it succeeds with the first write to a loaded cell.
@@ -46,14 +47,14 @@ use fencewright_program::{
 use accesses::Delay;
 pub use accesses::{MOST_ATTACKS, candidates};
 
-/// What is asked of a program.
+/// The notion of robustness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Notion {
-    /// Every execution has the happens-before relation of one under SC: robustness.
+    /// Robustness: every execution has the happens-before relation of an execution under SC.
     #[default]
     HappensBefore,
-    /// No triangular race: no load from memory, while an earlier store of the thread is delayed, that another thread's write follows. A
-    /// stronger condition, which implies robustness.
+    /// No triangular race: no load from memory, while an earlier store of the thread is delayed, is followed by another thread's write to the loaded
+    /// cell. This is the stronger condition; it implies robustness.
     Triangular,
 }
 
@@ -67,70 +68,69 @@ impl Notion {
     }
 }
 
-/// A way in which a program could fail to be robust: a store that is delayed past a load.
+/// A candidate violation of robustness: a store that is delayed past a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Attack {
     /// The attacker.
     pub thread: ThreadId,
     /// Its store.
     pub store: EdgeId,
-    /// Its load: an edge that loads, or a snapshot with loads.
+    /// Its load: an edge with a load, or a snapshot with loads.
     pub load: EdgeId,
 }
 
-/// What an edge of an instrumented program stands for.
+/// The edge of the original program that an edge of an instrumented program was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// This edge of the program; if it stores, the store reaches memory at once.
+    /// This edge; if it stores, the store reaches memory at once.
     Edge(EdgeId),
-    /// This edge of the attacker while it delays its stores.
+    /// This edge, taken by the attacker while it delays its stores.
     Delaying(EdgeId),
     /// Bookkeeping.
     Nothing,
 }
 
-/// A program in which attacks are explicit.
+/// A program instrumented with attacks.
 #[derive(Clone, Debug)]
 pub struct Instrumented {
-    /// The program, to be run under SC. Its n-th property is violated if and only if the n-th attack succeeds, the one
-    /// after these, [`ROBUST`], if and only if any does. The variables and
-    /// registers of the original program come first, so do its threads.
+    /// The program, to be run under SC. Its n-th property is violated if and only if the n-th attack succeeds, and the one after these, [`ROBUST`],
+    /// if and only if any attack does. The variables, registers and threads of the original program come first.
     pub program: Program,
     /// The attacks.
     pub attacks: Vec<Attack>,
-    /// For each thread what its edges stand for.
+    /// For each thread the origins of its edges.
     pub origins: Vec<Vec<Origin>>,
 }
 
 /// The delays of all attacking stores.
 type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 
-/// What is known about the attacks of a program.
+/// Facts about the attacks of a program.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     /// The number of each attack.
     numbers: &'a BTreeMap<Attack, usize>,
     /// The delays of their stores.
     delays: &'a Delays,
-    /// Says when to stop.
+    /// Polled; returns whether to stop.
     stop: &'a dyn Fn() -> bool,
 }
 
-/// Something that cannot be instrumented: what, and where it is.
+/// A construct that cannot be instrumented: a description, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String, pub Span);
 
-/// What attacks cannot be made for: an index is kept in a register, and over the naturals a negative one does not fit.
+/// Reports a program whose attacks cannot be instrumented: negative indices over the naturals, since an index is kept in a register.
 pub fn unsupported(program: &Program) -> Option<Unsupported> {
     let negative = |v: &&Variable| v.indices.is_some_and(|range| range.low < 0);
     let found = program.variables.iter().find(negative).filter(|_| program.numbers == Numbers::Nat)?;
     Some(Unsupported("robustness with negative indices over the naturals".into(), found.span))
 }
 
-/// An instrumented program has a copy of the thread for each attacking store; together they have no more edges than about this.
+/// Approximate maximum number of edges of an instrumented program; it has a copy of the thread for each attacking store.
 pub const MOST_EDGES: usize = 5_000;
 
-/// Groups of attacks to examine together, at most so many in each: one group, unless the instrumented program would become large.
+/// Groups of at most `most` attacks to examine together: one group, unless the instrumented program would become too large.
 pub fn batches(program: &Program, attacks: &[Attack], most: usize) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut edges = 0;
@@ -148,7 +148,7 @@ pub fn batches(program: &Program, attacks: &[Attack], most: usize) -> Vec<Range<
     batches
 }
 
-/// Instruments a program with some attacks; nothing if `stop` says so meanwhile.
+/// Instruments a program with some attacks; `None` if `stop` asked to stop.
 pub fn instrument(
     program: &Program,
     notion: Notion,
@@ -205,7 +205,7 @@ pub fn instrument(
     properties.push(any(program, &properties));
     let mut variables = program.variables.clone();
     variables.append(&mut auxiliary.variables);
-    // Without choices all reals of the program are whole, and the element of an array that a locked section chooses should be.
+    // Without real choices all values of the program are integers, and the guessed array elements of locked sections should be integers too.
     let whole = program.numbers == Numbers::Real && !program.has_real_choices();
     let program = Program {
         numbers: if whole { Numbers::Int } else { program.numbers },

@@ -1,37 +1,38 @@
-//! What the robustness of an extended program says about the original one.
+//! Conclusions from the robustness of an extended program about the original one.
 //!
-//! If a program is robust, every TSO execution of it that ends with empty buffers ends where SC can end, too. docs/lazy.md has the table
-//! of what follows from that, and the examples of what does not.
+//! If a program is robust, the last state of every TSO execution that ends with empty buffers is reachable under SC. docs/lazy.md lists which
+//! properties this decides, with counterexamples for the others.
 
 use fencewright_program::{Observable, Property, PropertyKind};
 
 use super::Extended;
 
-/// What follows for a property of the original program under TSO, if the extended program is robust and satisfies it under SC.
+/// The conclusion for a property of the original program under TSO, if the extended program is robust and satisfies it under SC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// The original program satisfies it.
+    /// The original program satisfies the property.
     Certain,
-    /// It does, if the program in which locks are given back ([`Extended::released`]) is robust and satisfies it under SC, too.
+    /// The original program satisfies it if the program in which locks are released ([`Extended::released`]) is robust and satisfies it under SC,
+    /// too.
     IfReleased,
-    /// Nothing: the property looks at memory while stores may be pending.
+    /// None: the property observes memory while stores may be pending.
     PendingStores,
-    /// Nothing: whether nothing can move while a thread holds the lock is another question under SC than under TSO.
+    /// None: a deadlock while a thread holds the lock may exist under TSO but not under SC, and vice versa.
     BlockedByLock,
 }
 
 impl Extended {
-    /// What follows for this property of the original program.
+    /// The conclusion for this property of the original program.
     pub fn conclusion(&self, property: &Property) -> Conclusion {
         match &property.kind {
-            // All buffers are empty.
+            // In a final state all buffers are empty.
             PropertyKind::Finally(..) => Conclusion::Certain,
             PropertyKind::Never(_) if looks_at_memory(property) => Conclusion::PendingStores,
             PropertyKind::Never(_) | PropertyKind::Assertions if self.has_locks() => Conclusion::IfReleased,
-            // Buffers can be emptied without anybody moving.
+            // Buffers can be flushed without changing locations or registers.
             PropertyKind::Never(_) | PropertyKind::Assertions => Conclusion::Certain,
             PropertyKind::NoDeadlock if self.has_locks() => Conclusion::BlockedByLock,
-            // If nothing can move, buffers are empty.
+            // In a deadlock all buffers are empty.
             PropertyKind::NoDeadlock => Conclusion::Certain,
         }
     }

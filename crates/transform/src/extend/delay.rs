@@ -1,11 +1,11 @@
-//! Stores that are delayed: in auxiliary registers instead of the buffer.
+//! Delays stores: keeps them in auxiliary registers instead of the buffer.
 //!
-//! In a copy of a location some stores of the thread are delayed, the oldest first. An edge is followed from there like this:
+//! In a copy of a location some stores of the thread are delayed, the oldest first. An edge is copied as follows:
 //!
-//! * a store puts its address and value into registers (constants stay constants);
-//! * a load takes the newest delayed value of its address, and memory if there is none; computed addresses are compared.
-//!   Like every load it waits while another thread holds the lock, so the first is an indivisible step too;
-//! * register work is copied.
+//! > * a store puts its address and value into registers (constants remain constants);
+//! > * a load takes the newest delayed value of its address, and reads memory if there is none; computed addresses are compared.
+//!   Like every load it waits while another thread holds the lock, so a load of a delayed value is an atomic step too;
+//! > * work on registers is copied.
 
 use fencewright_kit::accesses::is_inside;
 use fencewright_program::{
@@ -14,18 +14,18 @@ use fencewright_program::{
 
 use super::{Builder, Origin, Refused, auxiliary};
 
-/// A load is followed in at most so many ways.
+/// Maximum number of alternatives for the loads of one edge.
 const MOST_WAYS: usize = 256;
 
-/// A store that is delayed: where to and what, as constants and auxiliary registers.
+/// A delayed store: its address and value, as constants and auxiliary registers.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Delayed {
     pub address: Address,
     pub value: Expr<RegisterId>,
     pub span: Span,
-    /// The edge that the thread took.
+    /// The edge of the store.
     pub edge: EdgeId,
-    /// The number of its slot, which no other store has while it is delayed.
+    /// The number of its slot, unique among the stores delayed at the same time.
     slot: usize,
 }
 
@@ -36,11 +36,11 @@ struct Slot {
     value: Option<RegisterId>,
 }
 
-/// A thread to which copies with delayed stores are added.
+/// A thread to which copies with delayed stores are being added.
 pub(super) struct Delays<'a> {
     pub program: &'a Program,
     pub builder: &'a mut Builder,
-    /// The edges of the thread as it was, with their origins.
+    /// The original edges of the thread, with their origins.
     pub edges: &'a [(Edge, Origin)],
     slots: Vec<Slot>,
 }
@@ -50,7 +50,7 @@ impl<'a> Delays<'a> {
         Delays { program, builder, edges, slots: Vec::new() }
     }
 
-    /// The stores that are delayed after an edge if it is followed where these are.
+    /// The stores that are delayed after an edge, given those delayed before it.
     pub fn after(&mut self, edge: EdgeId, delayed: &[Delayed]) -> Result<Vec<Delayed>, Refused> {
         let (Edge { action, span, .. }, origin) = &self.edges[edge.index()];
         if origin.faults {
@@ -78,7 +78,7 @@ impl<'a> Delays<'a> {
         Ok(after)
     }
 
-    /// An edge from one copy to another, where these stores are delayed before it and those after it.
+    /// Adds the copy of an edge between two copies of locations, given the stores delayed before and after it.
     pub fn follow(
         &mut self,
         (from, to): (LocationId, LocationId),
@@ -105,7 +105,7 @@ impl<'a> Delays<'a> {
         Ok(())
     }
 
-    /// The registers for a delayed store; none for what is constant.
+    /// The registers for a delayed store; none for its constant parts.
     fn slot(
         &mut self,
         number: usize,
@@ -138,7 +138,7 @@ impl<'a> Delays<'a> {
         Ok(needed)
     }
 
-    /// The edges that put a store into its registers; the last one is the step of the original thread.
+    /// Adds the edges that put a store into its registers; the last one is the step of the original thread.
     fn put(
         &mut self,
         from: LocationId,
@@ -147,7 +147,7 @@ impl<'a> Delays<'a> {
         (address, value): (&Address, &Expr<RegisterId>),
         delayed: &Delayed,
     ) {
-        // What is not constant is in a register now.
+        // Parts that are not constant go into a register.
         let put = |to: &Expr<RegisterId>, what: &Expr<RegisterId>| match (to, what.constant()) {
             (Expr::Leaf(register), None) => Some(Op::Assign(*register, what.clone())),
             _ => None,
@@ -160,7 +160,7 @@ impl<'a> Delays<'a> {
         };
         let mut at = from;
         if let Some(first) = first {
-            // The original thread has not stored yet.
+            // In the original thread the store has not happened yet.
             at = self.builder.copy_of(from, Some(delayed.span));
             self.builder.op(from, at, first, delayed.span, Origin::SILENT);
         }
@@ -168,7 +168,7 @@ impl<'a> Delays<'a> {
     }
 }
 
-/// Operations that load, with stores delayed: one way for each delayed store that a load may find, and one for memory.
+/// The alternatives for operations that load while stores are delayed: one for each delayed store that a load may read, and one for memory.
 fn ways(ops: &[Op], delayed: &[Delayed], span: Span) -> Result<Vec<Vec<Op>>, Refused> {
     let mut ways = vec![Vec::new()];
     for op in ops {
@@ -188,10 +188,10 @@ fn ways(ops: &[Op], delayed: &[Delayed], span: Span) -> Result<Vec<Vec<Op>>, Ref
     Ok(ways)
 }
 
-/// Where a load may find its value: in each delayed store, newest first, and in memory, each with its condition.
+/// The possible sources of a load: each delayed store, newest first, and memory, each with its condition.
 fn sources(register: RegisterId, address: &Address, delayed: &[Delayed]) -> Vec<Vec<Op>> {
     let mut sources = Vec::new();
-    // That no newer store is to this address.
+    // The conditions that no newer delayed store has this address.
     let mut conditions: Vec<Expr<RegisterId>> = Vec::new();
     let guarded = |conditions: Vec<Expr<RegisterId>>, op: Op| match conditions.is_empty() {
         true => vec![op],
@@ -215,7 +215,7 @@ fn sources(register: RegisterId, address: &Address, delayed: &[Delayed]) -> Vec<
     sources
 }
 
-/// Whether two addresses denote the same cell: constant where that is known.
+/// The condition that two addresses denote the same cell; a constant if that is known.
 pub(super) fn same(one: &Address, other: &Address) -> Expr<RegisterId> {
     match (&one.index, &other.index) {
         _ if one.variable != other.variable => Expr::Const(0),

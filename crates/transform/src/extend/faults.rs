@@ -1,16 +1,16 @@
-//! Faults as control: each edge that could fault becomes edges that cannot, and edges that lead to a place where the thread is
-//! doomed, from where it faults without looking at anything.
+//! Makes faults explicit as control: each edge that may fault becomes edges that cannot, and edges to a *doomed* location, from which the thread
+//! faults without further accesses.
 //!
-//! A thread that faults leaves its buffer behind, and the stores in it still reach memory. Auxiliary registers do not. With
-//! faults as control the last look at registers and memory before a fault is an edge like any other, so stores can be
-//! made to happen behind it, and no edge along which stores are delayed can fault.
+//! When a thread faults, the stores in its buffer still reach memory, but the contents of auxiliary registers do not. With explicit faults the last
+//! access before a fault is an edge like any other, so delayed stores can be performed after it, and no edge along which stores are delayed can
+//! fault.
 //!
-//! Some edges stay as they are, unless there are locks (a doomed thread can still give its lock back, a faulted one cannot: see
+//! Some edges remain unchanged, unless there are locks (a doomed thread can still release its lock, a faulted one cannot: see
 //! [`Extended::released`](super::Extended::released)):
 //!
-//! * one that waits for an empty buffer: it leaves no store behind;
-//! * one with a store to an open array whose value may fault, for whether it does is asked only if the index is inside the window. Stores
-//!   are not delayed along it.
+//! > * an edge that waits for an empty buffer: it leaves no store behind;
+//! > * a store to an open array whose value may fault: the value is checked only if the index is inside the window. Stores
+//!   are not delayed along such an edge.
 
 use fencewright_kit::accesses::only_cell;
 use fencewright_program::{
@@ -19,11 +19,11 @@ use fencewright_program::{
 
 use super::{Builder, Origin, Refused, auxiliary};
 
-/// An indivisible step with many operations that may fault becomes one edge for each of them, which repeats all before it. In all
-/// edges of a thread together there are at most so many operations.
+/// Maximum number of operations in all edges of a thread together. An atomic step with n operations that may fault becomes n + 1 edges, each of which
+/// repeats all operations before.
 const MOST_OPERATIONS: usize = 1 << 17;
 
-/// The same thread with faults as control.
+/// The thread with explicit faults.
 pub(super) fn made_explicit(
     mut builder: Builder,
     fault: LocationId,
@@ -57,7 +57,7 @@ pub(super) fn made_explicit(
     Ok(builder)
 }
 
-/// An edge that is being taken apart.
+/// An edge that is being split.
 struct Guard<'a> {
     builder: &'a mut Builder,
     program: &'a Program,
@@ -73,7 +73,7 @@ impl Guard<'_> {
         self.program.checks(&self.builder.registers, op)
     }
 
-    /// Whether the edge stays as it is.
+    /// Whether the edge remains unchanged.
     fn stays(&self) -> bool {
         let action = &self.edge.action;
         let unsplit = |op: &Op| match op {
@@ -86,7 +86,7 @@ impl Guard<'_> {
         action.drains() && !self.locks || action.ops().iter().any(unsplit)
     }
 
-    /// Roughly how many operations there are in the edges that it becomes.
+    /// Approximate number of operations in the edges that replace it.
     fn operations(&self) -> usize {
         let ops = self.edge.action.ops();
         let faulting = ops.iter().filter(|op| self.program.op_may_fault(&self.builder.registers, op)).count();
@@ -99,7 +99,7 @@ impl Guard<'_> {
         match &edge.action {
             Action::Atomic { ops, drains } => self.split_indivisible(ops, *drains, origin),
             Action::Op(op) => match (op, self.checks(op)) {
-                // A load waits while another thread holds the lock, even if it is going to fault: so these are indivisible steps.
+                // A load waits while another thread holds the lock, even if it is going to fault: so these edges are atomic steps.
                 (Op::Load(..), Checks { before: Some(guard), value: None }) => {
                     let refuses = vec![Op::Assume(guard.clone().not())];
                     self.indivisible(self.doomed, refuses, false, origin);
@@ -147,7 +147,7 @@ impl Guard<'_> {
         self.builder.edges.push((self.edge.clone(), self.origin));
     }
 
-    /// A place between two parts of the edge, where the original thread is still at its start.
+    /// A new location inside the split edge, at which the original thread is still at the start of the edge.
     fn step_aside(&mut self) -> LocationId {
         self.builder.copy_of(self.edge.from, Some(self.edge.span))
     }
@@ -156,7 +156,7 @@ impl Guard<'_> {
         self.builder.edge(self.edge.from, to, Action::Atomic { ops, drains }, self.edge.span, origin);
     }
 
-    /// One edge for each operation that may fault, which does all before it, and one on which none does.
+    /// Adds one edge for each operation that may fault, which performs all operations before it, and one edge on which none faults.
     fn split_indivisible(&mut self, ops: &[Op], drains: bool, origin: Origin) {
         let mut done: Vec<Op> = Vec::new();
         for op in ops {
@@ -189,14 +189,14 @@ impl Guard<'_> {
         self.indivisible(self.edge.to, done, drains, origin);
     }
 
-    /// `register := *` with those values only that fit, if any does.
+    /// `register := *` restricted to the values that fit; `None` if there are none.
     fn fitting_choice(&self, register: RegisterId, range: Option<Range>) -> Option<Op> {
         let writable = self.program.writable(self.builder.registers[register.index()].range);
         let fitting = self.program.chosen(range).and(writable).range();
         (fitting.size() > 0).then_some(Op::Havoc(register, Some(fitting)))
     }
 
-    /// The edge on which some operations are done and then a condition does not hold.
+    /// Adds the edge to the doomed location that performs some operations, after which the condition is false.
     fn refuse(&mut self, done: &[Op], condition: Expr<RegisterId>, drains: bool, origin: Origin) {
         let refuses = [done, &[Op::Assume(condition.not())]].concat();
         self.indivisible(self.doomed, refuses, drains, origin);

@@ -1,27 +1,25 @@
-//! Programs that behave under SC as others do under TSO (THESIS16 s.3.1): the transformations behind lazy TSO reachability.
+//! Programs whose SC executions represent TSO executions of others (THESIS16 s.3.1): the transformations behind lazy TSO reachability.
 //!
-//! [`Extended`] is a program together with the program it was made from. Its threads have more locations, edges and registers
-//! than the original ones, and each location stands for one of the original program: a thread in a copy of a location is where
-//! the original thread is, with some of its stores *delayed*: their addresses and values are in auxiliary registers, which play the
-//! part of the newest end of the store buffer. The transformations are
+//! [`Extended`] is a program together with its relation to the program it was made from. Its threads have more locations, edges and registers than
+//! the original ones, and each location is a copy of an original location: a thread in a copy is at the original location, with some of its stores
+//! *delayed*: their addresses and values are in auxiliary registers, which represent the newest end of the store buffer. The transformations are
 //!
-//! * [`Extended::new`]: the same program with faults as control, so that no edge along which stores are delayed can fault;
+//! > * [`Extended::new`]: makes faults explicit as control, so that no edge along which stores are delayed can fault;
 //! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
-//! * [`Extended::unrolled`]: loops are cut off after so many rounds (Theorem 9);
-//! * [`Extended::released`]: the lock may be given back anywhere, by a thread that then stands still (see there);
-//! * [`Extended::reordered`]: stores are issued in every order in which they may leave under PSO (`reorder`). This one is about TSO and PSO, all
-//!   others are about SC and TSO.
+//! > * [`Extended::unrolled`]: cuts off loops after a number of iterations (Theorem 9);
+//! > * [`Extended::released`]: lets a thread release the lock anywhere and then stop (see there);
+//! > * [`Extended::reordered`]: issues stores in every order in which they may leave under PSO (`reorder`). This one relates TSO and PSO, all
+//!   others relate SC and TSO.
 //!
-//! What they have in common, and what proofs rely on: with `R` extended to `R'`,
+//! Common invariants, on which proofs rely: with `R` extended to `R'`,
 //!
 //! 1. (sound) every TSO execution of `R'` is one of `R`: the buffer of a thread in `R` is its buffer in `R'` followed by the delayed
 //!    stores, and each step of `R'` is a step of `R` on that, or none at all;
 //! 2. (complete, if the store is removed) every TSO execution of `R` is one of `R'` in the same sense.
 //!
-//! So a state of `R'` that is reachable under SC shows a state of `R` that is reachable under TSO: the same registers, the same
-//! memory, the same locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states
-//! of `R'` under SC are those of `R` under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off, so 2 does not hold for it; releasing adds
-//! executions, so 1 does not hold for it.)
+//! So a state of `R'` that is reachable under SC shows that a state of `R` is reachable under TSO: with the same registers and memory, and the same
+//! locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states of `R'` under SC are those of `R`
+//! under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off, so 2 does not hold for it; releasing adds executions, so 1 does not hold for it.)
 
 mod conclude;
 mod delay;
@@ -44,7 +42,7 @@ use fencewright_program::{
 pub use conclude::Conclusion;
 pub use paths::{AttackingStore, Refused};
 
-/// A program, and how it is related to the program it was made from.
+/// A program and its relation to the program it was made from.
 #[derive(Clone, Debug)]
 pub struct Extended {
     /// The program.
@@ -52,40 +50,40 @@ pub struct Extended {
     threads: Vec<Mapping>,
     /// The properties of the original program.
     properties: Vec<Property>,
-    /// Its predicates.
+    /// The predicates of the original program.
     predicates: Vec<Formula>,
 }
 
-/// How a thread is related to the original one.
+/// The relation of a thread to the original one.
 #[derive(Clone, Debug)]
 struct Mapping {
-    /// How many registers the original thread has: those come first.
+    /// The number of registers of the original thread, which come first.
     registers: usize,
-    /// The original location that each location stands for.
+    /// For each location the original location of which it is a copy.
     locations: Vec<LocationId>,
-    /// What each edge is.
+    /// For each edge its relation to the original thread.
     edges: Vec<Origin>,
 }
 
-/// How an edge is related to the original thread.
+/// The relation of an edge to the original thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Origin {
-    /// The edge that the original thread takes; none if it does not move.
+    /// The edge that the original thread takes; `None` if it does not move.
     step: Option<EdgeId>,
-    /// Whether the edge itself may fault; all others were split so that they cannot.
+    /// Whether the edge itself may fault; edges that were split cannot.
     faults: bool,
 }
 
-/// A thread that is being changed. Its locations stand for original ones.
+/// A thread under construction, with the original location for each of its locations.
 type Builder = ThreadBuilder<Origin, LocationId>;
 
 impl Origin {
-    /// No step of the original thread, and no fault.
+    /// The original thread does not move, and there is no fault.
     const SILENT: Origin = Origin { step: None, faults: false };
 }
 
 impl Extended {
-    /// The program itself, with faults made explicit: see `faults`. Refused if that would make it very large.
+    /// The program with explicit faults: see `faults`. Refused if that would make it too large.
     pub fn new(program: &Program) -> Result<Self, Refused> {
         let mut same = Extended::unchanged(program);
         for (id, _) in program.threads() {
@@ -95,7 +93,7 @@ impl Extended {
         Ok(same)
     }
 
-    /// The program itself.
+    /// The program itself, as an extension of itself.
     fn unchanged(program: &Program) -> Self {
         let mut same = Extended {
             program: program.clone(),
@@ -127,7 +125,7 @@ impl Extended {
         Ok(())
     }
 
-    /// A thread, to be changed.
+    /// A builder initialised with a thread.
     fn builder(&self, id: ThreadId) -> Builder {
         let mapping = &self.threads[id.index()];
         let thread = self.program.thread(id);
@@ -136,7 +134,7 @@ impl Extended {
         ThreadBuilder::copying(thread, origin, original)
     }
 
-    /// Puts a changed thread in the place of the one it was made from.
+    /// Replaces a thread by its changed version.
     fn replace(&mut self, id: ThreadId, changed: Builder) {
         let Thread { entry, fault, .. } = *self.program.thread(id);
         let Built { thread, origins, stand_for, .. } = changed.finish(entry, fault);
@@ -145,7 +143,7 @@ impl Extended {
         self.threads[id.index()] = Mapping { registers, locations: stand_for, edges: origins };
     }
 
-    /// Makes the formulas of the original program formulas of this one: they name the copies of each location.
+    /// Translates the formulas of the original program: locations become sets of copies.
     fn adapt_formulas(&mut self) {
         self.program.properties = self.properties.clone();
         self.program.hints.predicates = self.predicates.clone();
@@ -154,25 +152,25 @@ impl Extended {
         self.program.hints.costs.clear();
     }
 
-    /// A property of the original program, as one of this program.
+    /// Translates a property of the original program.
     pub fn property(&self, property: &Property) -> Property {
         let mut adapted = property.clone();
         relocate_kind(&mut adapted.kind, &copies(&self.threads));
         adapted
     }
 
-    /// The original location that a location stands for.
+    /// The original location of which a location is a copy.
     pub fn original_location(&self, thread: ThreadId, location: LocationId) -> LocationId {
         self.threads[thread.index()].locations[location.index()]
     }
 
-    /// The original edge that is taken together with an edge.
+    /// The original edge that the original thread takes along with this edge; `None` if it does not move.
     pub fn original_edge(&self, thread: ThreadId, edge: EdgeId) -> Option<EdgeId> {
         self.threads[thread.index()].edges[edge.index()].step
     }
 
-    /// An execution of this program under SC, as an execution of the original program under TSO: where this program writes memory, the
-    /// store of the original program leaves the buffer. Nothing if it is no execution.
+    /// Translates an execution of this program under SC to one of the original program under TSO: where this program writes memory, the store of the
+    /// original program leaves the buffer. `None` if the trace is not an execution.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
         let reference = Reference::new(&self.program, MemoryModel::Sc);
         let mut state = reference.initial(trace.registers.clone(), trace.memory.clone())?;
@@ -192,7 +190,7 @@ impl Extended {
             }
             let action = step.map(|edge| &original.thread(thread).edge(edge).action);
             if matches!(action, Some(Action::Atomic { .. })) {
-                // Its stores go to memory in the original program too.
+                // In the original program its stores go to memory too.
                 continue;
             }
             events.extend(accesses.iter().filter_map(|access| match access {
@@ -205,13 +203,13 @@ impl Extended {
         Some(Trace { registers, memory: trace.memory.clone(), events })
     }
 
-    /// How many edges there are: the size of the program.
+    /// The size of the program: its number of edges.
     pub fn size(&self) -> usize {
         self.program.threads.iter().map(|t| t.edges.len()).sum()
     }
 }
 
-/// Says which locations are the copies of some original ones of a thread. Properties may name very many, so copies are found by originals.
+/// A function from original locations of a thread to their copies. It uses a map, because properties may name very many locations.
 fn copies(threads: &[Mapping]) -> impl Fn(ThreadId, &[LocationId]) -> Vec<LocationId> {
     let mut copies = vec![BTreeMap::<LocationId, Vec<LocationId>>::new(); threads.len()];
     for (copies, mapping) in copies.iter_mut().zip(threads) {
@@ -224,7 +222,7 @@ fn copies(threads: &[Mapping]) -> impl Fn(ThreadId, &[LocationId]) -> Vec<Locati
     }
 }
 
-/// An auxiliary register. Its name cannot be one of the source.
+/// Adds an auxiliary register, whose name cannot occur in the source.
 fn auxiliary(builder: &mut Builder, name: &str) -> RegisterId {
     let name = format!("%{name}{}", builder.registers.len());
     builder.register(name, None)

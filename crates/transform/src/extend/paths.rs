@@ -1,22 +1,22 @@
 //! Delaying stores along paths: the extension of THESIS16 s.3.1.
 //!
-//! A path starts with a store and ends with a load, with nothing between them that waits for an empty buffer. Several paths of a thread are
-//! followed at once: those that start with the same store form a tree. In the copy of a location that a node of the tree is, the
-//! stores since the root are *delayed*, that is, in auxiliary registers (`delay`).
+//! A path starts with a store and ends with a load, without an action in between that waits for an empty buffer. Several paths of a thread are
+//! processed together: those that start with the same store form a tree. Each node of the tree is a copy of a location in which the stores since the
+//! root are *delayed*, that is, in auxiliary registers (`delay`).
 //!
-//! What can happen at an inner node? In the original program, with the delayed stores at the newest end of the buffer,
+//! At an inner node there are two kinds of steps. In the original program, with the delayed stores at the newest end of the buffer,
 //!
-//! * the thread takes an edge that does not wait for the buffer. So each such edge is followed, along the tree or, where
-//!   the tree ends, to a *leaf*: there all delayed stores are performed, one by one, and the thread goes on in `R`;
-//! * the oldest delayed store reaches memory. So there is an *early exit*: an indivisible step that writes that store, which as
-//!   every indivisible step needs an empty buffer; the other stores are performed, and the thread goes on in `R` where it was.
+//! > * the thread takes an edge that does not wait for the buffer. So each such edge is copied, along the tree or, where
+//!   the tree ends, to a *leaf*: there all delayed stores are performed, one by one, and the thread continues in `R`;
+//! > * the oldest delayed store reaches memory. So there is an *early exit*: an atomic step that writes that store and, like
+//!   every draining atomic step, needs an empty buffer; the other stores are performed, and the thread continues in `R` at the same location.
 //!
-//! An edge that does wait for the buffer needs the second first. So nothing is lost if the first store is removed from `R`, and then no
-//! path that was followed can be followed again: wherever the store is performed other than by an early exit, the path is behind it.
+//! An edge that waits for the buffer needs the second kind of step first. So removing the first store from `R` loses no execution, and afterwards no
+//! path that was processed exists any more: wherever the store is performed other than by an early exit, the path has been passed.
 //!
-//! The thesis differs a little. It performs the stores before an edge that leaves the path, where here that edge is followed too: so a thread
-//! never commits itself to an edge that then does not open. And it has early exits only before loads, which loses states in which
-//! a thread stands, with the store in memory, between a load and register work that follows it.
+//! Differences from the thesis: it performs the stores before an edge that leaves the path, whereas here that edge is copied too, so that a thread
+//! never commits to an edge that then turns out to be disabled. And it has early exits only before loads, which misses states in which a thread, with
+//! the store in memory, is between a load and work on registers that follows it.
 //!
 //! The variant of s.5.1 keeps the store and adds the path with its final leaf only.
 
@@ -28,22 +28,22 @@ use fencewright_program::{Action, Edge, EdgeId, LocationId, Op, Span, Thread, Th
 use super::delay::{Delayed, Delays};
 use super::{Extended, Origin};
 
-/// What happens to the store that a path starts with.
+/// What becomes of the store at the start of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AttackingStore {
-    /// It is removed: the program keeps its TSO executions all the same, and the path is dealt with.
+    /// The store is removed: TSO executions are preserved, and the path is eliminated.
     #[default]
     Removed,
-    /// It stays.
+    /// The store is kept.
     Kept,
 }
 
-/// Why a program cannot be extended by a path.
+/// Why a program cannot be extended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// In words.
+    /// The reason in words.
     pub why: &'static str,
-    /// Where that is in the source.
+    /// The place in the source.
     pub span: Option<Span>,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// A thread is not extended beyond so many locations.
+/// Maximum number of locations of an extended thread.
 const MOST_LOCATIONS: usize = 1 << 20;
 
 impl Extended {
@@ -82,11 +82,11 @@ impl Extended {
     }
 }
 
-/// The paths as trees: a node is reached by an edge from its parent.
+/// The paths as trees; a node is reached by an edge from its parent.
 struct Tree {
-    /// The node behind each first store.
+    /// For each first store the node behind it.
     roots: BTreeMap<EdgeId, usize>,
-    /// For each node its location and the nodes behind it, by edge. A node without any is a leaf.
+    /// For each node its location and its children, by edge. A node without children is a leaf.
     nodes: Vec<(LocationId, BTreeMap<EdgeId, usize>)>,
 }
 
@@ -126,7 +126,7 @@ impl Tree {
 }
 
 struct Delay<'a> {
-    /// Trees share their registers: a thread is in one of them at a time.
+    /// Trees share their registers, because a thread is in at most one tree at a time.
     delays: Delays<'a>,
     thread: &'a Thread,
     tree: &'a Tree,
@@ -138,7 +138,7 @@ impl Delay<'_> {
         for (&root, &node) in &self.tree.roots {
             let from = self.delays.edges[root.index()].0.from;
             let (to, delayed) = self.follow(from, root, &[])?;
-            // Copies that are to be given their edges: node of the tree, copy of its location, stores delayed there.
+            // The worklist of copies that still need edges: node of the tree, copy of its location, stores delayed there.
             let mut open = vec![(node, to, delayed)];
             while let Some((node, copy, delayed)) = open.pop() {
                 if self.delays.builder.len() > MOST_LOCATIONS {
@@ -150,7 +150,7 @@ impl Delay<'_> {
         Ok(())
     }
 
-    /// The edges of the copy of an inner node.
+    /// Adds the edges of the copy of an inner node.
     fn inner(
         &mut self,
         node: usize,
@@ -180,7 +180,7 @@ impl Delay<'_> {
         Ok(())
     }
 
-    /// The edge out of a copy: the copy it leads to, and the stores that are delayed there.
+    /// Adds an edge that leaves a copy; returns the copy it leads to and the stores delayed there.
     fn follow(
         &mut self,
         from: LocationId,
@@ -194,7 +194,7 @@ impl Delay<'_> {
         Ok((to, after))
     }
 
-    /// All delayed stores, one by one, on the way to a location of `R`.
+    /// Adds edges that perform all delayed stores, one by one, on the way to a location of `R`.
     fn perform(&mut self, from: LocationId, to: LocationId, delayed: &[Delayed]) {
         let mut at = from;
         for (n, store) in delayed.iter().enumerate() {
@@ -208,7 +208,7 @@ impl Delay<'_> {
         }
     }
 
-    /// The oldest delayed store reaches memory, the others are performed, and the thread is where it was.
+    /// Adds an early exit: the oldest delayed store reaches memory, the others are performed, and the thread is at the same location.
     fn exit_early(&mut self, copy: LocationId, location: LocationId, delayed: &[Delayed]) {
         let [oldest, others @ ..] = delayed else { return };
         let next = match others {

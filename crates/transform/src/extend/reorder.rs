@@ -1,39 +1,39 @@
-//! PSO by way of TSO: stores are issued in every order in which they may leave.
+//! PSO by way of TSO: issues stores in every order in which they may leave the buffer.
 //!
-//! Call the stores of a thread between two steps that keep stores apart (an `sfence`, or a step that waits for an empty buffer) a *segment*. Under
-//! PSO the stores of a segment leave in any order, but for those to the same cell. So the new program `R'` may *delay* a store of `R`
-//! behind later ones of its segment: it is in auxiliary registers (`delay`), and is *issued*, put into the buffer, after them. What
-//! is in the buffer leaves in its order, as TSO wants it. In the copy of a location that stands for some delayed stores
+//! Call the stores of a thread between two steps that separate stores (an `sfence`, or a step that waits for an empty buffer) a *segment*. Under PSO
+//! the stores of a segment leave in any order, except those to the same cell. So the new program `R'` may *delay* a store of `R` behind later ones of
+//! its segment: it is kept in auxiliary registers (`delay`), and is *issued*, put into the buffer, after them. The buffer is then flushed in order,
+//! as TSO requires. In a copy of a location with some delayed stores
 //!
-//! 1. each of them may be issued, unless an older one is to the same cell; no step of `R` goes with that;
-//! 2. if each of them *can be overtaken*, because a store that may be to another cell may follow before the segment ends, the thread may go on:
-//!    a store is delayed too, or issued if none of the delayed ones is to its cell; loads and register work are followed if the
-//!    delayed stores can still be overtaken behind them. The segment does not end.
+//! > 1. each of them may be issued, unless an older one is to the same cell; this is no step of `R`;
+//! 2. if each of them *can be overtaken*, because a store to a possibly different cell may follow before the segment ends, the thread may continue: a
+//!    store is delayed too, or issued if no delayed store is to its cell; loads and work on registers are copied if the delayed stores can still be
+//!    overtaken afterwards. The segment does not end.
 //!
-//! Where nothing is delayed, all edges of `R` are there, and each store that can be overtaken may be delayed.
+//! Where nothing is delayed, all edges of `R` exist, and each store that can be overtaken may be delayed.
 //!
-//! **`R'` under TSO does what `R` does under PSO.** A state of `R'` *stands for* one of `R`: locations by their copies, the same memory and registers,
-//! and the buffer of `R` is the buffer of `R'`, with the barriers between segments put in, and the delayed stores behind it.
+//! **`R'` under TSO has the executions of `R` under PSO.** A state of `R'` *represents* a state of `R`: copies of locations stand for the original
+//! ones, memory and registers are the same, and the buffer of `R` is the buffer of `R'`, with the barriers between segments inserted, followed by the
+//! delayed stores.
 //!
-//! *Every execution of `R'` is one of `R`.* A step of `R'` is the step of `R` that it was made from, or none (1). Of each cell the delayed stores
-//! are newer than those in the buffer, because 1 and 2 issue no store before an older one to its cell. So a load finds the same value, and
-//! the oldest store in the buffer of `R'` is in `R` in the first segment, the oldest to its cell, and may leave. An `sfence` is followed only where
-//! nothing is delayed, so segments stay apart; a step that waits for an empty buffer, too.
+//! *Every execution of `R'` is one of `R`.* A step of `R'` is the step of `R` that it was made from, or none (1). The delayed stores to a cell are
+//! newer than those in the buffer, because 1 and 2 issue no store before an older one to its cell. So a load reads the same value, and the oldest
+//! store in the buffer of `R'` is, in `R`, in the first segment and the oldest to its cell, so it may leave. An `sfence` is taken only where nothing
+//! is delayed, so segments remain separate; so is a step that waits for an empty buffer.
 //!
-//! *Every execution of `R` is one of `R'`.* Order the stores of each segment as they leave in this execution; those that never do come last, as they were
-//! stored. Whenever `R` stores, let `R'` delay that store if one that comes before it in this order has not been stored yet; otherwise
-//! issue it, and then (1) all that were waiting for it alone, in this order. So they are issued in this order, those of one
-//! cell as they were stored, and a store that leaves in `R` has been issued, and is the oldest in `R'`. While a store is
-//! delayed, one to another cell will still be stored in its segment: it can be overtaken, so `R'` goes on by 2 and has nothing delayed when
-//! the segment ends.
+//! *Every execution of `R` is one of `R'`.* Order the stores of each segment as they leave in this execution; those that never leave come last, in
+//! program order. Whenever `R` stores, let `R'` delay that store if one that precedes it in this order has not been stored yet; otherwise let it
+//! issue the store, and then (1) all delayed stores that only waited for it, in this order. So stores are issued in this order, those to one cell in
+//! program order, and a store that leaves in `R` has been issued, and is the oldest in `R'`. While a store is delayed, a store to another cell will
+//! still follow in its segment: the delayed one can be overtaken, so `R'` continues by 2 and has nothing delayed when the segment ends.
 //!
-//! *Nothing else differs.* A state in which stores are delayed is no end, and no deadlock: one of them can be issued. So final states and
-//! deadlocks of `R'` stand for themselves. Faults are control in threads that are changed (`faults`): a thread that is about to fault cannot be
-//! overtaken any more, so it has issued everything. (There a thread decides not to fault before it loads. With locks such a load may wait for ever,
-//! while `R` can still take another edge: so programs with both are refused.)
+//! *Final states and deadlocks agree.* A state with delayed stores is neither final nor a deadlock, since one of them can be issued. So final states
+//! and deadlocks of `R'` represent themselves. Faults are control in threads that are changed (`faults`): the stores of a thread that is about to
+//! fault cannot be overtaken any more, so all of them have been issued. (A thread decides not to fault before it loads. With locks such a load may
+//! wait forever, while `R` can still take another edge: so programs with both are refused.)
 //!
-//! Where no store can be overtaken nothing changes: then PSO is TSO
-//! ([`stores_are_separated`](crate::separated::stores_are_separated)). A loop in which stores can be delayed again and again has no such program.
+//! Where no store can be overtaken nothing changes: then PSO is TSO ([`stores_are_separated`](crate::separated::stores_are_separated)). Programs with
+//! a loop in which stores can be delayed again and again are refused.
 
 use std::collections::HashMap;
 
@@ -47,17 +47,17 @@ use super::delay::{Delayed, Delays, same};
 use super::{Extended, Origin, Refused};
 use crate::separated::{Stored, are_separated, followers};
 
-/// A thread gets at most so many copies of its locations: a segment of seven stores in a row still fits.
+/// Maximum number of copies of locations per thread: enough for a segment of seven consecutive stores.
 const MOST_COPIES: usize = 1_000;
 
 impl Extended {
-    /// The program that does under TSO what this one does under PSO: see `reorder`.
+    /// The program that has under TSO the executions that this one has under PSO: see `reorder`.
     pub fn reordered(program: &Program) -> Result<Extended, Refused> {
         Self::reordered_within(program, usize::MAX)
     }
 
-    /// The part of it in which each thread delays at most one store at a time, and which loops have, too: its executions under TSO are executions of
-    /// the original program under PSO, but those may have others.
+    /// The part of that program in which each thread delays at most one store at a time; it exists for loops, too. Its executions under TSO are
+    /// executions of the original program under PSO, but not all of them.
     pub fn reordered_once(program: &Program) -> Result<Extended, Refused> {
         Self::reordered_within(program, 1)
     }
@@ -90,7 +90,7 @@ impl Extended {
         Ok(reordered)
     }
 
-    /// An execution of the [reordered](Extended::reordered) program under TSO, as one of the original program under PSO.
+    /// Translates an execution of the [reordered](Extended::reordered) program under TSO to one of the original program under PSO.
     pub fn pso_trace(&self, original: &Program, trace: &Trace) -> Trace {
         let mapped = |event: &Event| {
             let kind = match &event.kind {
@@ -113,16 +113,16 @@ impl Extended {
     }
 }
 
-/// A thread that is being changed.
+/// A thread under transformation.
 struct Reorder<'a> {
     delays: Delays<'a>,
     thread: &'a Thread,
-    /// What may be stored from each location on in the same segment.
+    /// For each location the cells that may be stored to from there on in the same segment.
     followers: Vec<Stored>,
-    /// How many stores are delayed at a time.
+    /// Maximum number of stores delayed at a time.
     most: usize,
     copies: HashMap<(LocationId, Vec<Delayed>), LocationId>,
-    /// Copies that are to be given their edges.
+    /// The worklist of copies that still need edges: location, copy, delayed stores.
     open: Vec<(LocationId, LocationId, Vec<Delayed>)>,
 }
 
@@ -141,12 +141,12 @@ impl Reorder<'_> {
         Ok(())
     }
 
-    /// Whether a store to this address can be overtaken by what follows a location.
+    /// Whether a store to this address can be overtaken by a store after a location.
     fn can_overtake(&self, location: LocationId, address: &Address) -> bool {
         self.followers[location.index()].can_overtake(Stored::to(self.delays.program, address))
     }
 
-    /// The copy of a location where these stores are delayed.
+    /// The copy of a location with these delayed stores, created on demand.
     fn copy(&mut self, location: LocationId, delayed: &[Delayed]) -> Result<LocationId, Refused> {
         let Some(last) = delayed.last() else { return Ok(location) };
         if let Some(copy) = self.copies.get(&(location, delayed.to_vec())) {
@@ -161,7 +161,7 @@ impl Reorder<'_> {
         Ok(copy)
     }
 
-    /// The edges that leave a copy.
+    /// Adds the edges that leave a copy.
     fn leave(&mut self, location: LocationId, copy: LocationId, delayed: &[Delayed]) -> Result<(), Refused> {
         for (n, store) in delayed.iter().enumerate() {
             let to = self.copy(location, &[&delayed[..n], &delayed[n + 1..]].concat())?;
@@ -184,7 +184,7 @@ impl Reorder<'_> {
         Ok(())
     }
 
-    /// The edge with a store delayed, or with nothing new to delay, if all delayed stores can be overtaken behind it.
+    /// Adds the copy of an edge that delays a store, or does not store, if all delayed stores can be overtaken afterwards.
     fn follow(&mut self, from: LocationId, id: EdgeId, delayed: &[Delayed]) -> Result<(), Refused> {
         let Edge { to, span, .. } = self.delays.edges[id.index()].0;
         let after = self.delays.after(id, delayed)?;
@@ -199,7 +199,7 @@ impl Reorder<'_> {
         self.delays.follow((from, to), id, delayed, &after)
     }
 
-    /// The edge that issues a store, unless one of these is to the same cell.
+    /// Adds an edge that issues a store, unless one of the `older` ones is to the same cell.
     fn issue(
         &mut self,
         (from, to): (LocationId, LocationId),

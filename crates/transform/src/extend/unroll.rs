@@ -1,12 +1,12 @@
-//! Programs whose loops are unrolled a number of times, and programs in which a thread may give the lock back anywhere.
+//! Unrolls loops a number of times, and lets threads release the lock anywhere.
 
 use fencewright_program::{Action, Edge, Expr, Fault, LocationId, Op, Span, Thread};
 
 use super::{Builder, Extended, Origin};
 
 impl Extended {
-    /// The program with each thread going back at most `rounds` times: acyclic, so that Theorem 8 applies to it, and for `rounds` large enough
-    /// it has any given execution of the program (Theorem 9). A thread that would go back once more stands still.
+    /// The program in which each thread takes back edges at most `rounds` times. It is acyclic, so that Theorem 8 applies to it, and for large enough
+    /// `rounds` it has any given execution of the program (Theorem 9). A thread that would take another back edge is blocked.
     pub fn unrolled(&self, rounds: usize) -> Extended {
         let mut unrolled = self.clone();
         for (id, thread) in self.program.threads() {
@@ -29,14 +29,13 @@ impl Extended {
         self.program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock))
     }
 
-    /// The program in which a thread that may hold the lock can give it back anywhere, and then stands still.
+    /// The program in which a thread that may hold the lock can release it anywhere and then stops.
     ///
-    /// While one thread holds the lock, stores of the others cannot reach memory, and such a state need not be one in which all
-    /// buffers are empty, nor lead to one: so what robustness says about states with empty buffers says nothing about it. If
-    /// the holder, its own buffer empty, gives the lock back and stands still, the others can empty theirs, and
-    /// nobody has changed a register or moved. So if SC and TSO reach the same states with empty buffers *of this program*, then the
-    /// locations and registers that TSO reaches in the program are among those that SC reaches in this one.
-    /// (Not conversely: the others may go on.)
+    /// While one thread holds the lock, stores of the others cannot reach memory, so such a state need not have empty buffers, nor lead to a state
+    /// with empty buffers: robustness, which is about states with empty buffers, says nothing about it. If the holder, whose own buffer is empty,
+    /// releases the lock and stops, the others can flush theirs without moving or changing a register. So if SC and TSO reach the same states with
+    /// empty buffers *of this program*, then the locations and registers that TSO reaches in the original program are among those that SC reaches in
+    /// this one. (The converse does not hold: the others may continue.)
     pub fn released(&self) -> Extended {
         let mut released = self.clone();
         for (id, thread) in self.program.threads() {
@@ -45,7 +44,7 @@ impl Extended {
                 let still = builder.copy_of(location, None);
                 builder.edge(location, still, Action::Unlock, Span::default(), Origin::SILENT);
                 if builder.stands_for(location) == builder.stands_for(thread.fault) {
-                    // A thread that is about to fault has faulted in the original program.
+                    // A doomed thread counts as faulted in the original program.
                     let faulting = Origin { step: None, faults: true };
                     builder.op(
                         still,
@@ -63,14 +62,14 @@ impl Extended {
     }
 }
 
-/// For each edge whether it leads back to where a walk through the graph is coming from: without these edges there are no loops.
+/// For each edge whether it is a back edge of a depth-first search: without these edges the graph is acyclic.
 fn back_edges(thread: &Thread) -> Vec<bool> {
     let mut back = vec![false; thread.edges.len()];
-    // Whether the walk has not been here, is on its way from here, or is done with it.
+    // The states of a location: not visited, on the stack, finished.
     let (new, on_the_way, done) = (0u8, 1u8, 2u8);
     let mut seen = vec![new; thread.locations.len()];
     let first_edge = |location: LocationId| thread.locations[location.index()].first_edge;
-    // A location on the way, and the next of its edges to follow.
+    // The stack: a location, and the next of its edges to follow.
     let mut walk = vec![(thread.entry, first_edge(thread.entry))];
     seen[thread.entry.index()] = on_the_way;
     while let Some((location, next)) = walk.last_mut() {
@@ -91,13 +90,13 @@ fn back_edges(thread: &Thread) -> Vec<bool> {
     back
 }
 
-/// The thread once for each round; edges that lead back go to the next copy.
+/// Copies the thread once per round; back edges lead to the next copy.
 fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -> Builder {
     let once = std::mem::take(&mut builder.edges);
     let size = thread.locations.len();
     let locations = || (0..size as u32).map(LocationId);
     let copy = |location: LocationId, round: usize| match location == thread.fault {
-        // There is one place to fault.
+        // All copies share the fault location.
         true => location,
         false => LocationId((round * size + location.index()) as u32),
     };
@@ -117,7 +116,7 @@ fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -
                 }
             }
             if !open && thread.edges_from(location).next().is_some() {
-                // An edge that never opens, wherever it leads: a thread that is cut off has not ended.
+                // An edge that is never enabled, so that the blocked thread does not count as terminated.
                 let never = Op::Assume(Expr::Const(0));
                 builder.op(from, thread.fault, never, Span::default(), Origin::SILENT);
             }

@@ -1,5 +1,5 @@
-//! Extended programs against the programs they were made from, on random programs: under TSO they reach the same states, and what they
-//! reach under SC the original program reaches under TSO.
+//! Extended programs against their originals, on random programs: under TSO they reach the same states, and each state that the extended program
+//! reaches under SC is reachable in the original one under TSO.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use fencewright_transform::extend::{AttackingStore, Extended};
 
 const MOST_STATES: usize = 3_000;
 
-/// What one sees of a state: locations, registers and memory of the original program.
+/// The observable part of a state: locations, registers and memory of the original program.
 type Seen = (Vec<LocationId>, Vec<Vec<i64>>, Vec<i64>);
 
 fn seen(original: &Program, extended: &Extended, state: &State) -> Seen {
@@ -57,7 +57,7 @@ fn walk(random: &mut Random, program: &Program) -> Option<(ThreadId, Vec<EdgeId>
     None
 }
 
-/// Extends a program once or twice, by one or two paths at a time.
+/// Extends a program up to three times, by random paths.
 fn extended(random: &mut Random, program: &Program, store: AttackingStore) -> Option<Extended> {
     let mut extended = Extended::new(program).ok()?;
     for _ in 0..1 + random.below(3) {

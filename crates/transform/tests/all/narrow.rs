@@ -1,5 +1,5 @@
-//! Programs with fewer values decide what the programs do: on random programs that choose, copy, store and compare, the same states are reached in both
-//! but for the values, with the same answers to every formula and the same deadlocks, under every memory model.
+//! Narrowed programs against their originals, on random programs that choose, copy, store and compare values: both reach the same states up to
+//! values, with the same truth values of all formulas and the same deadlocks, under every memory model.
 //!
 //! `FENCEWRIGHT_LONG_TESTS=1` takes 100,000 programs, `FENCEWRIGHT_PROGRAMS=N` takes N.
 
@@ -12,7 +12,7 @@ use fencewright_program::{Action, LocationId, MemoryModel, Op, Program, Property
 use fencewright_testing::{Random, programs_or};
 use fencewright_transform::narrow::narrowed_from;
 
-/// Choices have at least so many values.
+/// Minimum number of values of a choice that is narrowed.
 const WIDE: u64 = 6;
 const MOST_STATES: usize = 6_000;
 
@@ -28,7 +28,7 @@ fn variable(random: &mut Random) -> &'static str {
     if random.one_in(2) { "x" } else { "y" }
 }
 
-/// A range of a choice: nearly always wide, often with values below the constants, often not that of another choice.
+/// A range of a choice: nearly always wide, often with values below the constants, often different from that of another choice.
 fn range(random: &mut Random) -> String {
     let low = *random.pick(&[0, 0, 0, -2, -3, 1, 2]);
     let size = if random.one_in(12) { 3 } else { 6 + random.below(3) as i64 };
@@ -49,7 +49,7 @@ fn compare(random: &mut Random) -> String {
     }
 }
 
-/// A use of a value in any way but to compare it.
+/// A use of a value other than a comparison.
 fn used(random: &mut Random) -> String {
     let register = register(random);
     let kinds = if random.one_in(6) { 9 } else { 7 };
@@ -66,7 +66,7 @@ fn used(random: &mut Random) -> String {
     }
 }
 
-/// Statements about registers r and s and variables x, y, z and a, in which choices are used in every way.
+/// Statements about registers r and s and variables x, y, z and a, which use chosen values in every way.
 fn statement(random: &mut Random, depth: usize) -> String {
     match random.below(if depth == 0 { 14 } else { 17 }) {
         0..=2 => format!("{} = * in {};", register(random), range(random)),
@@ -77,7 +77,7 @@ fn statement(random: &mut Random, depth: usize) -> String {
         9 if random.one_in(6) => format!("{} = {};", register(random), used(random)),
         9 => format!("{} = {} ? r : {};", register(random), compare(random), constant(random)),
         10 => format!("assert {} || {};", compare(random), compare(random)),
-        // Used where it has bounds.
+        // A use where the value is bounded.
         11 | 12 => {
             let (from, register, used) = (constant(random), register(random), used(random));
             let to = from + random.between(0, 3);
@@ -94,7 +94,7 @@ fn statement(random: &mut Random, depth: usize) -> String {
                 _ => format!("assume {bounds}; r = {used};"),
             }
         }
-        // Choices within a step, which may be impossible.
+        // Choices within an atomic step, which may be disabled.
         13 => {
             let (one, x, y) = (range(random), variable(random), variable(random));
             match random.below(4) {
@@ -119,7 +119,7 @@ fn statement(random: &mut Random, depth: usize) -> String {
     }
 }
 
-/// Properties look at whatever there is.
+/// Properties that observe all registers and variables.
 const PROPERTIES: [&str; 9] = [
     "forbid p@end && q@end && p.r == q.s",
     "forbid x == 2 && y == 2 && p@end",
@@ -143,7 +143,7 @@ fn text(seed: u64) -> String {
         let s = if random.one_in(12) { "s: -1..5" } else { "s = 1" };
         text += &format!("thread {name} {{\n    var r, {s};\n{body}}}\n");
     }
-    // The last ones use values in other ways, or compare values that nothing else does.
+    // The last two use values in other ways, or compare values that the program does not.
     let last = if random.one_in(4) { PROPERTIES.len() } else { PROPERTIES.len() - 2 };
     let chosen = PROPERTIES[..last].iter().filter(|_| random.one_in(3));
     chosen.enumerate().fold(text, |text, (n, property)| {
@@ -152,10 +152,10 @@ fn text(seed: u64) -> String {
     })
 }
 
-/// What there is to see of a state but values: where threads are, which cells are in buffers, which formulas hold, whether nothing can move.
+/// The observable part of a state without values: locations, cells of buffer entries, truth values of formulas, deadlock.
 type Seen = (Vec<LocationId>, Vec<Vec<Option<u32>>>, Vec<Option<bool>>, bool);
 
-/// What there is to see of all states on the reference semantics; nothing if there are very many states.
+/// The observable parts of all reachable states of the reference semantics; `None` if there are too many states.
 fn seen(program: &Program, model: MemoryModel) -> Option<HashSet<Seen>> {
     let reachable = explore(program, model, MOST_STATES, &mut || false).ok()?;
     let cell = |entry: &Buffered| match entry {
@@ -171,7 +171,7 @@ fn seen(program: &Program, model: MemoryModel) -> Option<HashSet<Seen>> {
     Some(reachable.states.iter().map(seen).collect())
 }
 
-/// The program with values missing in one of its choices: the greatest, the least, the upper half.
+/// The narrowed program with some values removed from one of its choices: the greatest, the least, the upper half.
 fn with_less(program: &Program, narrowed: &Program) -> Vec<Program> {
     let missing = |range: Range| {
         let middle = range.low + (range.high - range.low) / 2;
@@ -202,7 +202,7 @@ fn fewer_values_decide_the_same() {
         let text = text(seed);
         let program = load("random.fw", text.as_bytes(), None, &[]).expect("it can be read").program;
         let Some(mut fewer) = narrowed_from(&program, WIDE) else { continue };
-        // A choice that has few values now is none that others are compared with: they may have fewer once more.
+        // Values compared with those of a narrowed choice may become narrowable themselves, so narrowing is repeated.
         while let Some(again) = narrowed_from(&fewer, WIDE) {
             fewer = again;
         }
@@ -211,7 +211,7 @@ fn fewer_values_decide_the_same() {
             let found = seen(&fewer, model).expect("there are fewer states");
             assert_eq!(found, expected, "seed {seed} under {}:\n{text}", model.name());
             compared += 1;
-            // Without some of them there is a difference now and then: the values that are left are needed.
+            // Without some of its values the narrowed program sometimes behaves differently: the kept values are needed.
             let mut less = with_less(&program, &fewer).into_iter().filter_map(|less| seen(&less, model));
             noticed += usize::from(less.any(|found| found != expected));
         }
@@ -221,7 +221,7 @@ fn fewer_values_decide_the_same() {
     assert!(noticed > compared / 10, "only {noticed} of {compared} programs need their values");
 }
 
-/// The ranges of all choices of the narrowed program, those that keep all values as `all`; they decide what all values do.
+/// The ranges of all choices of the narrowed program, `all` for those that are not narrowed; also checks that verdicts agree.
 fn ranges(text: &str) -> String {
     let program = load("small.fw", text.as_bytes(), None, &[]).expect("it can be read").program;
     let fewer = narrowed_from(&program, WIDE).unwrap_or_else(|| program.clone());
@@ -244,14 +244,14 @@ fn ranges(text: &str) -> String {
     ops(&fewer).into_iter().zip(ops(&program)).filter_map(range).collect::<Vec<_>>().join(" ")
 }
 
-/// One thread with a choice in r, between what comes before and behind.
+/// One thread with a choice in r, between given statements.
 fn one(before: &str, after: &str) -> String {
     ranges(&format!(
         "shared x, y, z = * in 0..9, a[3]; thread p {{ var r, s; {before} r = * in 0..20; {after} }}"
     ))
 }
 
-/// Two threads that choose values of which one is copied to the other, and what the other does then.
+/// Two threads that choose values; one value is copied to the other thread, which then executes `then`.
 fn two(first: &str, second: &str, then: &str) -> String {
     ranges(&format!(
         "shared x, y; thread p {{ var r; r = * in {first}; x = r; }} \
@@ -271,7 +271,7 @@ fn what_values_are_compared_with_is_kept() {
     assert_eq!(one("", "if r == 19 { x = 1; }"), "all");
     assert_eq!(one("", "if r == -3 { x = 1; }"), "all");
     assert_eq!(one("", "if r == 25 { x = 1; }"), "all");
-    // By way of memory, of loops, of what properties look at, of where a fault leaves it.
+    // Through memory, loops, observed registers, and the fault location.
     let later = "shared x, y; thread p { var s; s = y; if s == 7 { x = 1; } } \
                  thread q { var r; loop { choose { y = r; } or { r = * in 0..20; skip; } } }";
     assert_eq!(ranges(later), "7..8");
@@ -308,7 +308,7 @@ fn values_that_are_used_are_kept() {
     // Where a range is checked.
     assert_eq!(ranges("shared x: 0..9; thread p { var r; r = * in 0..20; x = r; }"), "all");
     assert_eq!(ranges("shared x; thread p { var r, s: 0..9; r = * in 0..20; s = r; }"), "all");
-    // Naturals, reals, numbers at the end of what is computed with, very many constants.
+    // Naturals, reals, numbers at the limits of 64 bits, very many constants.
     for numbers in ["nat", "real"] {
         assert_eq!(ranges(&format!("numbers {numbers}; thread p {{ var r; r = *; assume r == 7; }}")), "all");
     }
@@ -336,13 +336,13 @@ fn values_that_are_compared_with_each_other_stay_apart() {
     assert_eq!(two("-9..20", "-9..20", "if r == s { y = 1; } assert s != 5;"), "0..6 0..7");
     assert_eq!(two("-9..20", "-9..20", "if r == s && r < 5 { y = 1; }"), "-1..6 -2..7");
     assert_eq!(two("0..20", "0..30", "if r == s && 5 > s { y = 1; }"), "0..6 0..7");
-    // There are too few values beyond the constants: of all sites, of the first, of the second.
+    // Too few values beyond the constants: of all sites, of the first, of the second.
     assert_eq!(two("0..8", "0..8", "if r == s && r == 6 { y = 1; }"), "all all");
     assert_eq!(two("0..8", "0..20", "if r == s && r == 6 { y = 1; }"), "all all");
     assert_eq!(two("-1..20", "-9..20", "if r == s && r < 1 { y = 1; }"), "all all");
-    // A site that is passed again has more than one value.
+    // A site that is executed repeatedly chooses more than one value.
     assert_eq!(two("0..20", "0..20", "loop { r = * in 0..20; if r == s { y = 1; } }"), "all all all");
-    // A choice that is not a step of its own may be impossible.
+    // A choice that is not a step of its own may be disabled.
     let waits = |first: &str, second: &str| {
         let p = format!("thread p {{ var r; r = * in {first}; x = r; fence; f = 1; }}");
         let q = format!("thread q {{ var s; await f == 1; atomic {{ s = * in {second}; assume s == x; }} }}");

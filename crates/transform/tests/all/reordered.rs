@@ -1,6 +1,5 @@
-//! A program whose stores are issued in every order does under TSO what the original one does under PSO: on random programs both
-//! reach the same states of the reference semantics but for buffers, every property has the same verdict, and executions of one are
-//! executions of the other.
+//! A reordered program under TSO against its original under PSO, on random programs: both reach the same states of the reference semantics up to
+//! buffers, every property has the same verdict, and executions of one are executions of the other.
 //!
 //! `FENCEWRIGHT_LONG_TESTS=1` takes 50,000 programs.
 
@@ -28,14 +27,14 @@ fn random_program(seed: u64) -> Program {
     program
 }
 
-/// What a property can see of a state, and who holds the lock.
+/// The part of a state that a property can observe, and the holder of the lock.
 type Seen = (Vec<LocationId>, Vec<Vec<i64>>, Vec<i64>, Option<ThreadId>);
 
 fn seen(state: &State) -> Seen {
     (state.locations.clone(), state.registers.clone(), state.memory.clone(), state.lock)
 }
 
-/// What can be seen of the state that a state of the reordered program stands for.
+/// The observable part of the original state that a state of the reordered program represents.
 fn original(program: &Program, reordered: &Extended, state: &State) -> Seen {
     let locations = state.locations.iter().zip(0..);
     let locations = locations.map(|(l, thread)| reordered.original_location(ThreadId(thread), *l)).collect();
@@ -44,13 +43,13 @@ fn original(program: &Program, reordered: &Extended, state: &State) -> Seen {
     (locations, registers, state.memory.clone(), state.lock)
 }
 
-/// The states with empty buffers and nothing delayed, which stand for states with empty buffers.
+/// The states with empty buffers and no delayed stores, which represent states with empty buffers.
 fn settled(reachable: &Reachable, seen: impl Fn(&State) -> Seen) -> HashSet<Seen> {
     let empty = |state: &&State| state.buffers.iter().all(Vec::is_empty);
     reachable.states.iter().filter(empty).map(seen).collect()
 }
 
-/// A random execution, as long as it gets.
+/// A random execution until no step is enabled.
 fn walk(random: &mut Random, program: &Program, model: MemoryModel) -> Option<Trace> {
     let reference = Reference::new(program, model);
     let value = |init: &Init| match init {
@@ -76,7 +75,7 @@ fn walk(random: &mut Random, program: &Program, model: MemoryModel) -> Option<Tr
     Some(trace)
 }
 
-/// A random execution under TSO of a program made from another one is one of that under PSO.
+/// Checks that a random TSO execution of a program made from another one is a PSO execution of that one.
 fn executes(seed: u64, program: &Program, made: &Extended) {
     let Some(trace) = walk(&mut Random::new(seed), &made.program, MemoryModel::Tso) else { return };
     let last = trace.replay(&made.program, MemoryModel::Tso).expect("an execution");
@@ -122,7 +121,7 @@ fn reordered_programs_do_under_tso_what_the_original_ones_do_under_pso() {
             let found = tso.satisfies(&reordered.program, MemoryModel::Tso, &adapted);
             assert_eq!(found, expected, "seed {seed}, {}: {program:?}", property.name);
         }
-        // That PSO is not just TSO here, and that buffers of several stores occur.
+        // PSO must differ from TSO in some programs, and buffers must hold several stores.
         let in_order = explore(&program, MemoryModel::Tso, 10 * MOST_STATES, &mut || false);
         let in_order: Option<HashSet<Seen>> =
             in_order.ok().map(|reached| reached.states.iter().map(seen).collect());

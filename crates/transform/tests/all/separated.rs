@@ -1,5 +1,5 @@
-//! Where stores are separated, TSO and PSO are the same: on random programs both reach the same states of the reference semantics, but for
-//! barriers, and every property has the same verdict.
+//! Programs with separated stores: on random programs TSO and PSO reach the same states of the reference semantics up to barriers, and every property
+//! has the same verdict.
 //!
 //! `FENCEWRIGHT_LONG_TESTS=1` takes 200,000 programs.
 
@@ -36,7 +36,7 @@ fn reached(program: &Program) -> Option<[Reachable; 2]> {
     Some([explored(MemoryModel::Tso)?, explored(MemoryModel::Pso)?])
 }
 
-/// Whether both models reach the same states, but for barriers, and the same deadlocks.
+/// Whether both models reach the same states up to barriers, and the same deadlocks.
 fn same(program: &Program, [tso, pso]: &[Reachable; 2]) -> bool {
     let all = |reachable: &Reachable| -> [HashSet<State>; 2] {
         [&reachable.states, &reachable.deadlocks].map(|states| states.iter().map(without_barriers).collect())
@@ -57,7 +57,7 @@ fn where_stores_are_separated_tso_and_pso_are_the_same() {
         if stores_are_separated(&program) {
             assert!(same(&program, &reached), "seed {seed}: {program:?}");
             equal += 1;
-            // Some of these have two stores in a buffer at once, so the rule is not only about empty ones.
+            // Some programs must have two stores in a buffer at once, so that the test is not only about empty buffers.
             buffered += usize::from(reached[0].states.iter().any(|s| s.buffers.iter().any(|b| b.len() > 1)));
         } else {
             different += usize::from(!same(&program, &reached));
