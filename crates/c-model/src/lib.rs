@@ -15,13 +15,13 @@ use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::reuse::{self, Reuse};
 use fencewright_code::simplify::simplify;
-use fencewright_code::{memory, views};
+use fencewright_code::{pipeline, views};
 use fencewright_front_end::{COptions, Input, Parsed, Spins};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
 use files::InputFiles;
 
-pub use fencewright_code::memory::flat::UNDEFINED;
+pub use fencewright_code::flat::UNDEFINED;
 pub use front_end::C;
 
 /// Reads a C program.
@@ -54,7 +54,7 @@ fn translated(
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
         let mut united = nodes.clone();
-        memory::unite_containers(&core, &mut united, stop)?;
+        pipeline::unite_containers(&core, &mut united, stop)?;
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
@@ -73,11 +73,11 @@ fn translated(
     stop.or_go_on()?;
     simplify(&mut core, &nodes, options.exact_waits, stop);
     stop.or_go_on()?;
-    let heap = options.heap.unwrap_or(memory::Options::default().heap);
+    let heap = options.heap.unwrap_or(pipeline::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;
-    let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
-    let memory::Emitted { file, plain, memory } = memory::emit(&core, nodes, sources, options, stop)?;
+    let options = pipeline::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
+    let pipeline::Emitted { file, plain, memory } = pipeline::to_fw(&core, nodes, sources, options, stop)?;
     (parsed.file, parsed.plain, parsed.facts.memory) = (file, plain, memory);
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));

@@ -7,9 +7,9 @@ mod jumps;
 
 use rustc_hash::FxHashSet;
 
-use super::core::{Register, Stmt, StmtKind};
-use super::numbers::{Operand, not};
-use super::spins;
+use crate::core::{Register, Stmt, StmtKind};
+use crate::numbers::{Operand, not};
+use crate::spins;
 use fencewright_text::Stop;
 
 /// Code that is finished.

@@ -14,7 +14,7 @@ use fencewright_program::Span;
 use fencewright_text::Diagnostic;
 use rustc_hash::FxHashSet;
 
-use super::core::{NodeId, Strangers, View};
+use crate::core::{NodeId, Strangers, View};
 
 /// All nodes of a program.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
-use super::nodes::Nodes;
+use crate::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
+use crate::nodes::Nodes;
 use fencewright_text::Stop;
 
 /// What an allocation makes of memory that was freed.
@@ -42,7 +42,7 @@ impl Use {
 pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let uses = uses(core, nodes, stop);
     let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());
-    let object = |number: super::core::ObjectId| &core.objects[number.0 as usize];
+    let object = |number: crate::core::ObjectId| &core.objects[number.0 as usize];
     let mut folded = core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
     uses.values().any(Use::own)
         || !passed_on(core, nodes, stop).is_empty()

@@ -10,9 +10,9 @@ mod propagate;
 
 use fencewright_text::Stop;
 
-use super::clean;
-use super::core::{Access, Core, Object, Register, Stmt, StmtKind, each_statement};
-use super::nodes::Nodes;
+use crate::clean;
+use crate::core::{Access, Core, Object, Register, Stmt, StmtKind, each_statement};
+use crate::nodes::Nodes;
 
 use defined::Defined;
 use fold::Whole;

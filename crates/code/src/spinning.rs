@@ -28,8 +28,8 @@ use fencewright_program::{Action, Edge, Expr, LocationId, Op, Program, RegisterI
 use fencewright_text::{Diagnostic, Stop};
 use rustc_hash::FxHashMap;
 
-use super::core::Label;
-use super::memory::label_name;
+use crate::core::Label;
+use crate::emit::label_name;
 use relevance::Relevance;
 use ways::Departures;
 

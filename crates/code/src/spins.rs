@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::core::{Register, Stmt, StmtKind, Value};
-use super::numbers::{Operand, not};
+use crate::core::{Register, Stmt, StmtKind, Value};
+use crate::numbers::{Operand, not};
 use fencewright_text::Stop;
 
 /// Makes steps that wait of loops that only wait.

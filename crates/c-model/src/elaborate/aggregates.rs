@@ -7,7 +7,7 @@ use fencewright_program::Span;
 
 use super::calls::Outcome;
 use super::env::Fact;
-use super::memory::{Spot, Target};
+use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// So many scalars are copied or filled in at once.

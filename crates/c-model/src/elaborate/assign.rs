@@ -8,7 +8,7 @@ use fencewright_code::numbers::{self, Operand, convert, truth};
 use fencewright_program::Span;
 
 use super::expressions::pointee;
-use super::memory::Target;
+use super::objects::Target;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {

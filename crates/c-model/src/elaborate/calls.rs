@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 
 use super::frames::{Frame, Slot};
 use super::lifetimes::{around_labels, declared};
-use super::memory::{Spot, Target};
+use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// So many calls may be in each other.

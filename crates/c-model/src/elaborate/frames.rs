@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::env::{Env, Fact};
 use super::labels::Join;
-use super::memory::{Spot, Target};
+use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// Where a local variable is kept.

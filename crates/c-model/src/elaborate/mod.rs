@@ -17,7 +17,7 @@ mod graph;
 mod labels;
 mod lifetimes;
 mod loops;
-mod memory;
+mod objects;
 mod places;
 mod statements;
 mod switches;
@@ -41,7 +41,7 @@ use env::Env;
 use facts::Uses;
 use graph::Graph;
 pub use lifetimes::forget_unfollowed;
-pub use memory::{Spot, Target};
+pub use objects::{Spot, Target};
 use writer::{RegisterState, Writer};
 
 /// What is wrong with a text that is C, and yet no program but a part of one.

@@ -8,7 +8,7 @@ use fencewright_code::numbers::{ADDRESSES, Operand};
 use fencewright_program::{BinaryOp, Span};
 
 use super::frames::Slot;
-use super::memory::{Spot, Target};
+use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {

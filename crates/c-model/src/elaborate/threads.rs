@@ -25,7 +25,7 @@ use std::rc::Rc;
 
 use super::calls::Argument;
 use super::env::Contents;
-use super::memory::{Spot, Target};
+use super::objects::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
 
 /// At most so many threads are created by one call.

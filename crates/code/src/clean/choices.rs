@@ -2,7 +2,7 @@
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
+use crate::core::{Register, Stmt, StmtKind, Value, each_statement};
 use fencewright_text::Stop;
 
 /// What is known of the reads of a register.

@@ -1,6 +1,6 @@
 //! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
 
-use super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
+use crate::core::{Register, Stmt, StmtKind, Value, each_statement};
 use fencewright_text::Stop;
 
 #[derive(Clone, Copy, Default)]

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::core::{Label, Register, Stmt, StmtKind};
+use crate::core::{Label, Register, Stmt, StmtKind};
 use fencewright_text::Stop;
 
 /// A set of registers: of 64 at a time, one bit for each, those without any left out. A long function has many registers, and few are live at once.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::core::{Label, Stmt, StmtKind, each_statement};
+use crate::core::{Label, Stmt, StmtKind, each_statement};
 use fencewright_text::Stop;
 
 /// Takes out jumps to what follows, makes jumps behind a loop a `break`, and takes out labels without jumps.

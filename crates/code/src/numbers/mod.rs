@@ -17,7 +17,7 @@ use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::Integer;
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 
-use super::core::{HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, Value};
+use crate::core::{HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, Value};
 pub use binary::{binary, wrapping};
 pub use condition::{compare, implied, not, truth};
 

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::core::{Base, Core, Known, Location, ObjectId, Register, StmtKind, Value, each_statement};
+use crate::core::{Base, Core, Known, Location, ObjectId, Register, StmtKind, Value, each_statement};
 use fencewright_text::Stop;
 
 /// What may be undefined.

@@ -4,8 +4,8 @@ use fencewright_program::{BinaryOp, UnaryOp};
 
 use rustc_hash::FxHashSet;
 
-use super::super::core::{Base, Location, ObjectId, Register, Value};
-use super::super::nodes::Nodes;
+use crate::core::{Base, Location, ObjectId, Register, Value};
+use crate::nodes::Nodes;
 
 /// What folding has to know about the whole program.
 pub(super) struct Whole<'a> {

@@ -3,11 +3,11 @@
 use fencewright_c::typed::tree::TypeKind;
 use rustc_hash::FxHashMap;
 
-use super::super::core::{
+use crate::core::{
     Base, Core, Known, Location, Object, ObjectId, Origin, Register, RegisterInfo, Stmt, StmtKind, Value,
     each_statement,
 };
-use super::super::nodes::Nodes;
+use crate::nodes::Nodes;
 use fencewright_text::Stop;
 
 /// What is known about a variable.

@@ -9,11 +9,11 @@ use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::core::{
-    Label, Location, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Value, each_statement, known,
-};
 use super::fold::{IsDefined, Whole, fold, fold_place};
 use super::has_label;
+use crate::core::{
+    Label, Location, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Value, each_statement, known,
+};
 
 /// What registers hold, and variables that only this thread writes. What is not there is not known.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@ use fencewright_code::core::Access;
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
-use super::super::memory::Target;
+use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::atomics::Modify;
 use super::fences::Fence;

@@ -9,7 +9,7 @@ use fencewright_code::core::{Access, StmtKind};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
-use super::super::memory::Target;
+use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 
@@ -368,7 +368,7 @@ impl Elaborator<'_> {
     fn is_own(&self, target: &Target) -> bool {
         match target.known() {
             Some((object, _)) => self.is_private(object),
-            None => matches!(target.spot, super::super::memory::Spot::Register(_)),
+            None => matches!(target.spot, super::super::objects::Spot::Register(_)),
         }
     }
 

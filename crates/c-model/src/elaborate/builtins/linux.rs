@@ -8,7 +8,7 @@ use fencewright_c::typed::tree::TypeKind;
 use fencewright_code::core::Access;
 use fencewright_code::numbers::{self, Operand};
 
-use super::super::memory::Target;
+use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 use super::atomics::{Modify, Order};

@@ -14,7 +14,7 @@ use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Access, Object, ObjectId, Origin, StmtKind, ThreadNumber};
 use fencewright_code::numbers::{self, Operand};
 
-use super::super::memory::{Spot, Target};
+use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, MOST_THREADS, Result};
 use super::mutex_types::Taking;
 use super::{BuiltinCall, int};

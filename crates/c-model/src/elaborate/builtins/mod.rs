@@ -27,7 +27,7 @@ use fencewright_program::Span;
 
 pub(super) use locks::Holder;
 
-use super::memory::{Spot, Target};
+use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// A call of a function without a body.

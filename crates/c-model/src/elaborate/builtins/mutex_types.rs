@@ -10,7 +10,7 @@ use fencewright_code::core::{Access, StmtKind};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
-use super::super::memory::Target;
+use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::locks::{BUSY, Kind, NOT_HELD, TIMED_OUT};
 use super::{BuiltinCall, int, unconverted};

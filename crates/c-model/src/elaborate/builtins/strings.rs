@@ -6,7 +6,7 @@ use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind, Unit};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
-use super::super::memory::Target;
+use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 

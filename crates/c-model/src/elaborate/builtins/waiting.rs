@@ -17,7 +17,7 @@ use fencewright_code::core::{Access, Base, Origin, StmtKind, ThreadNumber, Value
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::{BinaryOp, Span};
 
-use super::super::memory::{Spot, Target, is_certain};
+use super::super::objects::{Spot, Target, is_certain};
 use super::super::{Elaborator, Result};
 use super::locks::{DESTROYED, Kind, THREADS_TIMED_OUT, TIMED_OUT};
 use super::mutex_types::NOT_OWNER;

@@ -12,9 +12,9 @@ use fencewright_fw::print;
 use fencewright_program::{BinaryOp, MemoryModel, Program, Span};
 use fencewright_text::{SourceFile, Stop};
 
-use super::super::core::*;
-use super::super::nodes::Nodes;
-use super::{Options, emit};
+use crate::core::*;
+use crate::nodes::Nodes;
+use crate::pipeline::{Options, to_fw};
 
 fn ty(kind: TypeKind) -> Type {
     Type { kind, atomic: false, volatile: false }
@@ -125,7 +125,7 @@ impl Maker {
 
     fn file(&self, options: Options) -> File {
         let sources = SourceFile::new("test.c", "").into();
-        let emitted = emit(&self.core, self.nodes.clone(), &sources, options, &Stop::never());
+        let emitted = to_fw(&self.core, self.nodes.clone(), &sources, options, &Stop::never());
         emitted.unwrap_or_else(|errors| panic!("{errors:?}")).file
     }
 

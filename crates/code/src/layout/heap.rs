@@ -7,16 +7,16 @@
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::{Access, NodeId, ObjectId, Register, Value};
-use super::super::reuse::Reuse;
-use super::claims::About;
-use super::flat::{Array, Cell, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
-use super::layout::{Placed, among};
-use super::resolve::Resolver;
+use crate::core::{Access, NodeId, ObjectId, Register, Value};
+use crate::flat::claims::About;
+use crate::flat::{Array, Cell, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
+use crate::layout::classes::{Placed, among};
+use crate::layout::resolve::Resolver;
+use crate::reuse::Reuse;
 
 impl Resolver<'_> {
     /// The register points to a new object.
-    pub(super) fn allocate(&mut self, register: Register, object: ObjectId) {
+    pub(crate) fn allocate(&mut self, register: Register, object: ObjectId) {
         let placed = self.layout.placed(object);
         let scale = self.layout.classes[placed.class].scale;
         let mut fresh = Vec::new();
@@ -123,7 +123,7 @@ impl Resolver<'_> {
                 }
                 steps.push(match self.home(class) {
                     Some(home) => {
-                        self.step(super::resolve::write(home, Term::Number(number), Term::Number(0)))
+                        self.step(crate::layout::resolve::write(home, Term::Number(number), Term::Number(0)))
                     }
                     None => {
                         let index = (!self.layout.classes[class].is_single()).then_some(Term::Number(number));
@@ -139,7 +139,7 @@ impl Resolver<'_> {
     }
 
     /// The registers that mark what this thread gave back, of a class.
-    pub(super) fn marks(&mut self, class: usize, mark: Mark) -> usize {
+    pub(crate) fn marks(&mut self, class: usize, mark: Mark) -> usize {
         if let Some(&marks) = self.marks.get(&(class, mark)) {
             return marks;
         }
@@ -156,20 +156,20 @@ impl Resolver<'_> {
     }
 
     /// A local variable comes into being, maybe again. Where others may access it, what they find there is what was written last.
-    pub(super) fn begin(&mut self, object: ObjectId) {
+    pub(crate) fn begin(&mut self, object: ObjectId) {
         let placed = self.layout.placed(object);
         if self.layout.classes[placed.class].places.is_empty() {
             return;
         }
         for (class, number) in self.layout.scalars_of(placed.class, placed.first, 1) {
             if let Some(home) = self.home(class) {
-                self.push(super::resolve::write(home, Term::Number(number), Term::Number(UNDEFINED)));
+                self.push(crate::layout::resolve::write(home, Term::Number(number), Term::Number(UNDEFINED)));
             }
         }
     }
 
     /// A local variable that others may access is gone, or there is a pointer to it again.
-    pub(super) fn mark_local(&mut self, object: ObjectId, gone: bool) {
+    pub(crate) fn mark_local(&mut self, object: ObjectId, gone: bool) {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);
             let marks = self.marks(placed.class, Mark::Freed);
@@ -195,7 +195,7 @@ impl Resolver<'_> {
     }
 
     /// What a pointer points to is given back, if it points anywhere.
-    pub(super) fn free(&mut self, pointer: &Value, node: NodeId) {
+    pub(crate) fn free(&mut self, pointer: &Value, node: NodeId) {
         let pointer = self.value(pointer);
         if pointer.number() == Some(0) {
             return;

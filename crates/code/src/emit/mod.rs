@@ -1,5 +1,10 @@
 //! From flat code to the syntax tree of `.fw`: declarations, and what holds a file together.
 
+mod facts;
+pub(crate) mod plain;
+mod property;
+mod statements;
+
 use std::collections::{BTreeMap, HashMap};
 
 use fencewright_front_end::facts::Memory;
@@ -10,18 +15,18 @@ use fencewright_fw::build;
 use fencewright_fw::names::Names;
 use fencewright_program::Span;
 
-use super::super::core::{Core, Register};
-use super::super::nodes::Nodes;
-use super::facts;
-use super::flat::{Program, Step, StepKind, Thread, UNDEFINED, each_step};
-use super::layout::{Class, Layout};
-use super::property::{Evidence, property};
-use super::statements::Statements;
-use super::tidy::Reads;
+use crate::core::{Core, Register};
+use crate::emit::property::{Evidence, property};
+use crate::emit::statements::Statements;
+pub(crate) use crate::emit::statements::label_name;
+use crate::flat::tidy::Reads;
+use crate::flat::{Program, Step, StepKind, Thread, UNDEFINED, each_step};
+use crate::layout::classes::{Class, Layout};
+use crate::nodes::Nodes;
 use fencewright_text::Stop;
 
 /// The program as a file, and what is known about its memory.
-pub fn emit(
+pub fn file(
     core: &Core,
     nodes: &Nodes,
     layout: &Layout,
@@ -72,7 +77,7 @@ fn length(length: i64) -> ArraySize {
 }
 
 /// What things are called that all threads see.
-pub(super) struct Vocabulary {
+pub(crate) struct Vocabulary {
     /// The constant that undefined memory holds.
     undefined: String,
     uses_undefined: bool,

@@ -6,12 +6,12 @@
 use fencewright_c::typed::tree::Step;
 use fencewright_program::Span;
 
-use super::super::core::{Core, NodeId, Value, each_statement};
-use super::super::nodes::{Clash, Nodes, Shape};
+use crate::core::{Core, NodeId, Value, each_statement};
+use crate::nodes::{Clash, Nodes, Shape};
 use fencewright_text::Stop;
 
 /// Unifies the nodes of structures that can be the same one, found by way of a member.
-pub(super) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Clash> {
+pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Clash> {
     let found = ways_back(core, stop);
     loop {
         let mut changed = false;
@@ -42,7 +42,7 @@ fn same_record(nodes: &Nodes, one: NodeId, other: NodeId) -> bool {
 }
 
 /// The ways back in a program: the node of the structure, the way to the member, and where it is gone back.
-pub(super) fn ways_back<'a>(core: &'a Core, stop: &Stop<'_>) -> Vec<(NodeId, &'a [Step], Span)> {
+pub(crate) fn ways_back<'a>(core: &'a Core, stop: &Stop<'_>) -> Vec<(NodeId, &'a [Step], Span)> {
     let mut found = Vec::new();
     for thread in &core.threads {
         each_statement(&thread.code, stop, &mut |statement| {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use fencewright_program::Span;
 
-use super::super::core::Access;
-use super::flat::{Cell, Program, Step, StepKind, each_step};
+use crate::core::Access;
+use crate::flat::{Cell, Program, Step, StepKind, each_step};
 use fencewright_text::Stop;
 
 /// The texts that stand for plain accesses only. Where one text stands for others too, nobody can tell which is meant.

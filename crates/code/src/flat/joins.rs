@@ -10,14 +10,14 @@ use std::collections::{HashMap, HashSet};
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::Register;
-use super::flat::{Awaited, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting, each_step};
-use super::layout::Layout;
-use super::tidy::Reads;
+use crate::core::Register;
+use crate::flat::tidy::Reads;
+use crate::flat::{Awaited, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting, each_step};
+use crate::layout::classes::Layout;
 use fencewright_text::Stop;
 
 /// Puts steps that wait for such flags, one after the other, together.
-pub(super) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
+pub(crate) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let mut changing = HashSet::new();
     for thread in &program.threads {
         find_changing(&thread.code, &mut changing, stop);
@@ -186,7 +186,7 @@ fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Regist
         match (&mut step.kind, set) {
             (StepKind::Atomic(block), Some(counter)) => {
                 if let StepKind::Store(cell, _) = &block[0].kind {
-                    let cell = super::flat::Cell { class: counter, ..cell.clone() };
+                    let cell = crate::flat::Cell { class: counter, ..cell.clone() };
                     let new = Term::Register(register).plus(1);
                     step.kind = StepKind::Update { cell, old: register, when: None, new };
                     counts = true;

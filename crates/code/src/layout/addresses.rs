@@ -2,7 +2,7 @@
 //!
 //! Pointers are numbers of places, but a program may rely on no more than this: an object lies somewhere in [2^16, 2^47), aligned for its type; objects that are alive
 //! at the same time are disjoint; the addresses of an execution have one total order, and within an object it is that of its parts. Numbers of places are chosen
-//! ([`super::layout`]) so that comparisons which this decides come out right as comparisons of numbers. Which of two objects comes first is a choice, made once for the
+//! ([`crate::layout::classes`]) so that comparisons which this decides come out right as comparisons of numbers. Which of two objects comes first is a choice, made once for the
 //! execution and kept in a variable that nobody writes ([`Order`]). Low bits below the alignment and the bits from 2^47 on may carry something else. Whatever else
 //! depends on the bits of an address is refused: as an error where it is certain, otherwise as the end of what is modelled.
 
@@ -10,14 +10,12 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 use fencewright_text::Diagnostic;
 
-use super::super::core::{
-    Access, Core, HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, ThreadNumber, Value,
-};
-use super::super::nodes::{Nodes, Shape};
-use super::containers::ways_back;
-use super::flat::{Cell, StepKind, Term, Wrong};
-use super::layout::{ALIGNMENT, Class, Layout, Part, Placement, Source, among};
-use super::resolve::Resolver;
+use crate::core::{Access, Core, HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, ThreadNumber, Value};
+use crate::flat::{Cell, StepKind, Term, Wrong};
+use crate::layout::classes::{ALIGNMENT, Class, Layout, Part, Placement, Source, among};
+use crate::layout::containers::ways_back;
+use crate::layout::resolve::Resolver;
+use crate::nodes::{Nodes, Shape};
 use fencewright_text::Stop;
 
 /// Maximum number of objects whose order in memory is a choice.
@@ -121,7 +119,7 @@ impl WayBack {
 
 impl Layout {
     /// The power of two that divides all addresses of places that come from these sources.
-    pub(super) fn alignment(&self, sources: &[Source], nodes: &Nodes) -> u64 {
+    pub(crate) fn alignment(&self, sources: &[Source], nodes: &Nodes) -> u64 {
         let common = |a: u64, b: u64| 1 << (a | b).trailing_zeros().min(30);
         let of = |source: &Source| match source {
             Source::Object(object) => {
@@ -149,7 +147,7 @@ impl Layout {
     }
 
     /// The choice of an order, if addresses of different objects are compared, and there are not too many.
-    pub(super) fn choose_order(&mut self) {
+    pub(crate) fn choose_order(&mut self) {
         let mut objects: Vec<Placement> = Vec::new();
         for class in self.classes.iter().filter(|class| class.used.ordered) {
             let mut found: Vec<Placement> = class.pieces.iter().map(|piece| piece.of).collect();
@@ -168,7 +166,7 @@ impl Layout {
     }
 
     /// The ways back on which a member of something else can be met.
-    pub(super) fn find_ways_back(
+    pub(crate) fn find_ways_back(
         &mut self,
         core: &Core,
         nodes: &Nodes,
@@ -197,7 +195,7 @@ impl Layout {
     }
 
     /// Where a way to a part leads: its class, and `width` and `base` so that its number is `width * number + base`.
-    pub(super) fn way(
+    pub(crate) fn way(
         &self,
         nodes: &Nodes,
         mut class: usize,
@@ -273,7 +271,7 @@ enum Points {
 
 /// What about an address is not known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unknown {
+pub(crate) enum Unknown {
     /// Which of two addresses comes first, or whether an object starts where another one ends.
     Order,
     /// Its bits.
@@ -384,7 +382,7 @@ impl Resolver<'_> {
     }
 
     /// Here ends what is modelled if this holds: an error if it certainly does.
-    pub(super) fn unknown_if(&mut self, condition: Term, what: Unknown) {
+    pub(crate) fn unknown_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
             Some(guard) => guard.clone().and(condition),
@@ -397,7 +395,7 @@ impl Resolver<'_> {
     }
 
     /// Here ends what is modelled if this holds, even if it certainly does: the thread need not come here.
-    pub(super) fn beyond_if(&mut self, condition: Term, what: Unknown) {
+    pub(crate) fn beyond_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
             Some(guard) => guard.clone().and(condition),
@@ -418,7 +416,7 @@ impl Resolver<'_> {
     }
 
     /// An operation on two values, of which some may be addresses.
-    pub(super) fn operation(&mut self, op: BinaryOp, (a, x): (&Value, Term), (b, y): (&Value, Term)) -> Term {
+    pub(crate) fn operation(&mut self, op: BinaryOp, (a, x): (&Value, Term), (b, y): (&Value, Term)) -> Term {
         let points = match (self.points(a), self.points(b)) {
             // A class that functions are compared with counts them among its numbers.
             (class @ Points::Class(_), Points::Function) | (Points::Function, class @ Points::Class(_)) => {
@@ -680,7 +678,7 @@ impl Resolver<'_> {
     }
 
     /// An operation on one value that may be an address.
-    pub(super) fn operation_on(&mut self, op: UnaryOp, a: &Value, x: Term) -> Term {
+    pub(crate) fn operation_on(&mut self, op: UnaryOp, a: &Value, x: Term) -> Term {
         let whole =
             matches!(op, UnaryOp::Not | UnaryOp::Signed(Width::Bits64) | UnaryOp::Unsigned(Width::Bits64));
         if !whole {
@@ -691,7 +689,7 @@ impl Resolver<'_> {
     }
 
     /// The distance between two pointers, in elements: both are into one array.
-    pub(super) fn distance(&mut self, x: Term, y: Term, node: NodeId) -> Term {
+    pub(crate) fn distance(&mut self, x: Term, y: Term, node: NodeId) -> Term {
         let layout = self.layout;
         let Some(class) = layout.class(self.nodes, node) else { return Term::binary(BinaryOp::Sub, x, y) };
         let of = &layout.classes[class];
@@ -718,7 +716,7 @@ impl Resolver<'_> {
     }
 
     /// A number that the program computes is kept where addresses are kept too: it must not be any.
-    pub(super) fn kept_number(&mut self, node: Option<NodeId>, number: &Term) {
+    pub(crate) fn kept_number(&mut self, node: Option<NodeId>, number: &Term) {
         let Some(Points::Class(class)) = node.map(|node| self.node_points(node)) else { return };
         if self.layout.classes[class].strangers.computed {
             self.unknown_if(number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS), Unknown::Number);
@@ -726,7 +724,7 @@ impl Resolver<'_> {
     }
 
     /// The same for a value that may be such a number, or an address.
-    pub(super) fn kept(&mut self, node: Option<NodeId>, value: &Value, term: &Term) {
+    pub(crate) fn kept(&mut self, node: Option<NodeId>, value: &Value, term: &Term) {
         match (value, self.points(value)) {
             (Value::Number(_), _) => {}
             (_, Points::Nowhere) => self.kept_number(node, term),

@@ -1,31 +1,4 @@
-//! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
-
-mod addresses;
-mod checks;
-mod claims;
-mod containers;
-mod counters;
-mod emit;
-mod facts;
-mod failures;
-pub mod flat;
-mod flow;
-mod fresh;
-mod heap;
-mod joins;
-mod layout;
-mod open_arrays;
-mod overlaps;
-mod plain;
-mod property;
-mod ranges;
-mod resolve;
-mod sharing;
-mod statements;
-#[cfg(test)]
-mod tests;
-mod tidy;
-mod uses;
+//! The way from core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
 use std::collections::HashSet;
 
@@ -34,12 +7,13 @@ use fencewright_fw::ast::File;
 use fencewright_program::Span;
 use fencewright_text::{Diagnostic, Sources, Stop};
 
-use super::core::Core;
-use super::nodes::Nodes;
-use super::reuse::Reuse;
-
-use layout::Layout;
-pub(super) use statements::label_name;
+use crate::core::Core;
+use crate::emit;
+use crate::flat::{checks, failures, flow, joins, sharing, tidy, undefining};
+use crate::layout::classes::Layout;
+use crate::layout::{containers, open_arrays, resolve};
+use crate::nodes::Nodes;
+use crate::reuse::Reuse;
 
 /// How memory is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +52,7 @@ pub struct Emitted {
 }
 
 /// Lays memory out, and writes the program as a file of `.fw`.
-pub fn emit(
+pub fn to_fw(
     core: &Core,
     mut nodes: Nodes,
     sources: &Sources,
@@ -96,7 +70,7 @@ pub fn emit(
     stop.or_go_on()?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;
-    program.threads.iter_mut().for_each(|thread| fresh::forget(thread, stop));
+    program.threads.iter_mut().for_each(|thread| undefining::forget(thread, stop));
     for thread in program.threads.iter_mut().filter(|thread| sharing::has_many_registers(thread)) {
         tidy::tidy(thread, stop);
         stop.or_go_on()?;
@@ -116,8 +90,8 @@ pub fn emit(
     }
     joins::gather(&mut program, &layout, stop);
     stop.or_go_on()?;
-    let (file, memory) = emit::emit(core, &nodes, &layout, &program, stop);
-    let plain = plain::plain(&program, stop);
+    let (file, memory) = emit::file(core, &nodes, &layout, &program, stop);
+    let plain = emit::plain::plain(&program, stop);
     stop.or_go_on()?;
     Ok(Emitted { file, plain, memory })
 }

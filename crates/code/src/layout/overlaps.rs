@@ -1,18 +1,18 @@
 //! Objects that may lie where another one was, with other numbers here: an allocation of another size, a local variable of another block, the stack of another thread.
 //!
 //! A pointer to the one that is gone may be equal to one to the new object in reality, and is not equal here. So where two such pointers are compared, what is modelled ends.
-//! Allocations of one size need none of that: they get the number of what was freed ([`super::heap`]).
+//! Allocations of one size need none of that: they get the number of what was freed ([`crate::layout::heap`]).
 
 use std::collections::BTreeMap;
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::{HIGHEST_ADDRESS, ObjectId, Origin, ThreadNumber};
-use super::super::reuse::{Reuse, is_later};
-use super::addresses::{Piece, Unknown};
-use super::flat::{Mark, Term};
-use super::layout::{Placement, Runs, among};
-use super::resolve::Resolver;
+use crate::core::{HIGHEST_ADDRESS, ObjectId, Origin, ThreadNumber};
+use crate::flat::{Mark, Term};
+use crate::layout::addresses::{Piece, Unknown};
+use crate::layout::classes::{Placement, Runs, among};
+use crate::layout::resolve::Resolver;
+use crate::reuse::{Reuse, is_later};
 
 /// When an object may lie where another one was.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ enum When {
 
 impl Resolver<'_> {
     /// Two pointers into a class are compared.
-    pub(super) fn end_at_overlaps(&mut self, class: usize, x: &Term, y: &Term) {
+    pub(crate) fn end_at_overlaps(&mut self, class: usize, x: &Term, y: &Term) {
         let of = &self.layout.classes[class];
         let mut runs: BTreeMap<(ObjectId, u64), Runs> = BTreeMap::new();
         for Piece { of: Placement { object, time }, low, high } in &of.pieces {

@@ -1,11 +1,11 @@
 //! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends. Takes out what stands behind a check that always
 //! fails.
 
-use super::flat::{Step, StepKind, Wrong};
+use crate::flat::{Step, StepKind, Wrong};
 use fencewright_text::Stop;
 
 /// Puts checks of the same kind that follow each other together.
-pub(super) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
+pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut joined: Vec<Step> = Vec::new();
     for mut step in stop.polled(std::mem::take(code)) {
         step.kind.blocks_mut().into_iter().for_each(|block| join(block, stop));
@@ -25,7 +25,7 @@ pub(super) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
 }
 
 /// Takes out what stands behind a check that always fails: a constant index need not be one of its array there. Whether control never comes to the end of the code.
-pub(super) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
+pub(crate) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
     let mut ended = false;
     code.retain_mut(|step| {
         if stop.now() {

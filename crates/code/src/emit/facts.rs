@@ -7,13 +7,13 @@ use fencewright_c::ast::Rank;
 use fencewright_c::typed::tree::{Type, TypeKind};
 use fencewright_front_end::facts::{Memory, Mistake, Object, Part, Places, Storage};
 
-use super::super::core::{Core, ObjectId, Origin};
-use super::super::nodes::{Nodes, Scalar, Shape};
-use super::flat::Mark;
-use super::layout::{Class, Layout, Placement};
+use crate::core::{Core, ObjectId, Origin};
+use crate::flat::Mark;
+use crate::layout::classes::{Class, Layout, Placement};
+use crate::nodes::{Nodes, Scalar, Shape};
 
 /// All that is known about the memory of a program.
-pub(super) fn memory(
+pub(crate) fn memory(
     core: &Core,
     nodes: &Nodes,
     layout: &Layout,

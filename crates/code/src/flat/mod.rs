@@ -3,10 +3,21 @@
 //! `resolve` makes it, `ranges` takes out checks that cannot fail, `tidy` what nobody needs, and
 //! `emit` prints it as `.fw`.
 
+pub(crate) mod checks;
+pub(crate) mod claims;
+pub(crate) mod counters;
+pub(crate) mod failures;
+pub(crate) mod flow;
+pub(crate) mod joins;
+mod ranges;
+pub(crate) mod sharing;
+pub(crate) mod tidy;
+pub(crate) mod undefining;
+
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use super::super::core::{Access, Label, Register};
-use super::claims::Claims;
+use crate::core::{Access, Label, Register};
+use crate::flat::claims::Claims;
 use fencewright_text::Stop;
 
 /// What undefined memory holds: a number that no address, and no number that programs count with, comes near.

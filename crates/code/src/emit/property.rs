@@ -10,12 +10,12 @@ use fencewright_fw::ast::{Expr, ExprKind, Place, Property, PropertyKind, ThreadR
 use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span};
 
-use super::flat::Mark;
-use super::layout::{Layout, Runs};
+use crate::flat::Mark;
+use crate::layout::classes::{Layout, Runs};
 
 /// What the property is about.
 #[derive(Default)]
-pub(super) struct Evidence {
+pub(crate) struct Evidence {
     /// Labels of failed checks, with their threads.
     pub failed: Vec<(String, String)>,
     /// The labels of both, with what can be wrong there.
@@ -27,7 +27,7 @@ pub(super) struct Evidence {
 }
 
 /// An access to memory that can be given back.
-pub(super) struct Touched {
+pub(crate) struct Touched {
     /// Who.
     pub thread: String,
     /// The label before the access.
@@ -39,7 +39,7 @@ pub(super) struct Touched {
 }
 
 /// The property; nothing if nothing can violate it, unless there is nothing else to ask about.
-pub(super) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
+pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
     let span = Span::default();
     let mut parts: Vec<Expr> = evidence.failed.iter().map(|(thread, label)| at(thread, label)).collect();
     let mut by_allocation: BTreeMap<(usize, i64), Vec<Expr>> = BTreeMap::new();
@@ -108,7 +108,7 @@ fn register(name: &str, place: Place) -> Expr {
 }
 
 /// An expression of a thread as a formula about it.
-pub(super) fn about(name: &str, expression: Expr) -> Expr {
+pub(crate) fn about(name: &str, expression: Expr) -> Expr {
     let again = |expression: Box<Expr>| Box::new(about(name, *expression));
     let kind = match expression.kind {
         ExprKind::Place(place) => return register(name, place),

@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-use super::super::core::{Label, Register};
-use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, each_step};
-use super::layout::Layout;
-use super::ranges::{Range, Values, range_of, refine};
-use super::{claims, counters};
+use crate::core::{Label, Register};
+use crate::flat::ranges::{Range, Values, range_of, refine};
+use crate::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, each_step};
+use crate::flat::{claims, counters};
+use crate::layout::classes::Layout;
 use fencewright_text::Stop;
 
 /// After so many rounds ranges grow in large steps, and after so many without end.
@@ -28,7 +28,7 @@ const MOST_WORK: usize = 20_000_000;
 const REGISTERS_IN_A_PIECE: usize = 256;
 
 /// Takes out checks and assertions that cannot fail, and adds checks of values that may be undefined, unless it is time to stop: then some code is missing.
-pub(super) fn check(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
+pub(crate) fn check(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let stations = stations(program, stop);
     let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
     let mut known: Vec<Known> = program.threads.iter().map(|thread| Known::new(thread, stop)).collect();

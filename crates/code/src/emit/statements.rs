@@ -7,19 +7,19 @@ use fencewright_fw::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind
 use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use super::super::core::{Label, Register};
-use super::claims::{self, About, Claim, Claims};
-use super::emit::Vocabulary;
-use super::flat::{Awaited, Cell, Step, StepKind, Term, Touching, Waiting, Wrong};
-use super::property::{Evidence, Touched};
-use super::tidy::Reads;
+use crate::core::{Label, Register};
+use crate::emit::Vocabulary;
+use crate::emit::property::{Evidence, Touched};
+use crate::flat::claims::{self, About, Claim, Claims};
+use crate::flat::tidy::Reads;
+use crate::flat::{Awaited, Cell, Step, StepKind, Term, Touching, Waiting, Wrong};
 use fencewright_text::Stop;
 
 /// What an assertion says that an undefined value makes fail.
 const UNDEFINED_DECIDES: &str = "an undefined value decides what happens";
 
 /// Prints the statements of one thread.
-pub(super) struct Statements<'a> {
+pub(crate) struct Statements<'a> {
     vocabulary: &'a mut Vocabulary,
     evidence: &'a mut Evidence,
     thread: &'a str,
@@ -236,7 +236,8 @@ impl<'a> Statements<'a> {
 
     /// A term as a formula, if a check reads all that it takes.
     fn known(&self, term: &Term, condition: &Term) -> Option<Expr> {
-        claims::is_read_in(term, condition).then(|| super::property::about(self.thread, self.plain(term)))
+        claims::is_read_in(term, condition)
+            .then(|| crate::emit::property::about(self.thread, self.plain(term)))
     }
 
     /// A term with numbers only: without the constant that stands for the undefined value.
@@ -394,12 +395,12 @@ impl<'a> Statements<'a> {
     fn in_formula(&mut self, term: &Term) -> Expr {
         let span = Span::default();
         let expression = self.expression(term, span);
-        super::property::about(self.thread, expression)
+        crate::emit::property::about(self.thread, expression)
     }
 }
 
 /// What a label is called.
-pub(in super::super) fn label_name(label: Label) -> String {
+pub(crate) fn label_name(label: Label) -> String {
     match label {
         Label::EXIT => "exit".to_string(),
         Label(number) => format!("label_{number}"),

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use fencewright_program::{UnaryOp, Width};
 
-use super::super::core::Register;
-use super::flat::{Step, StepKind, Term, Thread, Waiting};
+use crate::core::Register;
+use crate::flat::{Step, StepKind, Term, Thread, Waiting};
 use fencewright_text::Stop;
 
 /// Which registers and arrays of a thread are read.
 #[derive(Debug, Default)]
-pub(super) struct Reads {
+pub(crate) struct Reads {
     /// How often each register is read, but for the conditions of statements that wait for a value in it.
     read: HashMap<Register, usize>,
     /// The registers that conditions wait for.
@@ -97,7 +97,7 @@ impl Reads {
 }
 
 /// Takes out what nobody needs.
-pub(super) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
+pub(crate) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
     loop {
         let reads = Reads::of(&thread.code, stop);
         // What is not known to be read is not needed.
@@ -159,7 +159,7 @@ fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
 
 /// Where something is supposed about a value that the statement before has read, both are one step, which waits: `r = x; assume r == 1;` goes on only
 /// if it reads 1, and what happens until then is the same whether it has read something else already or not.
-pub(super) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
+pub(crate) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
     for mut step in stop.polled(std::mem::take(code)) {
         if let (Some(StepKind::Load(register, cell)), StepKind::Assume(condition)) =

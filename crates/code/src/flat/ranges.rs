@@ -2,12 +2,12 @@
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-use super::super::core::Register;
-use super::flat::{Term, UNDEFINED};
+use crate::core::Register;
+use crate::flat::{Term, UNDEFINED};
 
 /// Numbers from `low` to `high`, none if `low` is larger, and perhaps the undefined value besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     pub low: i64,
     pub high: i64,
     pub undefined: bool,
@@ -97,13 +97,13 @@ impl Range {
 }
 
 /// What registers and memory can hold at some point.
-pub(super) trait Values {
+pub(crate) trait Values {
     fn register(&self, register: Register) -> Range;
     fn element(&self, array: usize) -> Range;
 }
 
 /// What a term can be.
-pub(super) fn range_of(term: &Term, values: &impl Values) -> Range {
+pub(crate) fn range_of(term: &Term, values: &impl Values) -> Range {
     match term {
         Term::Number(number) => Range::of(*number),
         Term::Register(register) => values.register(*register),
@@ -212,7 +212,7 @@ fn binary(op: BinaryOp, a: Range, b: Range) -> Range {
 }
 
 /// What a register can be if a condition holds (or does not): calls back with registers and ranges, all of which hold then.
-pub(super) fn refine(
+pub(crate) fn refine(
     condition: &Term,
     holds: bool,
     values: &impl Values,

@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::{Label, Register};
-use super::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
-use super::layout::Layout;
-use super::ranges::Range;
+use crate::core::{Label, Register};
+use crate::flat::ranges::Range;
+use crate::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
+use crate::layout::classes::Layout;
 use fencewright_text::Stop;
 
 /// What is known about the values of one class.
@@ -40,7 +40,7 @@ impl Counter {
 }
 
 /// For each class the values that it can hold, if it is a counter.
-pub(super) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec<Option<Range>> {
+pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec<Option<Range>> {
     let mut counters: Vec<Option<Counter>> =
         layout.classes.iter().map(|class| started(class.values())).collect();
     for thread in &program.threads {

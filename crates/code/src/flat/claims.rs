@@ -1,7 +1,7 @@
 //! What checks are about, for reports. Claims ride on the checks that they explain, so that their terms are rewritten with them; they are no part of what the program does.
 
-use super::super::core::Register;
-use super::flat::{StepKind, Term, Wrong};
+use crate::core::Register;
+use crate::flat::{StepKind, Term, Wrong};
 
 /// What a check claims, about places and values.
 #[derive(Clone, Debug)]

@@ -6,13 +6,13 @@ mod tests;
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-use super::super::core::Register;
-use super::claims::Claims;
-use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
+use crate::core::Register;
+use crate::flat::claims::Claims;
+use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
 use fencewright_text::Stop;
 
 /// Moves the consequences of failed checks behind the blocks that they stand in.
-pub(super) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
+pub(crate) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
     let register = Register(thread.registers.len() as u32);
     if in_block(&mut thread.code, register, stop) {
         thread.registers.push(RegisterInfo { name: "failed".to_string(), init: 0 });

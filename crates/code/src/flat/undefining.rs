@@ -3,15 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::super::core::{Label, Register};
-use super::flat::{Step, StepKind, Term, Thread, UNDEFINED};
+use crate::core::{Label, Register};
+use crate::flat::{Step, StepKind, Term, Thread, UNDEFINED};
 use fencewright_text::Stop;
 
 /// Threads of which statements times cells are more than this stay as they are.
 const MOST_WORK: usize = 50_000_000;
 
 /// Takes out assignments of the undefined value that nobody can find.
-pub(super) fn forget(thread: &mut Thread, stop: &Stop<'_>) {
+pub(crate) fn forget(thread: &mut Thread, stop: &Stop<'_>) {
     let mut starts = Vec::new();
     let mut cells = thread.registers.len();
     for array in &thread.arrays {

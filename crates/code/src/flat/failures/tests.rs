@@ -3,10 +3,10 @@
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 use fencewright_testing::{Random, programs_or};
 
-use super::super::claims::{About, Claims};
-use super::super::flat::{Cell, RegisterInfo, Step, StepKind, Term, Thread, Wrong};
 use super::move_failures;
 use crate::core::{Access, Register};
+use crate::flat::claims::{About, Claims};
+use crate::flat::{Cell, RegisterInfo, Step, StepKind, Term, Thread, Wrong};
 use fencewright_text::Stop;
 
 const REGISTERS: usize = 4;

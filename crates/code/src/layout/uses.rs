@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::{
+use crate::core::{
     Base, Core, Known, Location, NodeId, ObjectId, Register, StmtKind, ThreadNumber, Value, each_statement,
 };
-use super::super::nodes::Nodes;
+use crate::nodes::Nodes;
 use fencewright_text::Stop;
 
 /// What happens to the places of one class.

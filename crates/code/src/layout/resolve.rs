@@ -1,7 +1,7 @@
 //! From core code to flat code: addresses become numbers, accesses are checked.
 //!
 //! What can go wrong with memory is checked by the thread itself, before the access, with its registers alone. That nobody gave the memory back is a question about
-//! several threads: it is asked by the property ([`super::property`]), wherever a thread is about to [touch](StepKind::Touch) something.
+//! several threads: it is asked by the property ([`crate::emit::property`]), wherever a thread is about to [touch](StepKind::Touch) something.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,19 +9,19 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 use fencewright_text::{Diagnostic, Sources};
 
-use super::super::core::{
+use crate::core::{
     Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, Strangers,
     ThreadNumber, Value, function_number,
 };
-use super::super::nodes::{Nodes, Shape};
-use super::Options;
-use super::addresses::{Unknown, WayBack};
-use super::claims::{About, Claims};
-use super::flat::{
+use crate::flat::claims::{About, Claims};
+use crate::flat::{
     Array, Cell, Mark, Program, RegisterInfo, Step, StepKind, Term, Thread, Touching, UNDEFINED, Waiting,
     Wrong,
 };
-use super::layout::Layout;
+use crate::layout::addresses::{Unknown, WayBack};
+use crate::layout::classes::Layout;
+use crate::nodes::{Nodes, Shape};
+use crate::pipeline::Options;
 use fencewright_text::Stop;
 
 /// Resolves all threads.
@@ -68,32 +68,32 @@ pub fn resolve(
 
 /// What memory that only one thread uses is made of.
 #[derive(Clone, Copy)]
-pub(super) enum Home {
+pub(crate) enum Home {
     Register(Register),
     Array(usize),
 }
 
-pub(super) struct Resolver<'a> {
-    pub(super) core: &'a Core,
-    pub(super) nodes: &'a Nodes,
-    pub(super) layout: &'a Layout,
+pub(crate) struct Resolver<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) nodes: &'a Nodes,
+    pub(crate) layout: &'a Layout,
     sources: &'a Sources,
-    pub(super) options: Options,
+    pub(crate) options: Options,
     stop: &'a Stop<'a>,
-    pub(super) thread: ThreadNumber,
+    pub(crate) thread: ThreadNumber,
     registers: Vec<RegisterInfo>,
-    pub(super) arrays: Vec<Array>,
+    pub(crate) arrays: Vec<Array>,
     /// The registers of classes that only this thread uses.
     homes: HashMap<usize, Home>,
     /// The arrays that mark what this thread gave back.
-    pub(super) marks: HashMap<(usize, Mark), usize>,
+    pub(crate) marks: HashMap<(usize, Mark), usize>,
     /// How often this thread has allocated each object.
-    pub(super) counters: HashMap<ObjectId, Register>,
+    pub(crate) counters: HashMap<ObjectId, Register>,
     /// When the part of a value that is being resolved is computed at all.
-    pub(super) guard: Option<Term>,
-    pub(super) out: Vec<Step>,
-    pub(super) span: Span,
-    pub(super) errors: Vec<Diagnostic>,
+    pub(crate) guard: Option<Term>,
+    pub(crate) out: Vec<Step>,
+    pub(crate) span: Span,
+    pub(crate) errors: Vec<Diagnostic>,
 }
 
 /// A place with its number.
@@ -116,16 +116,16 @@ impl<'a> Resolver<'a> {
         std::mem::replace(&mut self.out, outside)
     }
 
-    pub(super) fn push(&mut self, kind: StepKind) {
+    pub(crate) fn push(&mut self, kind: StepKind) {
         self.out.push(Step { kind, span: self.span });
     }
 
-    pub(super) fn step(&self, kind: StepKind) -> Step {
+    pub(crate) fn step(&self, kind: StepKind) -> Step {
         Step { kind, span: self.span }
     }
 
     /// What happens, with the line where it does.
-    pub(super) fn with_line(&self, text: &str, span: Span) -> String {
+    pub(crate) fn with_line(&self, text: &str, span: Span) -> String {
         format!("{text} from line {}", self.sources.position(span).line_name())
     }
 
@@ -318,13 +318,13 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    pub(super) fn register(&mut self, name: impl Into<String>, init: i64) -> Register {
+    pub(crate) fn register(&mut self, name: impl Into<String>, init: i64) -> Register {
         self.registers.push(RegisterInfo { name: name.into(), init });
         Register(self.registers.len() as u32 - 1)
     }
 
     /// What the places of a class are made of, if only this thread uses them.
-    pub(super) fn home(&mut self, class: usize) -> Option<Home> {
+    pub(crate) fn home(&mut self, class: usize) -> Option<Home> {
         let layout = self.layout;
         let of = &layout.classes[class];
         if of.private_to() != Some(self.thread) {
@@ -349,13 +349,13 @@ impl<'a> Resolver<'a> {
         Cell { class: place.class, index, access }
     }
 
-    pub(super) fn check(&mut self, condition: Term, wrong: Wrong) {
+    pub(crate) fn check(&mut self, condition: Term, wrong: Wrong) {
         let claims = Claims::plain(&condition, wrong);
         self.check_with(condition, wrong, claims);
     }
 
     /// A check that says what it is about.
-    pub(super) fn claim(
+    pub(crate) fn claim(
         &mut self,
         condition: Term,
         wrong: Wrong,
@@ -383,7 +383,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Work on parts of values that are computed only if something holds.
-    pub(super) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
             None => when,
@@ -395,11 +395,11 @@ impl<'a> Resolver<'a> {
     }
 
     /// The node that a register points to.
-    pub(super) fn points_of(&self, register: Register) -> Option<NodeId> {
+    pub(crate) fn points_of(&self, register: Register) -> Option<NodeId> {
         self.core.threads[self.thread.0 as usize].registers[register.0 as usize].points
     }
 
-    pub(super) fn value(&mut self, value: &Value) -> Term {
+    pub(crate) fn value(&mut self, value: &Value) -> Term {
         match value {
             Value::Number(number) => Term::Number(*number),
             Value::Register(register) => Term::Register(*register),
@@ -535,7 +535,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The same without elements of arrays of registers, which a property cannot choose by a register.
-    pub(super) fn in_registers(&mut self, number: Term) -> Term {
+    pub(crate) fn in_registers(&mut self, number: Term) -> Term {
         if !number.has_element() {
             return number;
         }
@@ -690,7 +690,7 @@ fn read(home: Home, number: Term) -> Term {
     }
 }
 
-pub(super) fn write(home: Home, number: Term, value: Term) -> StepKind {
+pub(crate) fn write(home: Home, number: Term, value: Term) -> StepKind {
     match home {
         Home::Register(register) => StepKind::Assign(register, value),
         Home::Array(array) => StepKind::Set(array, number, value),

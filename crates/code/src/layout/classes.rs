@@ -10,16 +10,16 @@ use fencewright_c::typed::tree::Step;
 use fencewright_program::BinaryOp;
 use fencewright_text::Diagnostic;
 
-use super::super::core::{
+use crate::core::{
     Core, Known, LOWEST_ADDRESS, NodeId, ObjectId, Origin, StmtKind, Strangers, ThreadNumber, Times,
     each_statement, function_number,
 };
-use super::super::nodes::{Nodes, Shape};
-use super::super::reuse::{self, Reuse};
-use super::Options;
-use super::addresses::{Order, Piece, WayBack};
-use super::flat::{Term, UNDEFINED};
-use super::uses::{Use, Uses};
+use crate::flat::{Term, UNDEFINED};
+use crate::layout::addresses::{Order, Piece, WayBack};
+use crate::layout::uses::{Use, Uses};
+use crate::nodes::{Nodes, Shape};
+use crate::pipeline::Options;
+use crate::reuse::{self, Reuse};
 use fencewright_text::Stop;
 
 /// More numbers than this in a class that is used are a mistake.
@@ -30,7 +30,7 @@ pub struct Layout {
     /// The classes.
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
-    pub(super) objects: Vec<Placed>,
+    pub(crate) objects: Vec<Placed>,
     /// Local variables that pointers may outlive.
     ended: HashSet<ObjectId>,
     /// The variables that say which objects of a class other threads may take that were given back, by class.
@@ -71,9 +71,9 @@ pub struct Class {
     /// Numbers that stand where pointers to its places may stand, and are none.
     pub strangers: Strangers,
     /// The parts of its places: which class they are in, by how much their number grows from place to place, and the number of the first.
-    pub(super) parts: BTreeMap<Part, (usize, i64, i64)>,
+    pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
     /// Where its places come from.
-    pub(super) sources: Vec<Source>,
+    pub(crate) sources: Vec<Source>,
 }
 
 /// What a number of a class stands for.
@@ -87,13 +87,13 @@ pub struct Placement {
 
 /// Which part of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Field(u32),
     Elements,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Object(ObjectId),
     /// The parts of another class that are in this one; of an array, how many elements.
     Parts(usize, Vec<(Part, u64)>),
@@ -536,7 +536,7 @@ impl Layout {
 }
 
 /// What `malloc` aligns to.
-pub(super) const ALIGNMENT: u64 = 16;
+pub(crate) const ALIGNMENT: u64 = 16;
 
 /// The first of `count` numbers such that no address, with any bits that are put into it, is one of the numbers that stand in the place of addresses; behind all numbers
 /// that no address can be if addresses are compared with numbers for order.
@@ -602,7 +602,7 @@ fn parts(nodes: &Nodes, node: NodeId) -> Vec<(Part, NodeId, u64)> {
 
 impl Class {
     /// A class without places.
-    pub(super) fn new(node: NodeId) -> Self {
+    pub(crate) fn new(node: NodeId) -> Self {
         Class {
             node,
             used: Use::default(),

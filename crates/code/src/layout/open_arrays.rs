@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use fencewright_c::typed::tree::Step;
 use fencewright_text::Diagnostic;
 
-use super::super::core::{Core, NodeId, Origin};
-use super::super::nodes::Nodes;
+use crate::core::{Core, NodeId, Origin};
+use crate::nodes::Nodes;
 
 /// Gives such arrays their lengths. All of a class have the same.
-pub(super) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
+pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
     let mut lengths: HashMap<NodeId, u64> = HashMap::new();
     for object in &core.objects {
         let Origin::Heap { bytes, .. } = object.origin else { continue };

@@ -6,20 +6,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::core::Register;
-use super::flat::{Step, StepKind, Term, Thread};
+use crate::core::Register;
+use crate::flat::{Step, StepKind, Term, Thread};
 use fencewright_text::Stop;
 
 /// A thread with fewer registers has one for each value.
 const FEW: usize = 256;
 
 /// Whether a thread has so many registers that some of them should be one.
-pub(super) fn has_many_registers(thread: &Thread) -> bool {
+pub(crate) fn has_many_registers(thread: &Thread) -> bool {
     thread.registers.len() > FEW
 }
 
 /// Lets statements of a thread share registers.
-pub(super) fn share(thread: &mut Thread, stop: &Stop<'_>) {
+pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let mut mentions = Mentions::default();
     mentions.block(&thread.code, None, &mut Vec::new(), stop);
     // Nobody would know the registers that were not looked for.

@@ -1,0 +1,10 @@
+//! Layout: numbers for the places of objects, and core code with these numbers in place of pointers.
+
+pub(crate) mod addresses;
+pub(crate) mod classes;
+pub(crate) mod containers;
+pub(crate) mod heap;
+pub(crate) mod open_arrays;
+mod overlaps;
+pub(crate) mod resolve;
+mod uses;
