@@ -1,14 +1,14 @@
-//! Random choices of an execution: its initial state, and the values of its `*`s.
+//! Random choices for random executions: initial states, and values of `*`s.
 
 use fencewright_generate::Random;
 use fencewright_program::{Action, Init, Numbers, Op, Range, Reference, State};
 
-/// A `*` without a range is tried with this many values around 0.
+/// Number of values around 0 that are tried for a `*` without a range.
 const SMALL_VALUES: i64 = 5;
-/// A range with more values is tried with small ones, if it has any.
+/// For a range with more values than this, small values are tried if it contains any.
 const LARGE: u64 = 1_000;
 
-/// An initial state.
+/// A random initial state.
 pub fn initial(reference: &Reference<'_>, random: &mut Random) -> State {
     let program = reference.program;
     let mut value = |init: &Init| match *init {
@@ -21,7 +21,7 @@ pub fn initial(reference: &Reference<'_>, random: &mut Random) -> State {
     reference.initial(registers, memory).expect("the values are chosen from the initial ranges")
 }
 
-/// Values for the `*`s of an action.
+/// Random values for the `*`s of an action.
 pub fn values(action: &Action, numbers: Numbers, random: &mut Random) -> Vec<i64> {
     let ranges = action.ops().iter().filter_map(|op| match op {
         Op::Havoc(_, range) => Some(*range),
@@ -30,7 +30,7 @@ pub fn values(action: &Action, numbers: Numbers, random: &mut Random) -> Vec<i64
     ranges.map(|range| value(random, range, numbers)).collect()
 }
 
-/// A value for `*`: small if there is no range, or the range is very large.
+/// A random value for `*`: small if there is no range, or if the range is very large.
 fn value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
     let small = match numbers {
         Numbers::Nat => Range { low: 0, high: SMALL_VALUES - 1 },
@@ -44,6 +44,6 @@ fn value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
         Some(range) => range,
         None => small,
     };
-    // An empty range has no values; the step that needs one is not enabled.
+    // An empty range has no values; a step that chooses from it is disabled.
     random.between(range.low, range.high.max(range.low))
 }

@@ -1,10 +1,10 @@
-//! The constants that a program computes and compares with: values near them are the ones worth telling apart.
+//! The constants that a program computes and compares with: values near them are likely to make a difference.
 
 use std::collections::BTreeSet;
 
 use fencewright_program::{Expr, Op, Program};
 
-/// The constants that a program computes and compares with, and those of its properties.
+/// The constants in the operations and properties of a program.
 pub fn constants(program: &Program) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
     for op in program.threads.iter().flat_map(|t| &t.edges).flat_map(|edge| edge.action.ops()) {

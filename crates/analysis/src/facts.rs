@@ -1,30 +1,29 @@
-//! Backward data-flow analysis of one thread: what can still happen from each of its points.
+//! Backward data-flow analysis of one thread: what may still happen from each of its points.
 //!
-//! Live registers, cells that may still be loaded and labels that can still be reached are found in the same way. A fact holds before a
-//! step if the step needs it, or if the fact holds after the step and the step does not end it; the result is the least solution of these
-//! rules.
+//! Live registers, cells that may still be loaded and labels that may still be reached are all instances. A fact holds before a step if the step
+//! generates it, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
 //!
-//! 64 facts are computed at a time, in time linear in the size of the thread. The result is kept as runs of neighbouring points at which
-//! the same facts hold: a table of all points and all facts would be quadratic for a long thread with many facts, while there are only as
-//! many runs as there are points at which some fact begins or ends.
+//! 64 facts are computed at a time, in time linear in the size of the thread. The result is stored as runs of consecutive points with the same facts:
+//! a table of all points and facts would be quadratic for a long thread with many facts, while the number of runs is the number of points at which
+//! some fact begins or ends.
 
 use fencewright_program::{EdgeId, Thread};
 use fencewright_verdict::{Limits, Reason};
 
-/// The points of a thread: its locations, and those between the operations of indivisible steps.
+/// The program points of a thread: its locations, and those between the operations of atomic steps.
 pub struct Flow {
     points: usize,
     /// Arcs from point to point, one for each operation.
     arcs: Vec<(u32, u32)>,
-    /// The first arc of each edge, and the number of arcs at the end.
+    /// The first arc of each edge, followed by the number of arcs.
     first: Vec<u32>,
-    /// The arcs, sorted by where they lead, and the first of them for each point.
+    /// The arcs sorted by target, and the first of them for each point.
     into: Vec<u32>,
     first_into: Vec<u32>,
 }
 
 impl Flow {
-    /// The points of a thread; its locations have the same numbers.
+    /// The points of a thread. Locations keep their numbers.
     pub fn new(thread: &Thread) -> Self {
         let mut points = thread.locations.len();
         let (mut arcs, mut first) = (Vec::new(), Vec::with_capacity(thread.edges.len() + 1));
@@ -51,7 +50,7 @@ impl Flow {
         Flow { points, arcs, first, into, first_into }
     }
 
-    /// The arc of an operation of an edge; an edge without operations has one arc.
+    /// The arc of an operation of an edge. An edge without operations has one arc.
     pub fn arc(&self, edge: EdgeId, operation: usize) -> u32 {
         self.first[edge.index()] + operation as u32
     }
@@ -62,39 +61,39 @@ impl Flow {
         self.arcs[self.arc(edge, operation) as usize].1
     }
 
-    /// Where an edge starts, the points inside it, and where it leads.
+    /// The source of an edge with the points inside it, and its target.
     fn through(&self, edge: usize) -> (impl Iterator<Item = u32> + '_, u32) {
         let arcs = &self.arcs[self.first[edge] as usize..self.first[edge + 1] as usize];
         (arcs.iter().map(|arc| arc.0), arcs[arcs.len() - 1].1)
     }
 }
 
-/// Says whether a fact holds before an arc, whatever holds after it. Of several effects on the same arc and fact the last one counts.
+/// Whether an arc generates or kills a fact. Of several effects on the same arc and fact the last one counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
     /// The arc.
     pub arc: u32,
     /// The fact.
     pub fact: u32,
-    /// Whether it holds.
+    /// True if the fact holds before the arc (generated), false if it does not (killed).
     pub holds: bool,
 }
 
 /// The facts that hold at each point, in blocks of 64 facts.
 pub struct Facts {
-    /// For each block, the points at which its facts change, and which of them hold from there on. Before the first such point none holds.
+    /// For each block, the points at which its facts change, each with the facts that hold from there on. Before the first such point none holds.
     blocks: Vec<Box<[(u32, u64)]>>,
 }
 
 impl Facts {
-    /// This many facts, all of which hold everywhere.
+    /// The given number of facts, all of which hold everywhere.
     pub fn everywhere(facts: usize) -> Self {
         let block = |n: usize| Box::from([(0, u64::MAX >> (64 - (facts - 64 * n).min(64)))]);
         Facts { blocks: (0..facts.div_ceil(64)).map(block).collect() }
     }
 
-    /// The least solution that contains the facts which `seed` sets. `seed` is called for each block of 64 facts and sets their bits at the
-    /// points where they hold.
+    /// The least fixpoint that contains the facts set by `seed`, which is called for each block of 64 facts and sets their bits at the points where
+    /// they hold.
     pub fn find(
         flow: &Flow,
         facts: usize,
@@ -105,7 +104,7 @@ impl Facts {
         effects.sort_by_key(|effect| effect.fact / 64);
         let mut effects = effects.as_slice();
         let mut words = vec![0u64; flow.points];
-        // For each arc, the facts that always hold before it, and a mask of those that hold before it if they hold after it.
+        // For each arc, the generated facts, and a mask of the facts that are not killed.
         let mut arcs = vec![(0u64, u64::MAX); flow.arcs.len()];
         let mut work: Vec<u32> = Vec::new();
         let mut waiting = vec![false; flow.points];
@@ -168,7 +167,7 @@ impl Facts {
         blocks.flat_map(move |(n, runs)| bits(word(runs, point)).map(move |bit| 64 * n + bit))
     }
 
-    /// The points at which a fact holds, as ranges.
+    /// The ranges of points at which a fact holds.
     pub fn ranges(&self, fact: usize) -> Vec<std::ops::Range<u32>> {
         let mut ranges: Vec<std::ops::Range<u32>> = Vec::new();
         let mut open = None;
@@ -186,7 +185,7 @@ impl Facts {
         ranges
     }
 
-    /// The facts that hold before or inside an edge and no longer after it.
+    /// The facts that hold before or inside an edge and not after it.
     pub fn ends(&self, flow: &Flow, limits: &Limits) -> Result<Vec<(EdgeId, usize)>, Reason> {
         let mut ends = Vec::new();
         let mut words = vec![0; flow.points];
@@ -223,7 +222,7 @@ fn word(runs: &[(u32, u64)], point: u32) -> u64 {
     runs.partition_point(|run| run.0 <= point).checked_sub(1).map_or(0, |n| runs[n].1)
 }
 
-/// The positions of the bits of a word.
+/// The indices of the bits of a word.
 #[inline]
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Analyses of programs that several engines build on. None of them is trusted: whatever an engine concludes from them is checked at the
+//! Static analyses of programs used by several engines. None of them is trusted: whatever an engine concludes from them is checked at the
 //! [door](mod@fencewright_verdict::check).
 
 #![forbid(unsafe_code)]

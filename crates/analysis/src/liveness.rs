@@ -1,4 +1,4 @@
-//! Live registers: at each location of a thread, those whose value there can still matter to the thread or to a property.
+//! Live registers: at each location of a thread, those whose value may still affect the thread or a property.
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{EdgeId, LocationId, Observable, PropertyKind, RegisterId, Thread, ThreadId};
@@ -6,7 +6,7 @@ use fencewright_verdict::{Limits, Reason, Task};
 
 use crate::facts::{Effect, Facts, Flow};
 
-/// For each location of a thread, and between the operations of its indivisible steps, the registers that are live there.
+/// The live registers at each location of a thread, and between the operations of its atomic steps.
 pub struct LiveRegisters {
     flow: Flow,
     facts: Facts,
@@ -23,7 +23,7 @@ impl LiveRegisters {
                 let bits = of[registers.clone()].iter().enumerate().filter(|(_, seen)| **seen);
                 bits.fold(0u64, |set, (n, _)| set | 1 << n)
             };
-            // This includes the points inside an indivisible step, which may end there with a fault.
+            // This includes the points inside an atomic step, which may end there with a fault.
             points.fill(set(&everywhere));
             let at_end = set(&at_end);
             let ends = (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32)));
@@ -33,7 +33,7 @@ impl LiveRegisters {
         Ok(LiveRegisters { flow, facts })
     }
 
-    /// Every register is live everywhere.
+    /// Treats every register as live everywhere.
     pub fn everywhere(thread: &Thread) -> Self {
         LiveRegisters { flow: Flow::new(thread), facts: Facts::everywhere(thread.registers.len()) }
     }
@@ -50,25 +50,25 @@ impl LiveRegisters {
         self.facts.at(location.0).map(|r| RegisterId(r as u32))
     }
 
-    /// Whether a register is live right after an operation of an edge.
+    /// Whether a register is live directly after an operation of an edge.
     #[inline]
     pub fn is_live_after(&self, register: RegisterId, edge: EdgeId, operation: usize) -> bool {
         self.facts.holds(register.index(), self.flow.after(edge, operation))
     }
 
-    /// Where a register is live: ranges of points, of which the locations are the first.
+    /// The live ranges of a register, as ranges of points; the locations come first.
     pub fn ranges(&self, register: RegisterId) -> Vec<std::ops::Range<u32>> {
         self.facts.ranges(register.index())
     }
 
-    /// The registers that are live before or inside each edge and no longer after it, sorted by edge.
+    /// The registers that are live before or inside each edge and dead after it, sorted by edge.
     pub fn ends(&self, limits: &Limits) -> Result<Vec<(EdgeId, RegisterId)>, Reason> {
         let ends = self.facts.ends(&self.flow, limits)?;
         Ok(ends.into_iter().map(|(edge, r)| (edge, RegisterId(r as u32))).collect())
     }
 }
 
-/// The registers that properties look at in every state, and in final states.
+/// The registers that properties observe in every state, and those observed in final states.
 fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<bool>) {
     let mut everywhere = vec![false; registers];
     let mut at_end = vec![false; registers];
@@ -93,7 +93,7 @@ fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<
     (everywhere, at_end)
 }
 
-/// A register that an operation reads is live before it; one that it writes is not, unless it reads it too.
+/// An operation generates liveness for the registers it reads, and kills it for the register it writes, unless it reads it too.
 fn accesses(thread: &Thread, flow: &Flow) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

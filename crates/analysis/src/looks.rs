@@ -1,25 +1,25 @@
-//! Locations of a thread that no property distinguishes.
+//! Partition of the locations of a thread into classes that no property distinguishes.
 
 use std::collections::HashMap;
 
 use fencewright_program::LocationId;
 
-/// The locations of a thread in classes, numbered from 0.
+/// A partition of the locations of a thread; the classes are numbered from 0.
 pub struct Looks {
     classes: Vec<u32>,
-    /// How many classes there are.
+    /// The number of class numbers assigned so far.
     given: u32,
 }
 
 impl Looks {
-    /// One class with all locations.
+    /// The partition with a single class.
     pub fn alike(locations: usize) -> Self {
         Looks { classes: vec![0; locations], given: 1 }
     }
 
-    /// Splits classes so that these locations are told apart from all others.
+    /// Refines the partition by a set of locations: splits each class into the part in the set and the rest.
     pub fn tell_apart(&mut self, locations: &[LocationId]) {
-        // Locations of one class that are in the set go to one new class; the others keep their number.
+        // The part of a class in the set becomes a new class; the rest keeps its number.
         let mut moved: HashMap<u32, u32> = HashMap::new();
         let mut sorted: Vec<LocationId> = locations.to_vec();
         sorted.sort_unstable();
@@ -39,7 +39,7 @@ impl Looks {
         self.classes[a.index()] == self.classes[b.index()]
     }
 
-    /// For each location the first one that looks the same.
+    /// For each location, the first location of its class.
     pub fn representatives(&self) -> Vec<LocationId> {
         let mut first: Vec<Option<LocationId>> = vec![None; self.given as usize];
         let number = |l: usize| LocationId(l as u32);

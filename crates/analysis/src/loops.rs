@@ -1,14 +1,14 @@
-//! The loops of a thread's control-flow graph.
+//! Loops of control-flow graphs: strongly connected components and loop depths.
 
 use std::collections::HashMap;
 
 use fencewright_program::{Edge, EdgeId, LocationId, Thread};
 
-/// The greatest depth of loops that is computed; deeper loops count as this deep.
+/// Maximum loop depth that is distinguished; deeper loops count as this deep.
 const DEEPEST_LOOP: u32 = 4;
 
-/// For each location the number of its strongly connected component in the graph of the edges that are `passable` (Tarjan, without
-/// recursion): such an edge lies on a cycle of such edges exactly if both its ends have the same number.
+/// The number of each location's strongly connected component in the graph of the `passable` edges (Tarjan's algorithm without recursion). A passable
+/// edge lies on a cycle of passable edges if and only if its ends are in the same component.
 pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
     let size = thread.locations.len();
@@ -16,7 +16,7 @@ pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> 
     let (mut seen, mut closed) = (0, 0);
     let mut open: Vec<usize> = Vec::new();
     for start in 0..size {
-        // A location on the way, and how many of its edges have been followed.
+        // The depth-first path: locations, with the number of their edges followed so far.
         let mut way: Vec<(usize, u32)> = Vec::new();
         if order[start] == UNSEEN {
             way.push((start, 0));
@@ -64,15 +64,14 @@ pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> 
     component
 }
 
-/// For each location how many loops it is in: one if it lies on a cycle, two if it still does when the edges back to the start of that loop
-/// are removed, and so on.
+/// The loop depth of each location: 1 if it lies on a cycle, 2 if it still does when the edges back to the head of that loop are removed, and so on.
 pub fn loop_depths(thread: &Thread) -> Vec<u32> {
     let mut depths = vec![0; thread.locations.len()];
     let mut cut = vec![false; thread.edges.len()];
     for depth in 1..=DEEPEST_LOOP {
         let component = components(thread, &|edge, _| !cut[edge.index()]);
         let inside = |edge: &Edge| component[edge.from.index()] == component[edge.to.index()];
-        // Where each component is entered: from outside, or else at its first location.
+        // The entry of each component: the target of an edge from outside, or else its first location.
         let mut starts: HashMap<u32, LocationId> = HashMap::new();
         starts.insert(component[thread.entry.index()], thread.entry);
         for edge in thread.edges.iter().filter(|edge| !inside(edge)) {
@@ -100,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// A thread of `skip`s with these edges, sorted by where they start.
+    /// A thread of `skip`s with these edges, sorted by source.
     fn thread(locations: u32, edges: &[(u32, u32)]) -> Thread {
         let edge = |&(from, to): &(u32, u32)| Edge {
             from: LocationId(from),
@@ -131,7 +130,7 @@ mod tests {
         check(&[(0, 1), (1, 2), (2, 1), (2, 3)], &[0, 1, 1, 0, 0, 0]);
         check(&[(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 0)], &[1, 1, 1, 1, 1, 0]);
         check(&[(0, 1), (1, 0), (1, 2), (2, 3), (3, 2)], &[1, 1, 1, 1, 0, 0]);
-        // Loops in loops.
+        // Nested loops.
         check(&[(0, 1), (1, 2), (2, 1), (2, 0)], &[1, 2, 2, 0, 0, 0]);
         check(&[(0, 1), (1, 2), (2, 3), (3, 2), (3, 4), (4, 1), (4, 5)], &[0, 1, 2, 2, 1, 0]);
         check(&[(0, 0), (0, 1), (1, 0)], &[1, 1, 0, 0, 0, 0]);

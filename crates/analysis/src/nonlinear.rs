@@ -1,10 +1,10 @@
-//! Which expressions are not linear, so that symbolic domains may not know their values.
+//! Nonlinear expressions, whose values symbolic domains may not know.
 
 use fencewright_memory::CellId;
 use fencewright_memory::linear::cases;
 use fencewright_program::Expr;
 
-/// Whether the expression has parts that are not linear, so that symbolic domains do not know their values, at least in some cases.
+/// Whether an expression has nonlinear subexpressions, whose values symbolic domains do not know in at least some cases.
 pub fn is_nonlinear(e: &Expr<CellId>) -> bool {
     let inside = match e {
         Expr::Const(_) | Expr::Leaf(_) => return false,

@@ -1,12 +1,12 @@
-//! Data races: accesses that a compiler may move, in a place where another thread can notice it.
+//! Detection of data races: plain accesses, which a compiler may reorder, that conflict with accesses of another thread.
 //!
-//! Two accesses of different threads race if at least one is a store, at least one is plain, and under SC a state can be reached in which both are
-//! next. Whoever writes C promises that there are none (C11 5.1.2.4). What is found is true: such a state was reached by steps of the reference
-//! semantics. What is not found may still be there.
+//! Two accesses of different threads race if at least one is a store, at least one is plain, and some state reachable under SC has both as next
+//! steps. C programs must not contain data races (C11 5.1.2.4). Reported races are real: such a state was reached by steps of the reference
+//! semantics. Races may be missed.
 //!
-//! States are reached by executions at random. In each of them one thread waits, at one place before an access that others could race with,
-//! for one of them to come by (active testing, as in Sen's RaceFuzzer, PLDI 2008). That takes milliseconds where a search through all
-//! states takes seconds. The choices are the same in every run, and so is what is found.
+//! States are explored by random executions. In each of them one thread is paused at one location before an access that others may race with, until
+//! another thread is about to perform one (active testing, as in Sen's RaceFuzzer, PLDI 2008). That takes milliseconds where an exhaustive search
+//! takes seconds. The random choices are the same in every run, and so are the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,31 +19,31 @@ use fencewright_verdict::Limits;
 
 use crate::chance;
 
-/// So many races are looked for.
+/// Maximum number of reported races.
 const MOST_RACES: usize = 64;
-/// So long is an execution.
+/// Maximum number of steps per execution.
 const LONGEST: usize = 2_000;
-/// Each place is waited at so many times, and again as long as there is something new.
+/// Number of executions per pause location; repeated as long as they find new races.
 const ROUNDS: usize = 3;
-/// So many steps there are in all,
+/// Maximum number of steps in total.
 const MOST_STEPS: usize = 40_000;
-/// or as many as write so many values: a step makes a new state.
+/// Maximum number of values written in total: every step makes a new state.
 const MOST_VALUES: usize = 8_000_000;
-/// Once in so many steps the thread that waits goes on, although others could.
+/// The paused thread continues once in this many steps on average, although others could move.
 const PATIENCE: usize = 100;
 
-/// Two places in the text that race.
+/// A race between two places in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Race {
     /// A plain access.
     pub plain: Span,
     /// The access that it races with.
     pub other: Span,
-    /// What both access.
+    /// The variable that both access.
     pub variable: VariableId,
 }
 
-/// An access of memory that is a step of its own.
+/// A memory access that is a step of its own.
 #[derive(Clone, Copy)]
 struct Access<'p> {
     address: &'p Address,
@@ -52,7 +52,7 @@ struct Access<'p> {
     span: Span,
 }
 
-/// The races of a program that are found within these limits; `is_plain` tells which texts a compiler may move.
+/// Searches for races within the limits; `is_plain` tells which source spans are plain accesses.
 pub fn races(program: &Program, is_plain: &dyn Fn(Span) -> bool, limits: &Limits) -> Vec<Race> {
     let accesses = accesses(program, is_plain);
     if accesses.values().flatten().all(|access| !access.plain) {
@@ -87,7 +87,7 @@ pub fn races(program: &Program, is_plain: &dyn Fn(Span) -> bool, limits: &Limits
     found.into_iter().collect()
 }
 
-/// The accesses that could race, by the place where they are next.
+/// The accesses that may race, by the location before them.
 type Accesses<'p> = BTreeMap<(ThreadId, LocationId), Vec<Access<'p>>>;
 
 fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Accesses<'p> {
@@ -103,7 +103,7 @@ fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Access
             all.push((thread, edge.from, Access { address, stores, plain: is_plain(span), span }));
         }
     }
-    // A variable of one thread, or one that nobody stores, has no races.
+    // A variable that only one thread accesses, or that is never stored to, has no races.
     let mut shared: BTreeMap<VariableId, (ThreadId, bool, bool)> = BTreeMap::new();
     for (thread, _, access) in &all {
         let (first, several, stored) =
@@ -121,18 +121,18 @@ fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Access
     accesses
 }
 
-/// An execution at random.
+/// A random execution.
 struct Walk<'w, 'p> {
     reference: &'w Reference<'p>,
     accesses: &'w Accesses<'p>,
-    /// Who waits where.
+    /// The paused thread, and where it is paused.
     place: (ThreadId, LocationId),
     state: State,
     random: &'w mut Random,
 }
 
 impl<'w, 'p> Walk<'w, 'p> {
-    /// Takes a step, and says whose it was; nothing if there is none.
+    /// Takes a random step, and returns its thread; `None` if no step is enabled.
     fn step(&mut self) -> Option<ThreadId> {
         let threads = self.state.locations.len();
         let first = self.random.below(threads);
@@ -159,13 +159,13 @@ impl<'w, 'p> Walk<'w, 'p> {
         false
     }
 
-    /// The accesses that are next in a thread.
+    /// The next accesses of a thread.
     fn next(&self, thread: ThreadId) -> Option<&'w [Access<'p>]> {
         let place = (thread, self.state.locations[thread.index()]);
         self.accesses.get(&place).map(Vec::as_slice)
     }
 
-    /// Notes what races with the accesses that are now next in a thread.
+    /// Records the races with the next accesses of a thread.
     fn look(&self, thread: ThreadId, found: &mut BTreeSet<Race>) {
         let Some(own) = self.next(thread) else { return };
         for other in self.reference.program.threads().map(|(id, _)| id).filter(|&id| id != thread) {
@@ -183,7 +183,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// Which element of its variable an access is about; nothing if that cannot be computed.
+    /// The index of the accessed element; `None` if it cannot be computed.
     fn index(&self, access: &Access<'_>, thread: ThreadId) -> Option<i64> {
         let registers = &self.state.registers[thread.index()];
         let Some(index) = &access.address.index else { return Some(0) };
@@ -191,7 +191,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 }
 
-/// A race between two accesses: of two plain ones the first in the text comes first.
+/// A race between two accesses, at least one of them plain. If both are, the first in the source comes first.
 fn race(a: &Access<'_>, b: &Access<'_>) -> Race {
     let (plain, other) = match (a.plain, b.plain) {
         (true, true) => (a.span.min(b.span), a.span.max(b.span)),

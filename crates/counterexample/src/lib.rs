@@ -1,11 +1,11 @@
 //! Counterexamples to induction: values that satisfy an invariant, and a step from them to values that do not.
 //!
-//! The checker of certificates accepts a step only if it has a proof. Where it has none, this tells a wrong certificate from one that is too
-//! hard: a step is wrong if its commands, executed with exact numbers, lead out of the invariant. The values come from a solver, which has
-//! seen the step as linear cases. Where an expression is not linear, or a number does not fit, these cases have more possibilities
-//! than the step, so values alone show nothing.
+//! The checker of certificates accepts a step only if it has a proof. Where it has none, this crate distinguishes a wrong certificate from one that
+//! is too hard: a step is wrong if its commands, executed with exact numbers, lead out of the invariant. The values come from a solver, which works
+//! on the linear cases of the step. Where an expression is not linear, or a number does not fit 64 bits, these cases over-approximate the step, so
+//! values alone prove nothing.
 //!
-//! No proof depends on this: nothing is accepted because there is no counterexample.
+//! No proof depends on this crate: the absence of a counterexample never makes the checker accept.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +18,8 @@ use fencewright_program::Expr;
 /// Values of cells; other cells are 0.
 pub type Values = HashMap<CellId, i64>;
 
-/// Whether these values satisfy the first cube, and the commands lead from them to values that satisfy none of `cubes`. `taken` says what a cell
-/// has after the commands, as a form over the values before: that is what it takes where it may take any value.
+/// Whether these values satisfy the first cube, and the commands lead from them to values that satisfy none of `cubes`. `taken` gives the value of a
+/// cell after the commands as a form over the values before; a `Havoc` chooses that value.
 pub fn leads_out(
     before: &Values,
     cube: &[Constraint],
@@ -35,7 +35,7 @@ pub fn leads_out(
         && cubes.iter().all(|cube| satisfied(cube, &values) == Some(false))
 }
 
-/// Executes a command; nothing if it does not go through, or if a cell stands for several values.
+/// Executes a command; `None` if that is impossible, or if a cell stands for several values.
 fn perform(command: &Command, values: &mut Values, taken: impl Fn(CellId) -> Option<i64>) -> Option<()> {
     let eval = |e: &Expr<CellId>| e.eval(&mut |cell| values.get(cell).copied().unwrap_or(0)).ok();
     let (cell, value) = match command {
@@ -48,7 +48,7 @@ fn perform(command: &Command, values: &mut Values, taken: impl Fn(CellId) -> Opt
     Some(())
 }
 
-/// Whether values satisfy a cube; nothing if the numbers are too large to tell.
+/// Whether values satisfy a cube; `None` if numbers overflow.
 fn satisfied(cube: &[Constraint], values: &Values) -> Option<bool> {
     let holds = |constraint: &Constraint| {
         let value = exact(constraint.form(), values)?;
@@ -60,7 +60,7 @@ fn satisfied(cube: &[Constraint], values: &Values) -> Option<bool> {
     cube.iter().map(holds).try_fold(true, |all, holds| Some(all && holds?))
 }
 
-/// The value of a form, if it fits.
+/// The value of a form; `None` if it does not fit 128 bits.
 fn exact(form: &Linear, values: &Values) -> Option<i128> {
     let value = |cell: &CellId| i128::from(values.get(cell).copied().unwrap_or(0));
     let mut terms = form.terms.iter().map(|(cell, c)| i128::from(*c) * value(cell));

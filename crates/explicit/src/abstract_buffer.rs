@@ -1,7 +1,8 @@
-//! Store buffers that forget (THESIS16 s. 3.2), on packed states: some stores in order, of all others how often each value of each cell occurs.
+//! Abstract store buffers on packed states (THESIS16 s. 3.2): the order of a bounded number of stores is kept; of all other stores only the number of
+//! occurrences of each value, per cell.
 //!
-//! A buffer is a *queue* of at most k stores (PSO: k of each memory cell) and a *rest*: for each cell a multiset of values and which of them was
-//! added last. Counts go up to `many`, which means any number.
+//! An abstract buffer is a *queue* of at most k stores (PSO: k per memory cell) and a *rest*: for each cell a multiset of values and the value that
+//! was added last. Counts saturate at `many`, which stands for any larger number.
 //!
 //! | | k | many | figure |
 //! |---|---|---|---|
@@ -9,33 +10,33 @@
 //! | `multiset`, enlarged | 0 | B | Fig. 3.8 |
 //! | `partial:k` | k | 1 | Fig. 3.10 |
 //!
-//! [The checker](fencewright_certify::states::abstraction) has the rules, and the reason why everything that exact buffers do is done by these. Fig. 3.6
-//! also has a rule by which one of several values leaves for good (WM-D). A buffer that keeps it can do all that the smaller one can, if the value that was
-//! added last takes the others with it, so that rule is not needed. That saves steps more than states: 254 are left of the 256 of Fig. 3.3, and of random
-//! programs, with all abstractions, 3,043,468 of 3,047,655.
+//! [The checker](fencewright_certify::states::abstraction) defines the transition rules and proves that they simulate exact buffers. Fig. 3.6 has one
+//! more rule (WM-D): one of several values leaves and no copy of it stays. This rule is not needed. A buffer that keeps the value has all behaviours
+//! of the buffer that drops it, because the value that was added last removes all others when it leaves. Omitting the rule saves transitions more
+//! than states: 254 of the 256 states of Fig. 3.3 remain, and 3,043,468 of 3,047,655 over random programs and all abstractions.
 //!
-//! There is a second way to count, for multisets that are *expanded* (`cut`): exactly, and a store of which there are `many` already is left out. What
-//! such a search reaches multisets do reach, so there is no proof by multisets.
+//! Multisets can also be *expanded* (`cut`): they are counted exactly, and a store of a value that already occurs `many` times is not explored. Such
+//! a search under-approximates the multiset machine, so it can find violations but not prove their absence.
 //!
-//! In packed states a buffer is a sequence of entries, as an exact one is, from old to new. The entries of the rest are sorted by cell and value, but for one
-//! copy of the value that was added last, which is the last entry of its cell. So to load from the newest entry of a cell is right for these buffers too. Where k > 0, a
-//! *border* stands between queue and rest, unless there is no rest.
+//! In packed states a buffer is a sequence of entries from old to new, like an exact buffer. The entries of the rest are sorted by cell and value,
+//! except that one copy of the value added last is the last entry of its cell. Hence loading from the newest entry of a cell is correct for abstract
+//! buffers too. If k > 0, a *border* entry separates queue and rest, unless the rest is empty.
 
 use fencewright_memory::Kept;
 
 use super::code::ThreadCode;
 use super::layout::{BufferFields, Growth};
 
-/// What buffers remember.
+/// Which facts about its stores a buffer keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abstraction {
-    /// How many stores are kept in order (PSO: of each memory cell).
+    /// Maximum number of stores kept in order (PSO: per memory cell).
     pub k: u32,
-    /// Which ones.
+    /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
-    /// Up to how many copies of a value are counted, at least 1: so many stand for any number.
+    /// At least 1. Copies of a value are counted up to `many`; a count of `many` stands for any larger number, unless `cut`.
     pub many: u32,
-    /// Whether one more copy than `many` is left out instead.
+    /// Whether a store of a value with `many` copies is not explored, instead of saturating the count.
     pub cut: bool,
 }
 
@@ -43,17 +44,17 @@ impl Abstraction {
     /// Sets of values.
     pub const SET: Abstraction = Abstraction::multiset(1);
 
-    /// Multisets in which so many copies of a value stand for any number.
+    /// Multisets in which a count of `many` stands for any larger number.
     pub const fn multiset(many: u32) -> Self {
         Abstraction { k: 0, kept: Kept::Oldest, many, cut: false }
     }
 
-    /// So many stores in order, and the values of the others.
+    /// `k` stores in order, and sets of values for the others.
     pub const fn partial(k: u32, kept: Kept) -> Self {
         Abstraction { k, kept, many: 1, cut: false }
     }
 
-    /// Whether there is an entry between queue and rest.
+    /// Whether a border entry separates the queue from a non-empty rest.
     pub fn has_border(self) -> bool {
         self.k > 0
     }
@@ -63,7 +64,7 @@ impl Abstraction {
     }
 }
 
-/// The cell (as its position among the cells the thread stores to, or the barrier) and the value of a buffered store.
+/// The cell (as its index into `buffered_cells`, or the barrier) and the value of a buffered store.
 type Entry = (u64, i64);
 
 /// An abstract buffer, unpacked.
@@ -73,29 +74,29 @@ pub struct AbstractBuffer {
     rest: Vec<Entry>,
 }
 
-/// A way for a store to leave a buffer.
+/// A flush that an abstract buffer allows.
 pub struct Leaving {
-    /// The cell it goes to.
+    /// The cell it writes, as an index into `buffered_cells`.
     pub kind: u64,
     /// Its value.
     pub value: i64,
     way: Way,
 }
 
-/// Where a store leaves from, and what stays.
+/// The entry that is flushed, and the entries that remain.
 enum Way {
     /// The entry of the queue at this position.
     Queue(usize),
     /// The entry of the rest at this position; all others stay.
     Rest(usize),
-    /// Any number of copies in the rest: so many stay.
+    /// An entry of the rest whose count is `many`, flushed without changing the buffer.
     Any,
-    /// The rest of the cell: nothing of it stays.
+    /// The last value of the cell in the rest, together with all other entries of the cell in the rest.
     Cell,
 }
 
 impl AbstractBuffer {
-    /// Unpacks the buffer of a thread.
+    /// Unpacks the buffer of one thread from a packed state.
     pub fn read(
         &mut self,
         abstraction: Abstraction,
@@ -118,7 +119,7 @@ impl AbstractBuffer {
         self.rest.extend(rest.map(entry));
     }
 
-    /// Packs the buffer of the thread with this number.
+    /// Packs the buffer into the fields of thread `t`.
     pub fn write(
         &self,
         abstraction: Abstraction,
@@ -155,7 +156,7 @@ impl AbstractBuffer {
         Ok(())
     }
 
-    /// A store enters; false if it is left out.
+    /// Enqueues a store. Returns false if the store is not explored (`cut`).
     pub fn store(&mut self, abstraction: Abstraction, thread: &ThreadCode, pso: bool, new: Entry) -> bool {
         let alike = |&(kind, _): &Entry| if pso { kind == new.0 } else { kind < thread.barrier() };
         let full = self.queue.iter().filter(|entry| alike(entry)).count() >= abstraction.k as usize;
@@ -172,15 +173,15 @@ impl AbstractBuffer {
             }
             Kept::Oldest | Kept::Newest => {}
         }
-        // Under PSO the order of cells between two barriers means nothing.
+        // Under PSO stores to different cells between two barriers are unordered, so they are kept sorted by cell.
         let newer = |&(kind, _): &Entry| pso && new.0 < kind && kind < thread.barrier();
         let position = self.queue.iter().rposition(|entry| !newer(entry)).map_or(0, |before| before + 1);
         self.queue.insert(position, new);
         true
     }
 
-    /// `sfence` under PSO: a barrier at the end of the queue. Between stores in the rest there are none, and so there is none that such a store is behind
-    /// and another one of the queue before.
+    /// `sfence` under PSO: appends a barrier to the queue. If the oldest stores are kept and the rest is not empty, no barrier is needed: stores in
+    /// the rest have no barriers among them, and no store of the queue comes after them.
     pub fn barrier(&mut self, abstraction: Abstraction, thread: &ThreadCode) {
         let hidden = abstraction.kept == Kept::Oldest && !self.rest.is_empty();
         if !hidden && self.queue.last().is_some_and(|last| last.0 != thread.barrier()) {
@@ -188,7 +189,7 @@ impl AbstractBuffer {
         }
     }
 
-    /// One more copy of a value in the rest, which becomes the last one of its cell.
+    /// Adds one more copy of a value to the rest and makes it the last value of its cell.
     fn forget(&mut self, abstraction: Abstraction, new: Entry) -> bool {
         let end = self.rest.partition_point(|entry| entry.0 <= new.0);
         let start = self.rest[..end].partition_point(|entry| entry.0 < new.0);
@@ -199,13 +200,13 @@ impl AbstractBuffer {
             return true;
         }
         cell.sort_unstable_by_key(|entry| (*entry == new, *entry));
-        // Now all copies are at the end, and all but one of them belong to where they are in order.
+        // All copies of the new value are at the end now; all but the last one are sorted in among the other values.
         let but_one = end - start - 1;
         cell[..but_one].sort_unstable();
         !abstraction.cut
     }
 
-    /// Takes an entry out of the queue. A barrier is needed only between two stores.
+    /// Removes an entry from the queue, and a barrier that no longer separates two stores.
     fn unqueue(&mut self, thread: &ThreadCode, position: usize) {
         self.queue.remove(position);
         let is_barrier = |n: usize| self.queue.get(n).is_some_and(|entry| entry.0 == thread.barrier());
@@ -214,7 +215,7 @@ impl AbstractBuffer {
         }
     }
 
-    /// All ways for a store to leave.
+    /// All flushes that are possible now.
     pub fn leaving(&self, abstraction: Abstraction, thread: &ThreadCode, pso: bool, out: &mut Vec<Leaving>) {
         out.clear();
         let in_order =
@@ -255,7 +256,7 @@ impl AbstractBuffer {
         }
     }
 
-    /// What stays after a store has left.
+    /// Removes the entries that the flush removes.
     pub fn leave(&mut self, thread: &ThreadCode, leaving: &Leaving) {
         match leaving.way {
             Way::Queue(position) => self.unqueue(thread, position),

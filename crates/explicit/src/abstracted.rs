@@ -1,4 +1,4 @@
-//! A search with abstract buffers: one round of engine `buffers`.
+//! One round of engine `buffers`: a search with one abstraction of store buffers.
 
 use fencewright_memory::Bound;
 use fencewright_program::{Span, Trace};
@@ -9,37 +9,37 @@ use super::code::Code;
 use super::search::{self, Decided};
 use super::{Options, Proofs, divergence, not_shown, samples, trace, why_incomplete};
 
-/// The values that are tried for an unbounded `*`: within this radius.
+/// An unbounded `*` is sampled with values of at most this absolute value.
 const RADIUS: i64 = 2;
 
-/// What a search has found.
+/// The result of a search.
 pub struct Found {
-    /// For each property what the search says: a path to a state that decides it, which need not be an execution; or an answer.
+    /// For each property, an abstract path to a state that decides it (possibly spurious), or an answer.
     pub outcomes: Vec<Outcome>,
-    /// How many states were stored, how many bytes they take, and how many bytes were in use at most.
+    /// The number of stored states.
     pub states: u64,
-    /// See `states`.
+    /// Bytes taken by the stored states.
     pub state_bytes: u64,
-    /// See `states`.
+    /// Peak memory use of the search, in bytes.
     pub bytes: u64,
-    /// What grew, if the search did not end.
+    /// Buffers and values that kept growing, with the place responsible, if the search did not terminate.
     pub growth: Vec<(String, Option<Span>)>,
 }
 
-/// What a search says about one property.
+/// The result of a search for one property.
 pub enum Outcome {
-    /// The events of a path that decides it.
+    /// An abstract path to a state that decides the property.
     Path(Path),
-    /// An answer: definite if no state decides it and all were seen.
+    /// An answer. It is definite if all states were explored and none decides the property.
     Answer(Answer),
 }
 
 /// A path of an abstract machine.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Its events, as those of an execution.
+    /// Its events, in the form of a trace; they need not be an execution.
     pub trace: Trace,
-    /// The value that each flush writes.
+    /// For each flush of the trace, the value it writes.
     pub flushed: Vec<i64>,
 }
 
@@ -51,7 +51,7 @@ pub fn run(
     limits: &Limits,
     progress: &Progress,
 ) -> Result<Found, Reason> {
-    // Other reductions know exact buffers only, and what they find is no proof.
+    // Reductions by summaries support exact buffers only, and their state sets are no proofs.
     let options = &Options { reduction: options.reduction.without_summaries(), ..options.clone() };
     let code = Code::new(task, options, Some(abstraction), limits)?;
     let samples = samples(task.program, RADIUS);
@@ -67,7 +67,7 @@ pub fn run(
     let states = found.stores.iter().map(|s| s.len() as u64).sum();
     let state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
     let incomplete = match why_incomplete(&found, options, RADIUS) {
-        // What is not reached may be reached by stores that were left out.
+        // Stores were left out, so states that were not reached may be reachable.
         None if abstraction.cut => Some(Reason::BufferBound(Bound::Thread(abstraction.many))),
         reason => reason,
     };

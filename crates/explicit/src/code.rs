@@ -1,5 +1,5 @@
-//! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short instruction
-//! lists, and each edge knows whether a property can see what it changes.
+//! The program compiled for the explicit engine: registers and memory cells become slots of a packed state, expressions become short instruction
+//! lists, and each edge records whether a property can observe its effect.
 
 use std::collections::BTreeSet;
 
@@ -23,11 +23,11 @@ use super::reduction::{Reduction, Summaries};
 use super::versions::Versions;
 use crate::families::families;
 
-/// Beyond so many live registers, summed over all locations, nobody needs their list: there is no symmetry and no proof as a set of states.
-/// Programs are hardly ever so large, and the list takes long.
+/// Maximum total number of live registers, summed over all locations, for which lists are computed: larger programs are rare and the lists expensive.
+/// Without them there is neither symmetry reduction nor a proof as a set of states.
 const MOST_LIVE: usize = 1 << 22;
 
-/// A part of the state other than a buffer.
+/// Index of a component of the state that is not a buffer.
 pub type Slot = u32;
 
 /// The compiled program.
@@ -40,21 +40,21 @@ pub struct Code {
     pub memory: Slot,
     /// Whether local events come first (THESIS16 Algorithms 4.2 and 4.3).
     pub local_first: bool,
-    /// What threads may still do, if a reduction wants to know.
+    /// What each thread may still do from each location, if the reduction needs it.
     pub summaries: Option<Summaries>,
-    /// How many slots there are.
+    /// The number of slots.
     pub slots: usize,
-    /// The slots of each shared variable, in order.
+    /// The slots of each shared variable; ascending.
     arrays: Vec<std::ops::Range<usize>>,
-    /// For each property, its formula.
+    /// The formula of each property that has one.
     pub formulas: Vec<Option<ExprCode>>,
-    /// The threads that may be exchanged.
+    /// The orbits of threads that may be permuted (symmetry reduction).
     pub orbits: Orbits,
-    /// Where versions are, if only their order is stored.
+    /// The slots that hold versions, if states are stored up to the order of versions.
     pub versions: Option<Versions>,
-    /// What buffers remember, if not everything.
+    /// The abstraction of store buffers; `None` for exact buffers.
     pub abstraction: Option<Abstraction>,
-    /// Whether a store that does not fit into a bounded buffer decides the only property.
+    /// Whether the task asks for overflow of a bounded buffer: a store that does not fit decides its only property.
     pub overflow_decides: bool,
 }
 
@@ -62,13 +62,13 @@ pub struct Code {
 pub struct ThreadCode {
     /// The edges that leave each location.
     pub edges: Vec<Box<[EdgeCode]>>,
-    /// Where each edge leads.
+    /// The target of each edge.
     pub targets: Vec<u32>,
-    /// Where a fault leads.
+    /// The fault location.
     pub fault: u64,
-    /// Whether the thread has ended at a location.
+    /// For each location, whether it is an end of the thread.
     pub ended: Vec<bool>,
-    /// The slots that are not needed any more after an edge, sorted by edge.
+    /// The slots of registers that die on an edge, sorted by edge.
     pub freed: Vec<(EdgeId, Slot)>,
     /// The slots of registers that are dead after a fault.
     pub dead_after_fault: Vec<Slot>,
@@ -76,13 +76,13 @@ pub struct ThreadCode {
     pub registers: Vec<Slot>,
     /// The slots of all registers.
     pub slots: std::ops::Range<Slot>,
-    /// Which registers are live where.
+    /// Liveness of the registers.
     pub live: LiveRegisters,
     /// The cells the thread stores to through its buffer, in order.
     pub buffered_cells: Vec<u32>,
     /// Position in `buffered_cells` of each memory cell, or `u32::MAX`.
     pub cell_kind: Vec<u32>,
-    /// Whether a flush of each of the `buffered_cells` can change what a property sees.
+    /// For each of the `buffered_cells`, whether a flush to it can change the value of a property.
     pub flush_visible: Vec<bool>,
 }
 
@@ -90,11 +90,11 @@ pub struct ThreadCode {
 pub struct EdgeCode {
     /// Its number in the thread.
     pub id: EdgeId,
-    /// Where it leads.
+    /// The target location.
     pub to: u64,
     /// What it does.
     pub action: ActionCode,
-    /// Local events commute with everything other threads do, and no property sees them.
+    /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
     pub local: bool,
     /// Whether it can change the value of a property's formula.
     pub visible: bool,
@@ -123,9 +123,9 @@ pub enum ActionCode {
     },
 }
 
-/// Where a value goes: the slot, or none if the register is dead afterwards; and the range in which the value must lie.
+/// The destination of a value. A value outside the range is a fault, even if the register is dead afterwards.
 pub struct Target {
-    /// The slot.
+    /// The slot; `None` if the register is dead afterwards.
     pub slot: Option<Slot>,
     /// The values that may be written.
     pub range: Range,
@@ -133,11 +133,11 @@ pub struct Target {
 
 /// A compiled operation.
 pub enum OpCode {
-    /// Nothing.
+    /// Skip.
     Skip,
     /// See [`Op::Assign`].
     Assign(Target, ExprCode),
-    /// See [`Op::Havoc`]; `sampled` if not all values are tried.
+    /// See [`Op::Havoc`].
     Havoc {
         /// Where the value goes.
         target: Target,
@@ -158,17 +158,17 @@ pub enum OpCode {
 
 /// A compiled address.
 pub enum AddressCode {
-    /// This cell.
+    /// A fixed cell.
     Cell(u32),
-    /// A cell of an array whose index is computed.
+    /// An array element with a computed index.
     Computed {
         /// The index.
         index: ExprCode,
         /// The legal indices.
         indices: Range,
-        /// The first cell.
+        /// The cell of the first element.
         base: u32,
-        /// Whether an index outside is a limit instead of a fault.
+        /// Whether an index out of range reaches a limit of the model (an open array) instead of a fault.
         open: bool,
     },
 }
@@ -217,7 +217,7 @@ impl Code {
             code.summaries = Some(Summaries::new(program, task.model, &code.threads, limits)?);
         }
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
-        // What is observed in final states may tell threads apart.
+        // The observed parts of final states may distinguish threads.
         if options.symmetry
             && abstraction.is_none()
             && task.observed.is_empty()
@@ -237,7 +237,7 @@ impl Code {
         Ok(code)
     }
 
-    /// For each edge of each thread whether it is local, if that makes a difference.
+    /// For each edge of each thread, whether it is local and local events come first.
     fn local(&self) -> Vec<Vec<bool>> {
         let of = |thread: &ThreadCode| {
             let mut local = vec![false; thread.targets.len()];
@@ -248,7 +248,7 @@ impl Code {
         self.threads.iter().map(of).collect()
     }
 
-    /// For each thread and location the registers that are live there; nothing if they are more than [`MOST_LIVE`].
+    /// For each thread and location, the live registers; `None` if there are more than [`MOST_LIVE`].
     pub fn live(&self) -> Option<Vec<Vec<Vec<u32>>>> {
         let mut sum = 0;
         let mut at = |thread: &ThreadCode, location: usize| {
@@ -260,23 +260,23 @@ impl Code {
         self.threads.iter().map(&mut of).collect()
     }
 
-    /// The slot of a program counter.
+    /// The slot of a thread's program counter.
     pub fn pc(&self, thread: usize) -> usize {
         thread
     }
 
-    /// The slot that says who holds the lock: 0 for nobody, else the thread plus 1.
+    /// The slot of the lock: 0 if it is free, otherwise the index of its holder plus 1.
     pub fn lock(&self) -> usize {
         self.threads.len()
     }
 
-    /// The slot of the favourite thread: 0 for none, else the thread plus 1.
+    /// The slot of the favourite thread: 0 if there is none, otherwise its index plus 1.
     pub fn favourite(&self) -> usize {
         self.threads.len() + 1
     }
 
-    /// The slots that grow together with this one: all cells of an array, because programs treat them alike, and the same register of
-    /// threads that may be exchanged.
+    /// The slots that are widened together with this one: all elements of an array, because programs treat them alike, and the same register of all
+    /// threads that may be permuted.
     pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
         match after.checked_sub(1).map(|n| &self.arrays[n]) {
@@ -290,12 +290,12 @@ impl Code {
         self.arrays.last().map_or(self.memory as usize, |cells| cells.end)
     }
 
-    /// How many slots never grow.
+    /// The number of slots whose width never changes.
     pub fn fixed_slots(&self) -> usize {
         self.threads.len() + 2
     }
 
-    /// The sizes to start with: program counters in full, everything else for the value 0 alone.
+    /// The initial sizes: program counters with their full range, everything else for the value 0 alone.
     pub fn sizes(&self, program: &Program) -> Sizes {
         let zero = Bounds { low: 0, high: 0 };
         let mut values = vec![zero; self.slots];
@@ -330,7 +330,7 @@ impl Code {
 }
 
 impl ThreadCode {
-    /// How many kinds of buffer entries there are: one for each cell, and the barrier, which is the last.
+    /// The number of kinds of buffer entries: one per buffered cell, and the barrier, which is the last.
     pub fn buffer_kinds(&self) -> usize {
         self.buffered_cells.len() + 1
     }
@@ -340,19 +340,19 @@ impl ThreadCode {
         self.buffered_cells.len() as u64
     }
 
-    /// The kind of the border in an abstract buffer, if it has one.
+    /// The kind of the border in an abstract buffer, if the abstraction has one.
     pub fn border(&self) -> u64 {
         self.barrier() + 1
     }
 }
 
-/// What `forbid`, `invariant` and the like look at in every state.
+/// The parts of the state that the formulas of state properties depend on.
 struct Visible {
-    /// For each thread, its locations in classes that formulas cannot tell apart.
+    /// For each thread, the partition of its locations into classes that formulas cannot distinguish.
     labels: Vec<Looks>,
-    /// Whether each register of each thread is looked at.
+    /// For each thread and register, whether a formula depends on it.
     registers: Vec<Vec<bool>>,
-    /// Whether each memory cell is looked at.
+    /// For each memory cell, whether a formula depends on it.
     memory: Vec<bool>,
 }
 
@@ -462,7 +462,8 @@ fn thread_code(
     }
 }
 
-/// Local events (THESIS16 s.4.3): anything but loads, flushes, atomic steps and locks. Under SC a store is a flush too, so it is not local.
+/// Local events (THESIS16 s. 4.3): everything except loads, flushes, atomic steps and lock operations. Under SC a store writes memory at once, so it
+/// is not local.
 fn is_local(action: &Action, model: MemoryModel) -> bool {
     match action {
         Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,
@@ -471,7 +472,7 @@ fn is_local(action: &Action, model: MemoryModel) -> bool {
     }
 }
 
-/// The cells a thread stores to through its buffer.
+/// The cells that a thread stores to through its buffer.
 fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u32> {
     if model == MemoryModel::Sc {
         return Vec::new();

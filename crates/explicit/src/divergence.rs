@@ -1,4 +1,4 @@
-//! Why a search did not end: which buffer or counter grows, and which loop makes it grow.
+//! Why a search did not terminate: the buffers and counters that grow, and the loop responsible.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use fencewright_program::{Action, Op, Program, Span, Thread};
 use super::code::Code;
 use super::layout::Sizes;
 
-/// Shorter buffers are not reported.
+/// Minimum length of a buffer that is reported.
 const LONG_BUFFER: u32 = 6;
-/// Values that stay in a smaller range are not reported.
+/// Minimum width of the range of a counter that is reported.
 const WIDE_RANGE: u64 = 24;
 
-/// Whether something has grown in a loop that nothing seems to bound, so that the search will hardly end.
+/// Whether a buffer or value grew in a loop that does not visibly bound it, so that the search is unlikely to terminate.
 pub fn is_endless(program: &Program, code: &Code, sizes: &Sizes) -> bool {
     explain(program, code, sizes).iter().any(|(_, place)| place.is_some())
 }
 
-/// Whether a thread stores in a loop that nothing drains, so that its buffer may grow without end.
+/// Whether a thread stores in a loop without draining its buffer, so that the buffer may grow without bound.
 pub fn buffers_may_grow(program: &Program) -> bool {
     program.threads.iter().any(|thread| in_loop(thread, &|a| !a.drains(), &stores).is_some())
 }
@@ -28,7 +28,7 @@ fn stores(action: &Action) -> bool {
     matches!(action, Action::Op(Op::Store(..)))
 }
 
-/// One sentence for each thing that grew, with the place that makes it grow.
+/// One sentence for each buffer or value that grew, with the place that makes it grow.
 pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
     let mut sentences = Vec::new();
     for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {
@@ -76,15 +76,15 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
     sentences
 }
 
-/// What a thread writes in its loops, other than constants: of each variable and each register the first place. Found in one pass, because
-/// there may be thousands of cells in thousands of lines.
+/// The first write in a loop to each variable and each register, constants excluded. Computed in one pass, because there may be thousands of cells
+/// and lines.
 #[derive(Default)]
 struct Repeated {
     /// Stores, by variable.
     stores: HashMap<usize, Span>,
     /// Assignments, by register.
     assignments: HashMap<usize, Span>,
-    /// Those of them that read the register itself, which are the more likely culprits.
+    /// Assignments that read the register itself (`r = r + 1`): the more likely cause.
     steps: HashMap<usize, Span>,
 }
 
@@ -114,7 +114,7 @@ impl Repeated {
     }
 }
 
-/// An edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
+/// The span of an edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
 fn in_loop(
     thread: &Thread,
     passable: &dyn Fn(&Action) -> bool,

@@ -1,8 +1,8 @@
-//! The steps that leave a packed state: the reference semantics again, but on bits and without allocation.
+//! Successors of a packed state: the transition relation of the reference semantics, on packed words and without allocation.
 //!
-//! Rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state whose favourite
-//! thread can move is left only by events of that thread (Algorithm 4.3). The favourite is released when it has ended, when it is blocked,
-//! and when it performs a non-local event.
+//! The rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state whose favourite thread can
+//! move has only successors by that thread (Algorithm 4.3). The favourite is released when it has ended, when it is blocked, and when it performs a
+//! non-local event.
 
 use fencewright_memory::Bound;
 use fencewright_program::reference::Limit;
@@ -13,60 +13,60 @@ use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Target};
 use super::instructions::ExprCode;
 use super::layout::{Growth, Layout};
 
-/// Who did what, in a step from a packed state.
+/// A step from a packed state.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     /// The thread.
     pub thread: u32,
-    /// What it did.
+    /// Its action.
     pub kind: StepKind<'a>,
-    /// Whether a property's formula may have changed its value.
+    /// Whether it may change the value of a property's formula.
     pub visible: bool,
     /// Whether the thread faulted.
     pub fault: bool,
 }
 
-/// What happened.
+/// The action of a step.
 #[derive(Clone, Copy)]
 pub enum StepKind<'a> {
     /// An edge, with the values chosen for its `*`s.
     Edge(&'a EdgeCode, &'a [i64]),
-    /// A flush of this cell.
+    /// A flush to this cell.
     Flush(u32),
-    /// Several edges, one after the other: a reduction may leave out the states between them.
+    /// Several edges in sequence: a reduction may omit the states between them.
     Run,
 }
 
-/// Some of the steps of a thread.
+/// A subset of the steps of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Those along its edges.
+    /// The steps along its edges.
     Edges(usize),
-    /// The flushes of its buffer; if a kind of entries is named, only of these.
+    /// The flushes of its buffer; if an entry kind is given, only the flushes of that kind.
     Flushes(usize, Option<u64>),
 }
 
-/// Where successors go.
+/// Consumer of successors.
 pub trait Sink {
     /// Takes one successor.
     fn take(&mut self, step: Step<'_>, state: &[u64]);
 }
 
-/// What happened besides successors while a state was expanded.
+/// Facts about the expansion of a state besides its successors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// Whether there was any step.
     pub moved: bool,
-    /// Whether a `*` was tried with samples only.
+    /// Whether a `*` was only sampled.
     pub sampled: bool,
-    /// Whether a store was left out because of the bound on buffers.
+    /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
-    /// An action whose result the explicit engine cannot represent.
+    /// The first action whose result the explicit engine cannot represent.
     pub limit: Option<(Limit, Span)>,
 }
 
 impl Summary {
-    /// What happened in two expansions together.
+    /// The union of the facts about two expansions.
     pub fn with(self, other: Summary) -> Summary {
         Summary {
             moved: self.moved || other.moved,
@@ -76,13 +76,13 @@ impl Summary {
         }
     }
 
-    /// Whether no step was cut off, so that what was taken is all there is.
+    /// Whether all successors were produced.
     pub fn is_complete(self) -> bool {
         self.limit.is_none() && !self.bounded && !self.sampled
     }
 }
 
-/// How an operation went.
+/// The result of an operation.
 enum Flow {
     Done,
     Disabled,
@@ -90,19 +90,19 @@ enum Flow {
     Limit(Limit),
 }
 
-/// Expands states.
+/// Computes successors of packed states.
 pub struct Expander<'c> {
     /// The program.
     pub code: &'c Code,
-    /// Values to try for an unbounded `*`.
+    /// The values tried for an unbounded `*`.
     pub samples: &'c [i64],
-    /// How many stores a buffer holds at most.
+    /// The bound on the size of store buffers, if any.
     pub bound: Option<Bound>,
     next: Vec<u64>,
     stack: Vec<i64>,
     chosen: Vec<i64>,
     summary: Summary,
-    /// An abstract buffer on its way from one state to another.
+    /// Scratch space for abstract buffers.
     unpacked: AbstractBuffer,
     leaving: Vec<Leaving>,
 }
@@ -123,7 +123,7 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Gives all steps from `state` to the sink. On [`Growth`] some may be missing: the state must be expanded again in a wider layout.
+    /// Passes all successors of `state` to the sink. On [`Growth`] some may be missing: the state must be expanded again in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -196,7 +196,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// Gives the steps of some parts of threads to the sink, as [`Expander::expand`] does with all steps.
+    /// Passes the successors by some parts of threads to the sink, like [`Expander::expand`] does for all.
     pub fn expand_parts<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -263,7 +263,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// Several operations in one step, some of them perhaps with a choice of values: all combinations, depth first.
+    /// The operations of one step; if some choose values, all combinations are explored depth first.
     fn ops<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -294,7 +294,7 @@ impl<'c> Expander<'c> {
                 };
                 if *sampled {
                     self.summary.sampled = true;
-                    // A thread at a `*` can always move, even when none of the samples lies in the range.
+                    // A thread at a `*` can always move, even if no sample lies in the range.
                     self.summary.moved = true;
                     for &value in self.samples.iter().filter(|&&v| range.contains(v)) {
                         choose(self, value)?;
@@ -352,7 +352,7 @@ impl<'c> Expander<'c> {
         sink.take(Step { thread: t as u32, kind, visible: edge.visible, fault }, &self.next);
     }
 
-    /// One operation other than a choice, on `self.next`.
+    /// One operation other than a choice, applied to `self.next`.
     #[inline(always)]
     fn perform(&mut self, layout: &Layout, t: usize, op: &OpCode, direct: bool) -> Result<Flow, Growth> {
         macro_rules! value {
@@ -544,7 +544,7 @@ impl<'c> Expander<'c> {
             if kind == thread.barrier() {
                 break;
             }
-            // Entries of one cell stand side by side, oldest first.
+            // Entries of one cell are adjacent, oldest first.
             if kind == previous {
                 continue;
             }
@@ -565,7 +565,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// Ends a step by which a store to a cell has reached memory.
+    /// Completes a flush to a cell, and passes the successor to the sink.
     #[inline]
     fn flushed<S: Sink>(&mut self, layout: &Layout, t: usize, kind: u64, sink: &mut S) {
         let code = self.code;
@@ -634,7 +634,7 @@ impl<'c> Expander<'c> {
         entries[to].1.set_raw(&mut self.next, value);
     }
 
-    /// Takes the entry at `position` out of a buffer of `count` entries.
+    /// Removes the entry at `position` from a buffer of `count` entries.
     fn remove_entry(&mut self, layout: &Layout, t: usize, position: usize, count: usize) {
         for n in position + 1..count {
             self.copy_entry(layout, t, n, n - 1);
@@ -646,7 +646,7 @@ impl<'c> Expander<'c> {
     }
 }
 
-/// Copies a state; most are one word, which is not worth a call.
+/// Copies a state. Most states are one word, which is not worth a call to `memcpy`.
 #[inline(always)]
 fn copy(from: &[u64], to: &mut [u64]) {
     match (from, to) {

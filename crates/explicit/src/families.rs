@@ -1,11 +1,11 @@
-//! Families of threads that may be exchanged, and which values are their numbers.
+//! Detection of symmetric threads: families of threads that may be permuted, and which values are thread numbers.
 //!
-//! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. Where the code of two instances differs in a constant, that
-//! constant is taken to be the number of a thread, and so is whatever it is copied to, compared with or used as an index of: registers,
-//! variables and indices that meet like this are put into one class (unification). A class that meets arithmetic, the result of a comparison, or
-//! another class in a comparison by `<` holds plain values.
+//! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. If the code of two instances differs in a constant, that constant
+//! is assumed to be a thread number, and so is everything it is copied to, compared with or used as an index of: registers, variables and indices
+//! between which values flow are unified into one class. A class that takes part in arithmetic, receives the result of a comparison, or is compared
+//! with another class by `<` holds plain values.
 //!
-//! This is a guess. What counts is the comparison of the program with its image in [`fencewright_certify::automorphism`].
+//! This is a heuristic. Soundness rests on the check in [`fencewright_certify::automorphism`] that compares the program with its image.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use fencewright_program::{
 };
 use fencewright_verdict::{Limits, Task};
 
-/// Larger families are ignored.
+/// Maximum number of threads in a family; larger ones are ignored.
 const MOST_THREADS: usize = 16;
-/// So much is compared at most: each exchange compares the registers at all edges of all threads.
+/// Maximum number of comparisons: checking a transposition compares the registers at all edges of all threads.
 const MOST_COMPARED: usize = 1 << 24;
 
-/// The families of a task whose threads may be exchanged, as the checker of automorphisms has confirmed, where states are reduced like this.
+/// The families of a task whose threads may be permuted under the given reductions, as confirmed by the checker of automorphisms.
 pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) -> Vec<Family> {
     let size = |thread: &Thread| thread.edges.len() * (8 + thread.registers.len());
     let size: usize = task.program.threads.iter().map(size).sum();
@@ -37,7 +37,7 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
                 && family.exchange(task.program, reductions, a, b).check(&task.properties).is_ok()
         };
         for part in parts(&family, exchangeable) {
-            // Families that keep their numbers in the same places are not exchanged independently of each other.
+            // Families whose numbers are stored in the same places cannot be permuted independently of each other.
             if !found.iter().any(|other| meet(&part, other)) {
                 found.push(part);
             }
@@ -46,7 +46,7 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
     found
 }
 
-/// Threads that come from one template, and threads without a template that have the same code.
+/// Instances of one template, and threads without a template that have the same code.
 fn groups(program: &Program) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for (id, thread) in program.threads() {
@@ -78,11 +78,11 @@ fn meet(a: &Family, b: &Family) -> bool {
         && a.registers.is_disjoint(&b.registers))
 }
 
-/// The parts of a family whose threads may all be exchanged: a and b, and b and c, is enough for a and c.
+/// Partitions a family into sets of threads that may all be exchanged; exchangeability is transitive.
 fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) -> Vec<Family> {
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for n in 0..family.threads.len() {
-        // The newest member of a part first: most often all neighbours may be exchanged.
+        // The newest member first: usually neighbours are exchangeable.
         match parts.iter_mut().find(|part| part.iter().rev().any(|&m| exchangeable(m, n))) {
             Some(part) => part.push(n),
             None => parts.push(vec![n]),
@@ -97,23 +97,23 @@ fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) ->
     parts.into_iter().map(part).collect()
 }
 
-/// A class of registers, variables and indices between which values are moved.
+/// A union-find node: a class of registers, variables and indices between which values flow.
 type Node = usize;
 /// The class of plain values.
 const PLAIN: Node = 0;
 
-/// Which registers, variables and indices are in one class.
+/// The union-find structure over registers, variables and indices.
 struct Kinds<'a> {
     live: &'a Live,
     parent: Vec<Node>,
     variables: usize,
-    /// For each thread and location the class of the first live register; the others follow. Instances of a template share theirs.
+    /// For each thread and location, the node of the first live register; those of the others follow it. Instances of a template share their nodes.
     registers: Vec<Vec<Node>>,
-    /// For each thread the constants of its code in order, with the class each one belongs to.
+    /// For each thread, the constants of its code in order, each with its class.
     constants: Vec<Vec<(i64, Node)>>,
 }
 
-/// The classes of the registers of a thread at some point inside an edge: those where it starts, but for what was written since.
+/// The classes of a thread's registers at a point inside an edge: those at its source, except for the registers written since.
 struct Point {
     thread: usize,
     from: LocationId,
@@ -157,7 +157,7 @@ impl<'a> Kinds<'a> {
         kinds
     }
 
-    /// So many new classes: the first of them.
+    /// Adds `count` new classes and returns the first one.
     fn fresh(&mut self, count: usize) -> Node {
         let first = self.parent.len();
         self.parent.extend(first..first + count);
@@ -174,7 +174,7 @@ impl<'a> Kinds<'a> {
         1 + self.variables + variable as usize
     }
 
-    /// The class of a register at a location; nothing if it is dead there.
+    /// The class of a register at a location; `None` if it is dead there.
     fn at(&self, thread: usize, location: LocationId, register: RegisterId) -> Option<Node> {
         let position = self.live[thread][location.index()].binary_search(&register.0).ok()?;
         Some(self.registers[thread][location.index()] + position)
@@ -188,20 +188,20 @@ impl<'a> Kinds<'a> {
         node
     }
 
-    /// Two classes become one. The class of plain values stays the root of whatever joins it.
+    /// Merges two classes. The smaller node becomes the root, so that plain values keep the root [`PLAIN`].
     fn unite(&mut self, a: Node, b: Node) {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b)] = a.min(b);
     }
 
-    /// The class of a register at a point. One that is dead must not be read; it is taken for plain.
+    /// The class of a register at a point. Dead registers are never read and count as plain.
     fn held(&self, point: &Point, register: RegisterId) -> Node {
         let written = point.written.iter().rev().find(|(r, _)| *r == register);
         let before = || self.at(point.thread, point.from, register);
         written.map(|(_, node)| *node).or_else(before).unwrap_or(PLAIN)
     }
 
-    /// The registers that are live at a location hold there what they hold at a point before.
+    /// Merges the classes of the registers that are live at a location with their classes at the point before.
     fn arrives(&mut self, point: &Point, location: LocationId) {
         let live = self.live;
         for (n, register) in live[point.thread][location.index()].iter().enumerate() {
@@ -244,7 +244,7 @@ impl<'a> Kinds<'a> {
 
     fn formula(&mut self, program: &Program, formula: &Formula) {
         formula.for_each_leaf(&mut |leaf| {
-            // It has one class wherever the formula may look at it.
+            // The formula may read the register at any location, so it needs the same class at all of them.
             if let Observable::Register(t, r) = leaf {
                 let locations = (0..program.thread(*t).locations.len() as u32).map(LocationId);
                 let nodes: Vec<Node> = locations.filter_map(|l| self.at(t.index(), l, *r)).collect();
@@ -264,7 +264,7 @@ impl<'a> Kinds<'a> {
         self.expr(formula, PLAIN, &leaf, &mut Vec::new());
     }
 
-    /// Puts everything in an expression into its class, the expression itself into `class`.
+    /// Unifies the classes of all subexpressions; the expression itself gets `class`.
     fn expr<L>(
         &mut self,
         e: &Expr<L>,
@@ -289,7 +289,7 @@ impl<'a> Kinds<'a> {
                 let has_constant = matches!(**left, Expr::Const(_)) || matches!(**right, Expr::Const(_));
                 let [of_left, of_right] = match op {
                     BinaryOp::Eq | BinaryOp::Ne => [self.fresh(1); 2],
-                    // The numbers of all threads may be on the same side of the constant.
+                    // The numbers of all threads may lie on the same side of the constant.
                     _ if op.is_comparison() && has_constant => [self.fresh(1), self.fresh(1)],
                     _ => [PLAIN; 2],
                 };
@@ -299,7 +299,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// The threads of a group as a family; nothing if their code differs in a plain value.
+    /// The threads of a group as a family; `None` if their code differs in a plain value.
     fn family(&mut self, program: &Program, group: &[ThreadId]) -> Option<Family> {
         let roots: Vec<Node> = (0..self.parent.len()).map(|node| self.find(node)).collect();
         let mut numbers: BTreeSet<Node> = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Litmus tests decided by their final states.
+//! Decides litmus tests by their final states.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use fencewright_verdict::{Condition, Exploration, FinalStates, Limits};
 
 use super::{Explicit, Options, Order};
 
-/// A program with a loop may have infinitely many states. For this long it is searched for all its final states; after that, for a final
-/// state that decides the condition.
+/// A program with a loop may have infinitely many states. All its final states are searched for during this time; after that, the search stops at a
+/// final state that decides the condition.
 const LOOPS_FOR: Duration = Duration::from_millis(500);
 
-/// Litmus tests with more states are not confirmed. A state costs about twice as much on the reference semantics as in the engine, and a
-/// run of many tests should not become much slower: with this limit, 78 of 216 x86 tests are confirmed, in 6% of the time of all.
+/// Litmus tests with more states are not confirmed on the reference semantics, where a state takes about twice the time it takes in the engine. With
+/// this limit, 78 of 216 x86 tests are confirmed, at 6% of the total time.
 const CONFIRMED: Exploration = Exploration { states: 70, time: Duration::from_secs(2) };
 
-/// The final states of a litmus test. If the search for all of them does not end, those up to the first that decides the condition.
+/// The final states of a litmus test. If enumerating all of them does not terminate, those up to the first that decides the condition.
 pub fn decide(condition: &Condition<'_>, limits: &Limits) -> FinalStates {
     let loops = condition.program().threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
     let first_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };
@@ -24,6 +24,6 @@ pub fn decide(condition: &Condition<'_>, limits: &Limits) -> FinalStates {
     if all.missing().is_none() || !loops || limits.exceeded(0).is_some() {
         return all;
     }
-    // What the first search has found depends on how fast the computer is, so only the second search counts.
+    // The result of the first search depends on the speed of the computer, so only that of the second one is used.
     condition.search_until_decided(&engine(Order::BreadthFirst), limits, Some(CONFIRMED))
 }

@@ -1,18 +1,19 @@
-//! A gate at which workers wait for each other. It can be destroyed: when a worker panics, the others must not wait for it forever.
+//! A barrier at which workers wait for each other. Unlike `std::sync::Barrier` it can be destroyed, so that workers do not wait forever for one that
+//! has panicked.
 //!
-//! A worker spins for a while before it goes to sleep: levels are often shorter than the time it takes to wake a thread.
+//! A waiting worker spins for a while before it sleeps: rounds are often shorter than the time it takes to wake a thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How often a waiting worker yields to other threads before it goes to sleep.
+/// Number of times a waiting worker yields before it sleeps.
 const AWAKE: usize = 64;
 
-/// A meeting point for a fixed number of workers.
+/// A barrier for a fixed number of workers.
 pub struct Gate {
     workers: usize,
     state: Mutex<State>,
-    /// How often the gate has opened; changed only with the lock on the state held.
+    /// Number of completed rounds; changed only while the mutex is held.
     round: AtomicU64,
     changed: Condvar,
 }
@@ -23,13 +24,13 @@ struct State {
 }
 
 impl Gate {
-    /// A gate for so many workers.
+    /// A gate for the given number of workers.
     pub fn new(workers: usize) -> Self {
         let state = State { waiting: 0, destroyed: false };
         Gate { workers, state: Mutex::new(state), round: AtomicU64::new(0), changed: Condvar::new() }
     }
 
-    /// Waits until all workers are here; true for exactly one of them, `None` if the gate was destroyed.
+    /// Waits until all workers have arrived. Returns true for exactly one of them, `None` if the gate was destroyed.
     pub fn wait(&self) -> Option<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.waiting += 1;
@@ -54,7 +55,7 @@ impl Gate {
         (!state.destroyed).then_some(false)
     }
 
-    /// Releases all workers, now and for good.
+    /// Releases all workers, and lets none wait from now on.
     pub fn destroy(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).destroyed = true;
         self.changed.notify_all();

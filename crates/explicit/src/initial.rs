@@ -1,4 +1,4 @@
-//! Initial states: all combinations of the values that registers and memory may have at the start.
+//! Initial states: all combinations of the initial values of registers and memory.
 
 use fencewright_program::reference::MOST_CHOICES;
 use fencewright_program::{Init, Program};
@@ -8,7 +8,7 @@ use super::code::Code;
 use super::layout::{Layout, Sizes};
 use super::store::{Store, hash};
 
-/// The values that a variable or register may have at the start. Of very many some are taken, and `sampled` says so.
+/// The possible initial values of a variable or register. If they are too many, only samples, and `sampled` is set.
 pub(crate) fn values(program: &Program, init: Init, samples: &[i64], sampled: &mut bool) -> Vec<i64> {
     match init {
         Init::Value(v) => vec![v],
@@ -27,7 +27,7 @@ pub(crate) fn values(program: &Program, init: Init, samples: &[i64], sampled: &m
     }
 }
 
-/// The sizes and layout for the initial states, the packed states side by side, and whether some values were only sampled.
+/// The initial states, packed one after the other, with sizes and layout that fit them, and whether some values were only sampled.
 pub fn states(
     task: &Task<'_>,
     code: &Code,
@@ -69,7 +69,7 @@ pub fn states(
     (sizes, layout, states, sampled)
 }
 
-/// Packs all combinations, counting through them like an odometer.
+/// Packs all combinations of the choices, enumerated like an odometer.
 fn product(
     task: &Task<'_>,
     code: &Code,
@@ -86,7 +86,7 @@ fn product(
         let fits = layout.slots[*slot as usize].set(&mut state, values[0]);
         debug_assert!(fits, "the layout was made for these values");
     }
-    // Registers that share a slot are not live together, so different choices give different states.
+    // Registers that share a slot are never live together, so different choices give different states.
     let mut seen = Store::new(layout.words);
     let mut positions = vec![0; turning.len()];
     let mut all = Vec::new();

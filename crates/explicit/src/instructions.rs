@@ -1,4 +1,4 @@
-//! Expressions as short instruction lists over the slots of a packed state.
+//! Expressions compiled to short instruction lists over the slots of a packed state.
 
 use fencewright_program::{BinaryOp, EvalError, Expr, UnaryOp};
 
@@ -13,35 +13,35 @@ pub enum ExprCode {
     Slot(Slot),
     /// An operator on a slot and a constant.
     SlotConst(BinaryOp, Slot, i64),
-    /// Anything else: instructions for a stack.
+    /// Anything else: a program for a stack machine.
     Stack(Box<[Instruction]>),
 }
 
-/// An instruction for the stack.
+/// An instruction of the stack machine.
 pub enum Instruction {
     /// Pushes a constant.
     Const(i64),
     /// Pushes a slot.
     Slot(Slot),
-    /// Pushes whether the slot (a program counter) is one of these locations, which are sorted.
+    /// Pushes whether the slot (a program counter) is one of these locations; sorted.
     At(Slot, Box<[u64]>),
-    /// Replaces the top.
+    /// Applies an operator to the top.
     Unary(UnaryOp),
-    /// Replaces the top two.
+    /// Pops two operands and pushes the result.
     Binary(BinaryOp),
     /// Replaces the top by the low 64 bits of the result.
     LowUnary(UnaryOp),
     /// Replaces the top two by the low 64 bits of the result.
     LowBinary(BinaryOp),
-    /// If the top is 0, replaces it by 0 and skips so many instructions; else drops it.
+    /// If the top is 0, keeps 0 and skips this many instructions; otherwise pops it.
     AndThen(u32),
-    /// If the top is not 0, replaces it by 1 and skips so many instructions; else drops it.
+    /// If the top is not 0, replaces it by 1 and skips this many instructions; otherwise pops it.
     OrElse(u32),
-    /// Replaces the top by 0 or 1.
+    /// Replaces the top by 0 or 1, its truth value.
     Truth,
-    /// Drops the top; if it was 0, skips so many instructions.
+    /// Pops the top; if it was 0, skips this many instructions.
     Unless(u32),
-    /// Skips so many instructions.
+    /// Skips this many instructions.
     Skip(u32),
 }
 
@@ -119,7 +119,7 @@ fn run(
     Ok(stack.pop().unwrap_or(0))
 }
 
-/// Compiles an expression whose leaves `leaf` turns into instructions.
+/// Compiles an expression; `leaf` compiles its leaves.
 pub fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> ExprCode {
     if let Some(value) = e.constant() {
         return ExprCode::Const(value);
@@ -144,7 +144,7 @@ pub fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> ExprCode {
     ExprCode::Stack(instructions.into())
 }
 
-/// Instructions that push the value of an expression, or only its `low` 64 bits, where wrapping around needs no more.
+/// Emits instructions that push the value of an expression. With `low`, only its low 64 bits are needed, because a consumer wraps around.
 fn emit<L>(e: &Expr<L>, low: bool, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
     match e {
         Expr::Const(value) => out.push(Instruction::Const(*value)),
@@ -183,13 +183,13 @@ fn emit<L>(e: &Expr<L>, low: bool, leaf: &impl Fn(&L) -> Instruction, out: &mut 
     }
 }
 
-/// Makes place for a jump.
+/// Reserves an instruction for a jump.
 fn reserve(out: &mut Vec<Instruction>) -> usize {
     out.push(Instruction::Skip(0));
     out.len() - 1
 }
 
-/// How many instructions a jump from here to the end skips.
+/// The number of instructions that a jump at this index skips to get to the end.
 fn skipped(jump: usize, out: &[Instruction]) -> u32 {
     (out.len() - jump - 1) as u32
 }

@@ -1,12 +1,11 @@
-//! How a state is packed into 64-bit words.
+//! Packing of states into 64-bit words.
 //!
-//! Every part of a state (a program counter, a register, a memory cell, the entries of a buffer) is a field with no more bits than the
-//! values seen so far need. When a value does not fit, or a buffer needs one more entry, the search asks for a [`Growth`]: a wider layout
-//! is made, and all stored states are repacked. That happens a few dozen times, mostly while few states are stored, so its cost cannot be
-//! measured.
+//! Every component of a state (a program counter, a register, a memory cell, a buffer entry) is a bit field, just wide enough for the values seen so
+//! far. When a value does not fit, or a buffer needs one more entry, the search requests a [`Growth`]: a wider layout is made, and all stored states
+//! are repacked. This happens a few dozen times, mostly while few states are stored, so its cost is negligible.
 //!
-//! Program counters, the lock and the favourite thread never grow and come first. Their place is the same in every layout, so the parallel
-//! search can assign a state to a worker by them, and the assignment never changes.
+//! Program counters, the lock and the favourite thread never grow and come first. Their position is the same in every layout, so the parallel search
+//! assigns states to workers by them, and the assignment never changes.
 
 use std::collections::HashMap;
 
@@ -40,7 +39,7 @@ impl Field {
         (state[self.word as usize] >> self.shift) & self.mask
     }
 
-    /// Writes the field; false if the value does not fit.
+    /// Writes the field. Returns false if the value does not fit.
     #[inline(always)]
     #[must_use]
     pub fn set(self, state: &mut [u64], value: i64) -> bool {
@@ -52,7 +51,7 @@ impl Field {
         fits
     }
 
-    /// The word, the first of its bits, how many bits, and the least value.
+    /// The word, the lowest bit, the number of bits, and the base.
     pub fn place(self) -> (u32, u32, u32, i64) {
         (self.word, self.shift, self.mask.count_ones(), self.base)
     }
@@ -65,7 +64,7 @@ impl Field {
     }
 }
 
-/// The least and greatest value a field must be able to hold.
+/// The least and greatest value that a field must represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The least value.
@@ -79,14 +78,14 @@ impl Bounds {
         64 - (self.high.wrapping_sub(self.low) as u64).leading_zeros()
     }
 
-    /// Everything that a field for these bounds can hold: the same least value, and the greatest one that needs no more bits.
+    /// All values that a field for these bounds can represent: the same least value, and the greatest one for that number of bits.
     pub fn rounded(self) -> Bounds {
         let span = u64::MAX.checked_shr(64 - self.bits()).unwrap_or(0);
         Bounds { low: self.low, high: self.low.saturating_add_unsigned(span) }
     }
 
-    /// The smallest bounds of a whole number of bits that also hold `value`. Growing downwards keeps the greatest value that
-    /// could be held before, because a stored state may contain it.
+    /// The smallest bounds that also include `value` and use all values of a whole number of bits. Growing downwards keeps the previous greatest
+    /// representable value, because a stored state may contain it.
     pub fn extended(self, value: i64) -> Bounds {
         let before = self.rounded();
         let wide = Bounds { low: before.low.min(value), high: before.high.max(value) };
@@ -98,30 +97,30 @@ impl Bounds {
     }
 }
 
-/// What the present layout cannot hold.
+/// A value or buffer entry that does not fit into the current layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// This value in this slot.
+    /// A value that does not fit into a slot.
     Value(u32, i64),
-    /// One more entry in the buffer of this thread.
+    /// The buffer of this thread needs one more entry.
     Buffer(u32),
-    /// This value in an entry of the buffer of this thread.
+    /// A value that does not fit into an entry of the buffer of this thread.
     BufferValue(u32, i64),
 }
 
-/// How large everything must be.
+/// The required size of every component.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     /// For each slot, its bounds.
     pub values: Vec<Bounds>,
-    /// For each buffer, how many entries.
+    /// For each buffer, the number of entries.
     pub entries: Vec<u32>,
     /// For each buffer, the bounds of the values in it.
     pub buffered: Vec<Bounds>,
 }
 
 impl Sizes {
-    /// Makes room for what did not fit. For a cell of an array, all cells of the array grow; what threads exchange grows in all of them.
+    /// Makes room for what did not fit. All elements of an array grow together, and so do corresponding slots of threads that may be permuted.
     pub fn grow(&mut self, code: &Code, growth: Growth) {
         match growth {
             Growth::Value(slot, value) => {
@@ -148,43 +147,42 @@ impl Sizes {
     }
 }
 
-/// The fields of one store buffer: how many entries are in use, and for each its cell and value, oldest first. Unused
-/// entries are 0.
+/// The fields of one store buffer. Unused entries are 0.
 #[derive(Clone, Debug, Default)]
 pub struct BufferFields {
-    /// How many entries are in use.
+    /// The number of entries in use.
     pub count: Field,
-    /// The cell (as its position among the cells the thread stores to) and the value of each entry.
+    /// The cell (as an index into `buffered_cells`, or the barrier) and the value of each entry, oldest first.
     pub entries: Vec<(Field, Field)>,
 }
 
-/// Bits of a packed state: words and masks.
+/// A set of bits of a packed state: words and masks.
 pub type Bits = Box<[(u32, u64)]>;
 
-/// A layout: where each part of a state is.
+/// A layout: the position of each component of a state.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// How many words a state has.
+    /// The number of words per state.
     pub words: usize,
     /// The field of each slot.
     pub slots: Vec<Field>,
-    /// The slots, other than registers, that can hold more than one value.
+    /// The slots, except registers, that can hold more than one value.
     varying: Vec<u32>,
     /// The fields of each store buffer; none under SC.
     pub buffers: Vec<BufferFields>,
-    /// For each thread and edge, the bits (word, mask) of registers that are not needed after the edge.
+    /// For each thread and edge, the bits of the registers that are dead after the edge.
     pub freed: Vec<Vec<Bits>>,
-    /// For each thread the bits of registers that are dead after a fault.
+    /// For each thread, the bits of the registers that are dead after a fault.
     pub dead_after_fault: Vec<Bits>,
-    /// Only for states of one word: for each thread, the bits to keep and the bits to set when the thread arrives at the end of each edge,
-    /// and as a last entry the same for a fault. Arriving is half of the work of most steps; this table saves 8 % of a search, as measured.
+    /// Only for states of one word: for each thread and edge, the bits to keep and the bits to set on arrival at the target, and as a last entry the
+    /// same for a fault. Arriving is half of the work of most steps; this table saves 8 % of the search time.
     pub arrive: Vec<Vec<(u64, u64)>>,
-    /// The mask of the parts that never grow, for each word that has any.
+    /// The mask of the components that never grow, for each word that has any.
     pub fixed: Vec<u64>,
 }
 
 impl Layout {
-    /// The layout for these sizes.
+    /// The layout for the given sizes.
     pub fn new(code: &Code, sizes: &Sizes) -> Self {
         let mut packer = Packer::default();
         let fixed_slots = code.fixed_slots();
@@ -212,7 +210,7 @@ impl Layout {
         Layout { words, slots, varying, buffers, freed, dead_after_fault, arrive, fixed }
     }
 
-    /// How many words a state of these sizes has.
+    /// The number of words of a state of these sizes.
     pub fn words(code: &Code, sizes: &Sizes) -> usize {
         let mut packer = Packer::default();
         sizes.values.iter().for_each(|&bounds| _ = packer.field(bounds));
@@ -222,7 +220,7 @@ impl Layout {
         packer.words()
     }
 
-    /// Packs a state of another layout anew.
+    /// Repacks a state from an older layout.
     pub fn repack(&self, code: &Code, live: &mut LiveSlots, old: &Layout, from: &[u64], to: &mut [u64]) {
         to.fill(0);
         let mut fits = true;
@@ -230,7 +228,7 @@ impl Layout {
             fits &= self.slots[slot as usize].set(to, old.slots[slot as usize].get(from));
         };
         self.varying.iter().for_each(|&slot| copy(slot));
-        // A dead register has raw value 0 in every layout, even if raw 0 stood for another value in the old one.
+        // A dead register must have raw value 0 in every layout; copying its value could give another raw value.
         for thread in 0..code.threads.len() {
             let location = old.slots[code.pc(thread)].raw(from);
             live.at(code, thread, location).iter().for_each(|&slot| copy(slot));
@@ -251,7 +249,7 @@ impl Layout {
     }
 }
 
-/// The slots of live registers, for locations that were asked for lately.
+/// Cache of the slots of live registers, by thread and location.
 #[derive(Default)]
 pub struct LiveSlots {
     known: HashMap<(usize, u64), Box<[u32]>, FxBuildHasher>,
@@ -259,7 +257,7 @@ pub struct LiveSlots {
 }
 
 impl LiveSlots {
-    /// At most this many slots are remembered.
+    /// Maximum number of slots in the cache; beyond it, the cache is cleared.
     const MOST: usize = 1 << 20;
 
     /// The slots of the registers that are live at a location of a thread.
@@ -278,7 +276,7 @@ impl LiveSlots {
     }
 }
 
-/// For each edge of a thread the slots that are not needed after it.
+/// For each edge of a thread, the slots that are dead after it.
 fn by_edge(thread: &ThreadCode) -> impl Iterator<Item = Vec<u32>> + '_ {
     let mut rest = thread.freed.as_slice();
     (0..thread.targets.len() as u32).map(move |edge| {
@@ -307,7 +305,7 @@ fn arrivals(
     code.threads.iter().enumerate().map(thread).collect()
 }
 
-/// The bits of some fields, word by word.
+/// The bits of some fields, merged by word.
 fn bits_of(fields: impl Iterator<Item = Field>) -> Bits {
     let masks = fields.filter(|f| f.mask != 0).map(|field| (field.word, field.mask << field.shift));
     let mut bits: Vec<(u32, u64)> = masks.collect();
@@ -319,7 +317,7 @@ fn bits_of(fields: impl Iterator<Item = Field>) -> Bits {
     bits.into()
 }
 
-/// Puts fields into words, each into the first word with enough room.
+/// Assigns fields to words: each field to the first word with enough room.
 #[derive(Default)]
 struct Packer {
     /// Free bits at the upper end of each word.
@@ -329,7 +327,7 @@ struct Packer {
 }
 
 impl Packer {
-    /// Only this many words, from the end, are searched for room.
+    /// Number of words, counted from the end, that are searched for room.
     const NEAR: usize = 64;
 
     fn words(&self) -> usize {

@@ -1,17 +1,17 @@
-//! Engine `explicit`: all reachable states, one by one (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
+//! Engine `explicit`: enumeration of all reachable states (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
 //!
-//! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)), found by breadth-first or depth-first search
-//! on all cores, and reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If the search ends by itself, the state space is finite and the
-//! answer is a proof. If buffers or integers grow without end, or a `*` has infinitely many values, the search goes on until it finds a
-//! violation or reaches a limit; then the answer is `unknown`, never `safe`.
+//! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)) and explored breadth first or depth first on all cores.
+//! The state space is reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If
+//! the search terminates, the state space is finite and the answer is a proof. If buffers or integers grow without bound, or a `*` has infinitely
+//! many values, the search goes on until it finds a violation or reaches a limit; then the answer is `unknown`, never `safe`.
 //!
-//! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also speak of labels and
-//! registers, so four corrections are needed; without them states are missed. An event that changes a label or register that some property
-//! looks at is not local. Operations on locks and atomic steps are not local either, and release the favourite thread. A favourite that has
-//! ended or is blocked is released too. And the favourite is part of the stored state.
+//! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
+//! four corrections are needed; without them states are missed. An event that changes a label or register observed by a property is not local. Lock
+//! operations and atomic steps are not local either, and release the favourite thread. A favourite that has ended or is blocked is released too. And
+//! the favourite is part of the stored state.
 //!
-//! This crate has whatever looks at single states: also engine [`buffers`], whose search is this one with buffers that forget; [`dynamic`], which
-//! explores executions and stores no states; and [`finals`], which decides litmus tests.
+//! The crate also contains the other engines that enumerate states or executions: [`buffers`], which runs this search with abstract store buffers;
+//! [`dynamic`], which explores executions and stores no states; and [`finals`], which decides litmus tests.
 
 #![forbid(unsafe_code)]
 
@@ -63,27 +63,27 @@ pub use fencewright_verdict::Order;
 pub use reduction::Reduction;
 use search::{Decided, Found};
 
-/// How to search.
+/// Options of a search.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The order.
+    /// The search order.
     pub order: Order,
-    /// Forget the values of registers that no longer matter.
+    /// Whether the values of dead registers are dropped.
     pub live_variables: bool,
-    /// Which interleavings are left out.
+    /// The partial order reduction.
     pub reduction: Reduction,
-    /// Up to symmetry: of states that differ only in which thread of a family does what, one is stored.
+    /// Whether to reduce by symmetry: of states that differ only by a permutation of the threads of a family, one is stored.
     pub symmetry: bool,
-    /// How many threads to search with.
+    /// The number of worker threads.
     pub workers: usize,
-    /// Worker threads are started when this many states wait to be expanded; until then one thread does all the work.
+    /// The number of states waiting to be expanded at which worker threads are started; until then one thread does all the work.
     pub threads_from: usize,
-    /// How many stores a buffer holds at most; a run that needs more is `unknown`.
+    /// The bound on the size of store buffers, if any; if a store does not fit, the answer is `unknown`.
     pub buffer_bound: Option<Bound>,
-    /// Whether a proof must be a set of states that can be checked: then a reduction that leaves such states out is followed by a search
-    /// without it.
+    /// Whether a proof must be a checkable set of states: then a search with a reduction that omits such states is followed by one without it.
     pub certificates: bool,
-    /// Tags, version counters and identities without bound up to their order: finds proofs only, of programs that have some.
+    /// Whether unbounded tags, version counters and identities are stored only up to their order. Finds proofs only, and only for programs that have
+    /// versions.
     pub versions: bool,
 }
 
@@ -103,10 +103,10 @@ impl Default for Options {
     }
 }
 
-/// The engine.
+/// Engine `explicit`.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// How to search.
+    /// The options of its searches.
     pub options: Options,
 }
 
@@ -138,7 +138,7 @@ impl Engine for Explicit {
         let bounded = options.buffer_bound.is_some();
         options.reduction = options.reduction.suited(task.program.threads.len(), bounded);
         if options.versions {
-            // A search up to the order of versions is for its proof.
+            // A search up to the order of versions is run for its proof, so the reduction must keep one.
             options.reduction = options.reduction.without_summaries();
         }
         let options = &options;
@@ -167,8 +167,7 @@ impl Engine for Explicit {
             Counts::States { state_bytes, transitions, symmetry }
         };
         report.work.counts = counts(0, None);
-        // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
-        // only.
+        // An unbounded `*` is sampled with a growing radius, one round per radius. A program without such a `*` needs a single round.
         let mut radius = FEW_SAMPLES;
         loop {
             let samples = samples(task.program, radius);
@@ -220,7 +219,7 @@ impl Engine for Explicit {
             }
             report.finals = found.finals.iter().cloned().collect();
             let proofs = match &incomplete {
-                // What other reduced searches have seen is closed under the steps they have taken, not under all.
+                // With other reductions the state set is closed under the explored steps only, so it is no proof.
                 None if options.reduction.has_proof() => Proofs::new(task, &code, &answers, found, limits),
                 _ => Proofs::default(),
             };
@@ -237,7 +236,7 @@ impl Engine for Explicit {
 }
 
 impl Explicit {
-    /// Explores executions in place of states.
+    /// Runs the stateless search.
     fn run_dynamic(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.options.buffer_bound.is_some() {
             let what = "a dynamic reduction has no bound on buffers: all executions must end";
@@ -252,7 +251,7 @@ impl Explicit {
         report
     }
 
-    /// Searches once more, with states that are a proof, for the certificates of what a reduced search has shown.
+    /// Repeats the search without the reduction, to get certificates for the answers of a reduced search.
     fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
         let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
         if !report.answers.iter().any(shown) {
@@ -268,19 +267,19 @@ impl Explicit {
                     let what = "a reduced search has missed a state that decides the property";
                     *answer = Answer::Unknown(Reason::Contradiction(what.into()));
                 }
-                // There was no time for it: the first search counts.
+                // The second search reached a limit: the answer of the first one stays.
                 _ => {}
             }
         }
     }
 }
 
-/// The search by executions as a member of a portfolio: it gives up with the first execution that does not end, because then it finds no proof.
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because then it cannot find a proof.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;
 
 impl Traces {
-    /// Whether every thread can come to its end, so that executions may be finite.
+    /// Whether every thread can reach its end, so that executions may be finite.
     pub fn are_promising(program: &Program) -> bool {
         let ends = |thread: &Thread| {
             let mut reached = vec![false; thread.locations.len()];
@@ -314,26 +313,26 @@ impl Engine for Traces {
     }
 }
 
-/// Whether there are versions, so that a search for proofs up to their order makes sense.
+/// Whether the program has versions, so that a search up to their order makes sense.
 pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool {
     let options = Options { versions: true, ..options.clone() };
     versions::are_likely(task.program)
         && Code::new(task, &options, None, limits).is_ok_and(|code| code.versions.is_some())
 }
 
-/// The names of threads that may be exchanged.
+/// The names of the threads of each family.
 fn exchanged(program: &Program, families: &[Family]) -> Vec<Vec<String>> {
     let name = |&thread: &u32| program.threads[thread as usize].name.clone();
     families.iter().map(|family| family.threads.iter().map(name).collect()).collect()
 }
 
-/// The radius of the first samples of an unbounded `*`.
+/// The first radius for samples of an unbounded `*`.
 const FEW_SAMPLES: i64 = 2;
 
-/// The largest radius: samples of an unbounded `*` that are further from 0 are not worth trying.
+/// The largest radius for samples of an unbounded `*`.
 const MOST_SAMPLES: i64 = 1 << 13;
 
-/// The values tried for an unbounded `*`: all within the radius, and those near constants of the program.
+/// The samples for an unbounded `*`: all values within the radius, and those near constants of the program.
 fn samples(program: &Program, radius: i64) -> Vec<i64> {
     let mut values: BTreeSet<i64> = (-radius..=radius).collect();
     let near = |c: i64| [c.saturating_sub(1), c, c.saturating_add(1)];
@@ -343,7 +342,7 @@ fn samples(program: &Program, radius: i64) -> Vec<i64> {
     values
 }
 
-/// Why some reachable states may not have been seen.
+/// Why some reachable states may not have been explored, if so.
 fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reason> {
     if let Some(reason) = &found.stopped {
         return Some(reason.clone());
@@ -357,7 +356,7 @@ fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reaso
     found.sampled.then_some(Reason::UnboundedChoice(radius))
 }
 
-/// The answer to a property that a state decides, with the execution that leads to this state.
+/// The answer to a property that a state decides, with an execution that reaches the state.
 fn shown(
     task: &Task<'_>,
     code: &Code,
@@ -379,11 +378,11 @@ fn shown(
     }
 }
 
-/// The answer to a property that no state decides. It is definite only if all reachable states were seen.
+/// The answer to a property that no state decides. It is definite only if all reachable states were explored.
 fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>, proofs: &Proofs) -> Answer {
     let exists = task.properties[property].kind.is_existence();
     match incomplete {
-        // The property had its verdict, so states found after that were not checked.
+        // The property was settled during the search, after which it was no longer checked.
         _ if task.is_settled(property) => Answer::Open,
         Some(reason) => Answer::Unknown(reason.clone()),
         None => match proofs.of(&task.properties[property]) {
@@ -394,23 +393,23 @@ fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>, proo
     }
 }
 
-/// Certificates for what a search has shown that has seen all states.
+/// The certificates of a search that explored all states.
 #[derive(Default)]
 struct Proofs {
     certificates: Vec<Arc<Certificate>>,
 }
 
 impl Proofs {
-    /// One certificate for the properties that hold, and one for those `finally exists` that do not; both have the set of all states.
+    /// One certificate for the properties that hold, and one for the `finally exists` that are violated; both contain the set of all states.
     fn new(task: &Task<'_>, code: &Code, answers: &[Option<Answer>], found: Found, limits: &Limits) -> Self {
         let open = |n: &usize| answers[*n].is_none() && !task.is_settled(*n);
         let properties = (0..answers.len()).filter(open).map(|n| &task.properties[n]);
-        // Certificates call properties by the names that the program has for them.
+        // Certificates refer to properties by the names they have in the program.
         let named = |p: &&Property| property(task.program, &p.name).is_some_and(|own| own.kind == p.kind);
         let (exist, hold): (Vec<&Property>, Vec<&Property>) =
             properties.filter(named).partition(|p| p.kind.is_existence());
         let stored = found.stores.iter().map(|s| s.bytes() as u64).sum();
-        // A search that has ended at the last moment is worth the time that a proof takes.
+        // Within the grace period after the deadline, a complete search may still produce its proof.
         if (exist.is_empty() && hold.is_empty())
             || limits.finishing().exceeded_with(stored, proof::bytes_to_check(&found)).is_some()
         {
@@ -429,7 +428,7 @@ impl Proofs {
         Proofs { certificates: holds.into_iter().chain(violated).collect() }
     }
 
-    /// The certificate about a property, if there is one.
+    /// The certificate for a property, if there is one.
     fn of(&self, property: &Property) -> Option<Arc<Certificate>> {
         self.certificates.iter().find(|c| c.properties().contains(&property.name)).cloned()
     }

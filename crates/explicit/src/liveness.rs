@@ -1,8 +1,8 @@
-//! Live registers, and how registers share fields.
+//! Live registers, and the assignment of registers to fields (register allocation).
 //!
-//! A register is live at a location if its value there can still matter. In a stored state a dead register is always 0, so states that
-//! differ only in dead registers are the same state (the live-variable reduction of THESIS16 ch. 5). Two registers that are never live
-//! together share one field of the packed state: one field is usually enough for the temporaries of all statements.
+//! A register is live at a location if its value there may still be read. In a stored state a dead register is 0, so states that differ only in dead
+//! registers are identified (the live-variable reduction of THESIS16 ch. 5). Registers whose live ranges do not overlap share one field of the packed
+//! state; usually one field suffices for the temporaries of all statements.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,15 +12,15 @@ use fencewright_kit::accesses::written_register;
 use fencewright_program::{EdgeId, RegisterId, Thread, ThreadId};
 use fencewright_verdict::{Limits, Reason, Task};
 
-/// Which registers are live where, and which field each one has.
+/// Liveness of registers, and the field of each one.
 pub struct Liveness {
-    /// The live registers. The engine must not perform a write to a dead register, because its field may belong to another register.
+    /// The live registers. The engine must skip a write to a dead register, because its field may belong to another one.
     pub live: LiveRegisters,
-    /// The field of each register, counted from 0.
+    /// The field of each register, numbered from 0.
     pub colours: Vec<usize>,
-    /// How many fields there are.
+    /// The number of fields.
     pub fields: usize,
-    /// The fields that may hold a value before an edge or inside it and are not needed after it; sorted by edge.
+    /// The fields that may hold a value before or during an edge and are dead after it; sorted by edge.
     pub freed: Vec<(EdgeId, usize)>,
 }
 
@@ -35,7 +35,7 @@ impl Liveness {
         }
         let live = LiveRegisters::new(task, id, limits)?;
         let (colours, fields) = colour(registers, &live, limits)?;
-        // If another register needs the field after the edge, then the edge has written it.
+        // The field stays in use if the edge writes another register with this field that is live after it.
         let taken_over = |edge: EdgeId, field: usize| {
             let to = thread.edge(edge).to;
             let written = thread.edge(edge).action.ops().iter().filter_map(written_register);
@@ -47,19 +47,19 @@ impl Liveness {
         Ok(Liveness { live, colours, fields, freed })
     }
 
-    /// For each operation of an edge whether it writes a register that is live afterwards.
+    /// For each operation of an edge, whether it writes a register that is live after it.
     pub fn live_writes<'a>(&'a self, thread: &'a Thread, edge: EdgeId) -> impl Iterator<Item = bool> + 'a {
         let ops = thread.edge(edge).action.ops().iter().enumerate();
         ops.map(move |(n, op)| written_register(op).is_some_and(|r| self.live.is_live_after(r, edge, n)))
     }
 }
 
-/// The search for shared fields ends after this many tries, a fraction of a second. Each remaining register gets a field of its own.
+/// Maximum number of attempts to share a field, which takes a fraction of a second; each remaining register gets its own field.
 const MOST_TRIES: usize = 1 << 20;
 
-/// Assigns fields to registers so that no two registers that are live together share one. Greedy, in the order of declaration.
+/// Assigns fields to registers such that live ranges in one field do not overlap. Greedy, in the order of declaration.
 fn colour(registers: usize, live: &LiveRegisters, limits: &Limits) -> Result<(Vec<usize>, usize), Reason> {
-    // For each field the ranges of points at which it is taken: the start of each range, and its end.
+    // For each field, the ranges of points at which it is occupied: start to end.
     let mut taken: Vec<BTreeMap<u32, u32>> = Vec::new();
     let mut tries = 0;
     let mut colours = Vec::with_capacity(registers);

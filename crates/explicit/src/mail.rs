@@ -1,4 +1,4 @@
-//! What workers send each other: successors, sorted by the worker they belong to.
+//! Batches of successors that workers of a parallel search send to each other.
 
 use super::code::Code;
 use super::expand::{Sink, Step};
@@ -8,37 +8,37 @@ use super::reduction::SleepSink;
 use super::store::hash;
 use super::versions::Renaming;
 
-/// Successors waiting to be looked up.
+/// Successors waiting to be looked up by their owner.
 #[derive(Default)]
 pub struct Batch {
-    /// The states, one after the other.
+    /// The packed states, one after the other.
     pub states: Vec<u64>,
-    /// For each state where it comes from.
+    /// For each state, its origin.
     pub origins: Vec<Origin>,
-    /// For each state the parts of threads that sleep in it; nothing if there are no sleep sets.
+    /// For each state, its sleep set; empty without sleep sets.
     pub asleep: Vec<u64>,
 }
 
-/// Where a successor comes from.
+/// The origin of a successor.
 #[derive(Clone, Copy)]
 pub struct Origin {
     /// The hash of the state.
     pub hash: u64,
-    /// The number, over all workers, of the state it succeeds.
+    /// The global index of the predecessor.
     pub parent: u32,
-    /// [`VISIBLE`] and [`FAULT`].
+    /// A combination of [`VISIBLE`] and [`FAULT`].
     pub flags: u32,
 }
 
 impl Batch {
-    /// Forgets everything but keeps the allocated memory.
+    /// Clears the batch but keeps its allocations.
     pub fn clear(&mut self) {
         self.states.clear();
         self.origins.clear();
         self.asleep.clear();
     }
 
-    /// Takes over what another batch has.
+    /// Moves the contents of another batch here.
     pub fn append(&mut self, other: &mut Batch) {
         self.states.append(&mut other.states);
         self.origins.append(&mut other.origins);
@@ -46,12 +46,12 @@ impl Batch {
     }
 }
 
-/// A formula may have changed its value.
+/// Flag: the step may have changed the value of a formula.
 pub const VISIBLE: u32 = 1;
-/// The thread faulted.
+/// Flag: the thread faulted.
 pub const FAULT: u32 = 2;
 
-/// The worker that a state belongs to. It depends only on the part of the state that is the same in every layout.
+/// The worker that owns a state. Depends only on the components that are the same in every layout.
 #[inline]
 pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
     if workers == 1 {
@@ -65,23 +65,23 @@ pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
     ((u128::from(mixed.wrapping_mul(0xa076_1d64_78bd_642f)) * workers as u128) >> 64) as usize
 }
 
-/// Sorts successors by the worker they belong to.
+/// Distributes successors to the batches of their owners.
 pub struct Sorter<'w, 'c> {
     /// The program.
     pub code: &'c Code,
     /// The layout of the states.
     pub layout: &'w Layout,
-    /// Finds out which state stands for a successor.
+    /// Computes the representative of a successor's orbit.
     pub representatives: &'w mut Representatives<'c>,
-    /// Renames versions, if there are any.
+    /// Renames versions, if the program has any.
     pub renaming: &'w mut Renaming,
-    /// What the layout has no room for after versions were renamed.
+    /// Set if a successor did not fit into the layout after its versions were renamed.
     pub growth: Option<Growth>,
-    /// A batch for each worker.
+    /// The batch of each worker.
     pub out: &'w mut [Batch],
     /// The state that is being expanded.
     pub parent: u32,
-    /// How many successors were made in this round.
+    /// Number of successors produced in this round.
     pub made: &'w mut usize,
 }
 
@@ -112,11 +112,11 @@ impl Sink for Sorter<'_, '_> {
     }
 }
 
-/// Sorts successors, each with what sleeps in it.
+/// Distributes successors together with their sleep set.
 pub struct SleepSorter<'s, 'w, 'c> {
-    /// Where they go.
+    /// The underlying sorter.
     pub sorter: &'s mut Sorter<'w, 'c>,
-    /// What sleeps in them.
+    /// The sleep set of the successors.
     pub asleep: u64,
 }
 

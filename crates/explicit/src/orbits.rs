@@ -1,16 +1,16 @@
-//! States up to symmetry: one state of each orbit is stored.
+//! Symmetry reduction: one state of each orbit is stored.
 //!
-//! Threads of a [`Family`] may be exchanged, and their numbers with them ([`fencewright_certify::automorphism`]). All states that this makes of a
-//! state form its orbit, and the search stores one of them, the representative. Any choice of it is sound, because the automorphisms
-//! are; the one made here is the same for all states of an orbit.
+//! The threads of a [`Family`] may be permuted, together with their numbers ([`fencewright_certify::automorphism`]). The images of a state under
+//! these permutations form its orbit, and the search stores one of them, the representative. Any choice is sound, because the automorphisms are; here
+//! it is the same for all states of an orbit, so it is a canonical form.
 //!
-//! Every thread gets a key that does not depend on who has which number: where it stands, its registers and its own cells, with "myself",
-//! "somebody else" and "nobody" in place of numbers. The threads of a family are sorted by their keys; among the arrangements that sort
-//! them, if there are several because keys are equal, the one that gives the least packed state is taken. Where a family has no numbers,
-//! threads with equal keys are compared register by register instead, so there is nothing to try.
+//! Every thread gets a key that is invariant under renaming: its location, its registers and its own cells, with "me", "another thread" and "none" in
+//! place of numbers. The threads of a family are sorted by their keys. If keys are equal, several permutations sort them, and the one that gives the
+//! least packed state is chosen. In a family without numbers, threads with equal keys are compared register by register instead, so no permutations
+//! are tried.
 //!
-//! Locations, the lock and the favourite come first in the keys. So they are the same in every arrangement that sorts, and in every
-//! layout: the worker that a state belongs to does not change when states are packed anew and their representatives are chosen again.
+//! Location, lock and favourite are the most significant parts of a key. So they are the same for every sorting permutation and in every layout: the
+//! worker that owns a state stays the same when states are repacked and their representatives computed again.
 
 #[cfg(test)]
 mod tests;
@@ -24,44 +24,44 @@ use super::code::{Code, Slot, ThreadCode};
 use super::layout::{Bounds, Field, Layout, Sizes};
 use super::store::hash_word;
 
-/// Of a family with numbers only so many threads are exchanged: all arrangements may have to be tried.
+/// Maximum number of permuted threads in a family with numbers: all their permutations may have to be tried.
 const MOST_NUMBERED: usize = 6;
-/// So many arrangements of all families with numbers together are tried for one state.
+/// Maximum number of permutations tried for one state, over all families with numbers.
 const MOST_ARRANGEMENTS: usize = 5_040;
-/// A family has at most so many threads.
+/// Maximum number of threads in a family.
 const MOST_THREADS: usize = 16;
 
-/// The families of a program as the search needs them.
+/// The families of a program, compiled for the search.
 #[derive(Default)]
 pub struct Orbits {
     families: Vec<Family>,
     classes: Vec<Class>,
 }
 
-/// A family compiled.
+/// A compiled family.
 struct Class {
     threads: Vec<usize>,
     numbers: Vec<i64>,
-    /// Whether numbers occur anywhere.
+    /// Whether the numbers of the threads occur anywhere in the program.
     numbered: bool,
-    /// For each array that is indexed by numbers the slot of each thread's cell.
+    /// For each array indexed by numbers, the slot of each thread's element.
     arrays: Vec<Vec<Slot>>,
     /// The slots of other memory cells that hold numbers.
     cells: Vec<Slot>,
-    /// For each memory cell whether it holds numbers.
+    /// For each memory cell, whether it holds numbers.
     holds_numbers: Vec<bool>,
-    /// For each memory cell the array and the thread it belongs to.
+    /// For each memory cell that is such an element, the array and the position of the thread.
     owners: Vec<Option<(usize, usize)>>,
-    /// For each thread of the program and each of its locations, which of its slots hold numbers there, one bit for each.
+    /// For each thread of the program and each of its locations, the set of its slots that hold numbers there, as bits.
     registers: Vec<Vec<u64>>,
-    /// The same for the other families: nothing can be read off these slots.
+    /// Like `registers`, for the numbers of other families: keys must not depend on these slots.
     foreign: Vec<Vec<u64>>,
-    /// The same for memory cells.
+    /// Like `holds_numbers`, for the numbers of other families.
     foreign_cells: Vec<bool>,
 }
 
 impl Orbits {
-    /// Compiles the families of a program. One whose threads are not packed alike is left out.
+    /// Compiles the families of a program. A family whose threads have different slot structures is dropped.
     pub fn new(program: &Program, code: &Code, families: Vec<Family>) -> Self {
         let mut orbits = Orbits::default();
         let mut arrangements = 1;
@@ -86,12 +86,12 @@ impl Orbits {
         orbits
     }
 
-    /// The families whose threads are exchanged.
+    /// The families whose threads are permuted.
     pub fn families(&self) -> &[Family] {
         &self.families
     }
 
-    /// The slots that must have the same size as this one.
+    /// The slots that must have the same width as this one.
     pub fn alike(&self, code: &Code, slot: Slot) -> Vec<Slot> {
         for class in &self.classes {
             let slots = |&t: &usize| &code.threads[t].slots;
@@ -102,13 +102,13 @@ impl Orbits {
         vec![slot]
     }
 
-    /// The threads whose buffers must have the same size as that of this one.
+    /// The threads whose buffers must have the same width as that of this one.
     pub fn alike_threads(&self, thread: usize) -> Vec<usize> {
         let class = self.classes.iter().find(|class| class.threads.contains(&thread));
         class.map_or_else(|| vec![thread], |class| class.threads.clone())
     }
 
-    /// Makes initial sizes the same for everything that is exchanged, and large enough for numbers.
+    /// Makes the initial sizes of corresponding slots equal, and large enough for all numbers.
     pub fn equalize(&self, code: &Code, sizes: &mut Sizes) {
         let hull = |a: Bounds, b: Bounds| Bounds { low: a.low.min(b.low), high: a.high.max(b.high) };
         for class in &self.classes {
@@ -144,7 +144,7 @@ impl Orbits {
     }
 }
 
-/// Whether the threads of a family keep everything in corresponding slots.
+/// Whether the threads of a family have corresponding slots for everything.
 fn packed_alike(code: &Code, family: &Family) -> bool {
     let first = &code.threads[family.threads[0] as usize];
     family.threads.len() <= MOST_THREADS
@@ -203,7 +203,7 @@ impl Class {
         }
     }
 
-    /// Where the numbers of this class are kept, and what is indexed by them.
+    /// The slots and cells that hold numbers of this class or are indexed by them.
     fn numbers_kept(&self, code: &Code) -> (Vec<Vec<u64>>, Vec<bool>) {
         debug_assert_eq!(self.registers.len(), code.threads.len());
         let indexed = self.owners.iter().map(Option::is_some);
@@ -211,7 +211,7 @@ impl Class {
         (self.registers.clone(), cells.collect())
     }
 
-    /// Leaves out of the keys what another class changes.
+    /// Excludes from the keys the slots and cells that permutations of another class change.
     fn except(&mut self, registers: &[Vec<u64>], cells: &[bool]) {
         for (own, other) in self.foreign.iter_mut().flatten().zip(registers.iter().flatten()) {
             *own |= other;
@@ -223,7 +223,7 @@ impl Class {
         self.numbers.iter().position(|&n| n == number)
     }
 
-    /// A value that may be a number, as the thread at a position sees it.
+    /// A value that may be a number, from the view of the thread at a position: 1 is its own number, 2 another one.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,
@@ -233,14 +233,14 @@ impl Class {
     }
 }
 
-/// Who takes whose place, for each class: the thread at position n takes over what belongs to the one at position `order[n]`.
+/// A permutation of a class: the thread at position n takes the place of the one at position `order[n]`.
 type Order = [u8; MOST_THREADS];
 
-/// Finds representatives.
+/// Computes representatives.
 pub struct Representatives<'c> {
     code: &'c Code,
     orders: Vec<Order>,
-    /// Positions whose threads have equal keys: the class, the first, and how many.
+    /// Groups of positions whose threads have equal keys: class, first position, count.
     ties: Vec<(usize, usize, usize)>,
     best: Vec<u64>,
     candidate: Vec<u64>,
@@ -248,7 +248,7 @@ pub struct Representatives<'c> {
 }
 
 impl<'c> Representatives<'c> {
-    /// For the states of this program.
+    /// For the states of the given program.
     pub fn new(code: &'c Code) -> Self {
         Representatives {
             code,
@@ -285,13 +285,13 @@ impl<'c> Representatives<'c> {
         }
     }
 
-    /// A set of parts of threads, two bits for each thread, in the representative of a state.
+    /// Maps a set of thread parts, two bits per thread, from a state to its representative.
     pub fn carry(&mut self, layout: &Layout, state: &[u64], parts: u64) -> u64 {
         if parts == 0 || std::ptr::eq(self.of(layout, state), state) {
             return parts;
         }
         let (best, mut candidate) = (std::mem::take(&mut self.best), std::mem::take(&mut self.candidate));
-        // All arrangements have been tried, and the first one is there again.
+        // All permutations have been tried, and the iteration is back at the first one.
         self.arrange(layout, state, &mut candidate);
         while candidate != best && self.next_arrangement() {
             self.arrange(layout, state, &mut candidate);
@@ -307,7 +307,7 @@ impl<'c> Representatives<'c> {
         carried
     }
 
-    /// Sorts the threads of each class by their keys; true if they were sorted already.
+    /// Sorts the threads of each class by their keys. Returns true if they were sorted already.
     fn sort(&mut self, layout: &Layout, state: &[u64]) -> bool {
         self.ties.clear();
         let mut sorted = true;
@@ -350,7 +350,7 @@ impl<'c> Representatives<'c> {
         sorted
     }
 
-    /// Goes on to the next arrangement of threads with equal keys; false after the last one.
+    /// Advances to the next permutation of threads with equal keys. Returns false after the last one.
     fn next_arrangement(&mut self) -> bool {
         for &(class, first, count) in &self.ties {
             if next_permutation(&mut self.orders[class][first..first + count]) {
@@ -360,7 +360,7 @@ impl<'c> Representatives<'c> {
         false
     }
 
-    /// The state with everybody in their new place.
+    /// Applies the current permutations to a state.
     fn arrange(&mut self, layout: &Layout, state: &[u64], out: &mut Vec<u64>) {
         out.clear();
         out.extend_from_slice(state);
@@ -378,7 +378,7 @@ impl<'c> Representatives<'c> {
     }
 }
 
-/// The next permutation in lexicographic order; after the last one the first, and false.
+/// The next permutation in lexicographic order. After the last one, restores the first and returns false.
 fn next_permutation(items: &mut [u8]) -> bool {
     let Some(pivot) = (1..items.len()).rev().find(|&n| items[n - 1] < items[n]) else {
         items.reverse();
@@ -391,17 +391,17 @@ fn next_permutation(items: &mut [u8]) -> bool {
     true
 }
 
-/// What a thread is like, whatever its number is.
+/// The key of a thread, which does not depend on its number.
 fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: usize) -> u64 {
     let thread = class.threads[position];
     let compiled = &code.threads[thread];
     let location = layout.slots[code.pc(thread)].raw(state);
     let is_me = |slot: usize| layout.slots[slot].raw(state) == thread as u64 + 1;
-    // Threads that have come far come first, and so do their steps: executions that are shown have fewer changes from thread to thread.
+    // Threads in later locations come first, so that their steps come first too: then executions shown to users switch threads less often.
     let far = (compiled.edges.len() as u64 - location) << 2;
     let fixed = far | u64::from(!is_me(code.lock())) << 1 | u64::from(!is_me(code.favourite()));
     if !class.numbered {
-        // Threads are compared as they are: the checker of certificates sorts them in the same way.
+        // Ties are broken by comparing the threads directly; the checker of certificates sorts them in the same way.
         return fixed;
     }
     let mut hash = 0u64;
@@ -428,7 +428,7 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     if let Some(buffer) = layout.buffers.get(thread) {
         let count = buffer.count.raw(state) as usize;
         mix(count as u64);
-        // A sum, because the order of entries may depend on numbers.
+        // A commutative sum, because the order of entries may depend on numbers.
         let mut entries = 0u64;
         for (kind, value) in &buffer.entries[..count] {
             let kind = kind.raw(state);
@@ -461,7 +461,7 @@ fn compare_threads(code: &Code, layout: &Layout, state: &[u64], a: usize, b: usi
     a.cmp(b)
 }
 
-/// Threads take each other's place, with their registers, buffers, cells, and the lock.
+/// Permutes the threads of a class: locations, registers, buffers, owned cells, and the lock.
 fn move_threads(code: &Code, layout: &Layout, class: &Class, order: &Order, from: &[u64], to: &mut [u64]) {
     let mut copy = |target: Field, source: Field| target.set_raw(to, source.raw(from));
     for (position, &thread) in class.threads.iter().enumerate() {
@@ -495,7 +495,7 @@ fn move_threads(code: &Code, layout: &Layout, class: &Class, order: &Order, from
     }
 }
 
-/// Numbers follow the threads that have them, in memory, registers and buffers. The threads have moved from `before` to `state`.
+/// Renames the numbers in memory, registers and buffers according to the permutation that led from `before` to `state`.
 fn rename(code: &Code, layout: &Layout, class: &Class, order: &Order, before: &[u64], state: &mut [u64]) {
     let mut places = [0; MOST_THREADS];
     for position in 0..class.threads.len() {
@@ -541,7 +541,7 @@ fn rename(code: &Code, layout: &Layout, class: &Class, order: &Order, before: &[
     }
 }
 
-/// Entries between two barriers are sorted by cell; those of one cell stay in order.
+/// Sorts the entries between two barriers by cell; stable for entries of one cell.
 fn sort_entries(layout: &Layout, barrier: u64, thread: usize, count: usize, state: &mut [u64]) {
     let entries = &layout.buffers[thread].entries;
     for next in 1..count {

@@ -1,4 +1,4 @@
-//! A search for a store that does not fit into a bounded buffer.
+//! A search for an execution that overflows a bounded store buffer.
 
 use fencewright_memory::Bound;
 use fencewright_program::{Expr, MemoryModel, Program, Property, PropertyKind, Trace};
@@ -8,7 +8,7 @@ use super::code::Code;
 use super::search::{self, Decided};
 use super::{FEW_SAMPLES, Options, Reduction, samples, trace, why_incomplete};
 
-/// A shortest execution to a state from which a store does not fit; nothing if every store fits.
+/// A shortest execution to a state from which a store does not fit; `None` if every store fits.
 pub fn search(
     program: &Program,
     model: MemoryModel,
@@ -16,7 +16,7 @@ pub fn search(
     limits: &Limits,
     progress: &Progress,
 ) -> Result<Option<Trace>, Reason> {
-    // What a reduction leaves out may be the store.
+    // A reduction might omit the overflowing store.
     let options = Options { reduction: Reduction::None, buffer_bound: Some(bound), ..Options::default() };
     let task = Task::new(program, model, vec![unnoticed()]);
     let mut code = Code::new(&task, &options, None, limits)?;
@@ -30,13 +30,13 @@ pub fn search(
     };
     let seen = search::search(&task, &code, &options, &samples, &[false], limits, progress, &mut on_decided)?;
     match found {
-        // No store was left out, or it would have been found.
+        // No store overflowed: `overflow_decides` would have reported it.
         Ok(None) => why_incomplete(&seen, &options, FEW_SAMPLES).map_or(Ok(None), Err),
         found => found,
     }
 }
 
-/// A property that no state violates: who asks about buffers only has no other.
+/// A property that no state violates; tasks about overflow have no other.
 pub fn unnoticed() -> Property {
     Property { name: "overflow".into(), kind: PropertyKind::Never(Expr::Const(0)), ..Property::assertions() }
 }

@@ -1,6 +1,6 @@
-//! The states that a search has found, as a proof: how they are packed, and what the reductions have left out.
+//! Proofs: the set of states that a search has found, with their packing and the reductions that were used.
 //!
-//! Nothing of this is believed: the checker of certificates goes over all states again, with steps of its own.
+//! All of it is untrusted: the checker of certificates checks all states again, with its own transition relation.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use super::layout;
 use super::reduction::{Footprint, Place, Summaries, UNLOCK, order};
 use super::search::Found;
 
-/// How many more bytes checking takes than the states themselves: a table with the number of each.
+/// The memory that checking takes in addition to the states, in bytes: a hash table.
 pub fn bytes_to_check(found: &Found) -> u64 {
     let states: usize = found.stores.iter().map(super::store::Store::len).sum();
     (states as u64 * 3 / 2 + 1).next_power_of_two() * 8
 }
 
-/// All states that were found; nothing if what is live takes too much room.
+/// The states that were found; `None` if the lists of live registers are too large.
 pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> {
     let packing = layout::Layout::new(code, &found.sizes);
     let live = code.live()?;
@@ -51,7 +51,7 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
         buffers: packing.buffers.iter().zip(&code.threads).map(buffer).collect(),
     };
     let local = code.threads.iter().map(local).collect();
-    // Only the states are needed any more, not the tables: freeing these first makes room.
+    // Free the hash tables first: only the states are still needed.
     let mut parts =
         found.stores.into_iter().map(super::store::Store::into_states).collect::<Vec<_>>().into_iter();
     let mut states = parts.next().unwrap_or_default();
@@ -70,7 +70,7 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
     Some(StateSet { model, abstraction, layout, live, local, symmetry, persistent, versions, states })
 }
 
-/// What threads may still do.
+/// The future footprints of the threads.
 fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persistent {
     let footprint = |place: &Place| {
         let Footprint { reads, writes, marks } = place.future;
@@ -78,11 +78,11 @@ fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persiste
     };
     let mut order: Vec<Vec<u32>> = program.threads.iter().map(order).collect();
     for family in code.orbits.families() {
-        // Their edges may stand in different orders. The same ones close cycles.
+        // The edges of the members may be in different orders. The same order is used for all, so that the same edges count as back edges.
         let first = order[family.threads[0] as usize].clone();
         family.threads.iter().for_each(|&t| order[t as usize].clone_from(&first));
     }
-    // The search has looked for violations of all properties, and the proof may be about some.
+    // The search checked all properties, while the proof may be about some of them only.
     let visible = |thread: &ThreadCode| {
         let edges = thread.edges.iter().flatten().filter(|edge| edge.visible);
         let mut edges: Vec<u32> = edges.map(|edge| edge.id.0).collect();

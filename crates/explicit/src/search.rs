@@ -1,11 +1,11 @@
-//! The search: breadth first or depth first, on one core or several, without recursion.
+//! The search: breadth first or depth first, on one or several cores, without recursion.
 //!
-//! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers ever touch the
-//! same table. In a round, every worker expands some of its states and posts successors that belong to others; all wait for each other;
-//! every worker stores what was posted to it; all wait again and agree on what comes next: the next level, a wider layout, or the end.
-//! Breadth first goes level by level, so the first violation has a shortest trace. While there is little to do, one thread does the work of
-//! all workers in turn: most searches end before it pays to start others. When a property is decided and a listener wants to know at once,
-//! the worker threads end for a moment, because the execution leads through states of all workers.
+//! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers access the same table. In a
+//! round, every worker expands some of its states and posts successors to their owners; after a barrier, every worker stores the states posted to it;
+//! after a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
+//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn: most searches end before starting
+//! threads pays off. If a listener wants to know of a decided property at once, the worker threads are stopped for a moment, because the execution
+//! leads through states of all workers.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,47 +26,47 @@ use super::store::{NONE, Store, hash};
 use super::versions::Renaming;
 use super::worker::Worker;
 
-/// What the search found.
+/// The result of a search.
 pub struct Found {
-    /// The states each worker stored.
+    /// The states stored by each worker.
     pub stores: Vec<Store>,
-    /// How large everything became.
+    /// The final sizes of all components.
     pub sizes: Sizes,
     /// Why the search ended early, if it did.
     pub stopped: Option<Reason>,
     /// Whether a `*` was tried with samples only.
     pub sampled: bool,
-    /// Whether the bound on buffers was reached.
+    /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
     /// An action whose result the explicit engine cannot represent.
     pub limit: Option<(Limit, Span)>,
     /// The values of the observed parts in all final states.
     pub finals: BTreeSet<Vec<i64>>,
-    /// The most bytes in use at any time.
+    /// Peak memory use in bytes.
     pub bytes: u64,
-    /// How many steps were taken from state to state.
+    /// The number of transitions taken.
     pub transitions: u64,
 }
 
-/// A state that decides a property, among the states found so far.
+/// A state that decides a property, found by a running search.
 pub struct Decided<'a> {
-    /// The property.
+    /// The index of the property.
     pub property: usize,
-    /// The state.
+    /// The global index of the state.
     pub state: u32,
-    /// The states each worker stored.
+    /// The states stored by each worker.
     pub stores: Vec<&'a Store>,
     /// Their layout.
     pub layout: &'a Layout,
-    /// What it was made for.
+    /// The sizes that the layout was made for.
     pub sizes: &'a Sizes,
-    /// The most bytes in use so far.
+    /// Peak memory use so far, in bytes.
     pub bytes: u64,
-    /// How many steps were taken so far.
+    /// The number of transitions taken so far.
     pub transitions: u64,
 }
 
-/// What all workers share.
+/// Data shared by all workers.
 pub(super) struct Shared<'a> {
     pub(super) task: &'a Task<'a>,
     pub(super) code: &'a Code,
@@ -80,23 +80,23 @@ pub(super) struct Shared<'a> {
     pub(super) growth: Mutex<Vec<Growth>>,
     pub(super) decided: Mutex<Vec<Option<u32>>>,
     pub(super) undecided: AtomicUsize,
-    /// Whether a property was decided that the listener, if there is one, has not heard of yet.
+    /// Whether a property was decided that the listener, if there is one, has not been told.
     pub(super) news: AtomicBool,
     pub(super) stopped: Mutex<Option<Reason>>,
     pub(super) stop: AtomicBool,
     /// Whether the search is over.
     pub(super) over: AtomicBool,
-    /// How many workers have states of the current level left to expand, and how many have any states left.
+    /// The number of workers with states of the current level left to expand; `pending` counts those with any states left.
     pub(super) busy: AtomicUsize,
     pub(super) pending: AtomicUsize,
     pub(super) bytes: Vec<AtomicU64>,
-    /// How many bytes each worker is about to need.
+    /// The memory that each worker needs for the next round, in bytes.
     pub(super) more: Vec<AtomicU64>,
     pub(super) states: Vec<AtomicU64>,
 }
 
-/// Searches from the initial states; an unbounded `*` takes the values in `samples`, and properties in `known` are not looked at.
-/// `on_decided` hears of each property that a state decides.
+/// Searches from the initial states. An unbounded `*` takes the values in `samples`; properties in `known` are not checked. `on_decided` is called
+/// for each property that a state decides.
 #[allow(clippy::too_many_arguments)]
 pub fn search(
     task: &Task<'_>,
@@ -167,7 +167,7 @@ pub fn search(
                     let mut handles = Vec::new();
                     for worker in crew {
                         let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
-                        // Each worker owns a part of the states: without one of them the others would wait at the gate for ever.
+                        // Each worker owns a part of the states: if one is missing, the others would wait for it forever.
                         let Ok(thread) = thread else {
                             shared.gate.destroy();
                             break;
@@ -193,7 +193,7 @@ pub fn search(
         shared.tell(&crew, &mut told, on_decided);
     };
     let Some(crew) = finished else {
-        // A worker panicked: a defect of this engine, which must not become a verdict or a hang.
+        // A worker panicked: a defect of the engine, which must lead neither to a verdict nor to a hang.
         return Err(Reason::Contradiction("the explicit search failed".into()));
     };
     shared.tell(&crew, &mut told, on_decided);
@@ -215,24 +215,24 @@ pub fn search(
     Ok(found)
 }
 
-/// The system has started fewer threads than the search wants.
+/// The reason if the system could not start all threads.
 fn too_few_threads(started: usize, workers: usize) -> Reason {
     let what = format!("the system starts only {started} of {workers} threads; use fewer with --jobs");
     Reason::Unsupported(what, None)
 }
 
-/// Why one thread stops doing the work of all.
+/// Why a single thread stops acting for all workers.
 enum Pause {
     /// The search is over.
     Over,
-    /// There is enough work to start more threads.
+    /// There is enough work to start worker threads.
     Crowd,
-    /// A property was decided, and a listener wants to know at once.
+    /// A property was decided that a listener wants to know at once.
     News,
 }
 
 impl Shared<'_> {
-    /// Reports the properties that have been decided since the last call.
+    /// Reports the properties decided since the last call.
     fn tell(&self, crew: &[Worker<'_, '_>], told: &mut [bool], on_decided: &mut dyn FnMut(&Decided<'_>)) {
         self.news.store(false, Ordering::Relaxed);
         let decided = self.decided.lock().expect("no worker panicked").clone();
@@ -251,14 +251,14 @@ impl Shared<'_> {
         }
     }
 
-    /// Whether every open property has got its verdict elsewhere, so that the search is no longer needed.
+    /// Whether all open properties have been answered elsewhere, so that the search is no longer needed.
     pub(super) fn is_settled(&self) -> bool {
         let decided = self.decided.lock().expect("no worker panicked");
         let settled = |(n, state): (usize, &Option<u32>)| state.is_some() || self.task.is_settled(n);
         !decided.is_empty() && self.task.observed.is_empty() && decided.iter().enumerate().all(settled)
     }
 
-    /// Whether there is time and memory for more of what takes long; if not, the search stops.
+    /// Whether time and memory suffice to go on; if not, the search is stopped.
     pub(super) fn goes_on(&self) -> bool {
         let used = self.bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
         if let Some(reason) = self.limits.exceeded(used) {
@@ -272,7 +272,7 @@ impl Shared<'_> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// One thread does the work of all workers in turn.
+    /// Acts for all workers in turn, in one thread.
     fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> Pause {
         let enough = if self.workers == 1 { usize::MAX } else { self.options.threads_from };
         loop {
@@ -308,13 +308,13 @@ impl Shared<'_> {
         }
     }
 
-    /// What did not fit, in an order that all workers agree on; empty if the search is to stop anyway.
+    /// The requested growth, in an order that all workers agree on; empty if the search is being stopped.
     pub(super) fn growth(&self) -> Vec<Growth> {
         if self.stop.load(Ordering::Relaxed) {
             return Vec::new();
         }
         let mut requests = self.growth.lock().expect("no worker panicked").clone();
-        // Buffers that grow together are asked for once.
+        // Requests for buffers that grow together are merged.
         let first = |thread: u32| self.code.orbits.alike_threads(thread as usize)[0] as u32;
         requests.iter_mut().for_each(|growth| match growth {
             Growth::Buffer(thread) | Growth::BufferValue(thread, _) => *thread = first(*thread),
@@ -329,7 +329,7 @@ impl Shared<'_> {
         requests
     }
 
-    /// Notes that a state decides a property; the search ends when all are decided.
+    /// Records that a state decides a property; the search ends when all properties are decided.
     pub(super) fn decide(&self, property: usize, number: u32) {
         let mut decided = self.decided.lock().expect("no worker panicked");
         if decided[property].is_none() {

@@ -1,24 +1,24 @@
-//! Removes steps from an execution that its violation does not need.
+//! Shortening of executions: removes steps that a violation does not need.
 //!
-//! A search with a partial order reduction takes some steps before others, also where a violation does not need them: what it finds is an execution
-//! that leads there, and more. The last steps of each thread, and the last flushes of each buffer, are left out as long as what remains is an execution that ends
-//! in a violation. A step that is not the last one of its thread is needed by the one that follows it.
+//! With a partial order reduction, the path to a violation may contain unrelated steps. The last steps of each thread, and the last flushes of each
+//! buffer, are removed as long as the rest is an execution that ends in a violation. Other steps are kept, because the later steps of the thread need
+//! them.
 
 use fencewright_program::{Event, EventKind, Property, PropertyKind, Trace};
 use fencewright_verdict::{Limits, Task};
 
-/// At most so many events are replayed: very long executions stay as they are.
+/// Maximum number of replayed events: very long executions are not shortened.
 const MOST_REPLAYED: usize = 100_000;
 
-/// The execution without steps that its violation of a property does not need.
+/// Shortens an execution that violates a property.
 pub fn shortened(task: &Task<'_>, property: &Property, mut trace: Trace, limits: &Limits) -> Trace {
-    // In a state without steps every step was needed to get there.
+    // A deadlock or a final state needs all steps.
     if !matches!(property.kind, PropertyKind::Never(_) | PropertyKind::Assertions) {
         return trace;
     }
     let stop = || limits.exceeded(0).is_some();
     let mut replayed = 0;
-    // What is known to be needed: a thread's edges, or its flushes of a cell.
+    // The parts whose last step is known to be needed: a thread's edges, or its flushes of a cell.
     let mut needed: Vec<(u32, Option<u32>)> = Vec::new();
     for n in (0..trace.events.len()).rev() {
         let Event { thread, kind } = &trace.events[n];

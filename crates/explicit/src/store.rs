@@ -1,34 +1,33 @@
-//! The states seen so far: packed, in the order in which they were found, with a hash table to recognise them.
+//! The set of visited states: packed, in order of discovery, with a hash table for look-up.
 //!
-//! The order of discovery doubles as the queue of a breadth-first search. A slot of the table is 64 bits. If a state is one word, the
-//! slot *is* the state, so a look-up touches one cache line. Otherwise it holds 32 bits of the hash and the number of the
-//! state, so a look-up touches a stored state only if it is very likely the one looked for. In both cases the place of a slot
-//! comes from the upper bits of the hash and can be computed from the slot alone: a table grows by one pass from
-//! front to back over the old and the new one.
+//! The order of discovery doubles as the queue of a breadth-first search. A slot of the table has 64 bits. If a state is one word, the slot *is* the
+//! state, so a look-up touches one cache line. Otherwise it holds 32 bits of the hash and the index of the state, so a look-up rarely touches a
+//! stored state other than the one it looks for. In both cases the position of a slot is given by the upper bits of the hash and can be computed from
+//! the slot alone: a table grows in one sequential pass over the old and the new one.
 //!
-//! That pass takes seconds for a table of gigabytes. A large table therefore grows between two rounds of the search ([`Store::make_room`]),
-//! and the limits are looked at on the way; the old table remains what it was until the new one is complete.
+//! That pass takes seconds for a table of gigabytes. A large table therefore grows between two rounds of the search ([`Store::make_room`]) and polls
+//! the limits; the old table remains valid until the new one is complete.
 
 use super::code::Code;
 use super::layout::{Layout, LiveSlots};
 use super::orbits::Representatives;
 
-/// Stands for "no state" where a number of a state is expected.
+/// Marks the absence of a state.
 pub const NONE: u32 = u32::MAX;
 
 /// A slot without a state.
 const EMPTY: u64 = 0;
 
-/// After so many words of states in a new layout it is asked whether there is time for more: some milliseconds.
+/// Number of words repacked between two polls of the limits: some milliseconds.
 const REPACKED_WORDS: usize = 1 << 16;
 
-/// After so many slots of a table that grows it is asked whether there is time for more: about a millisecond.
+/// Number of slots moved between two polls of the limits: about a millisecond.
 const MOVED_SLOTS: usize = 1 << 16;
 
-/// A table with fewer slots grows when it has to: that takes no time to speak of.
+/// Tables with fewer slots grow on demand, because that takes negligible time.
 const LARGE_TABLE: usize = 1 << 18;
 
-/// A set of packed states with, for each, the state it was reached from.
+/// A set of packed states, each with its predecessor.
 pub struct Store {
     words: usize,
     states: Vec<u64>,
@@ -37,7 +36,7 @@ pub struct Store {
     table: Vec<u64>,
     /// 64 minus the binary logarithm of the length of the table.
     shift: u32,
-    /// Whether the set contains the one-word state whose slot would be the same as an empty one.
+    /// Whether the set contains the one-word state that has the same bits as an empty slot.
     has_empty: bool,
 }
 
@@ -62,7 +61,7 @@ fn hash_words(words: &[u64]) -> u64 {
 }
 
 impl Store {
-    /// An empty store for states of so many words.
+    /// An empty store for states of the given number of words.
     pub fn new(words: usize) -> Self {
         let bits = 12;
         Store {
@@ -75,35 +74,35 @@ impl Store {
         }
     }
 
-    /// How many states there are.
+    /// The number of states.
     #[inline]
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// The state with this number.
+    /// The state with this index.
     #[inline]
     pub fn state(&self, number: u32) -> &[u64] {
         let start = number as usize * self.words;
         &self.states[start..start + self.words]
     }
 
-    /// The state it was reached from.
+    /// The predecessor of a state, or [`NONE`].
     pub fn parent(&self, number: u32) -> u32 {
         self.parents[number as usize]
     }
 
-    /// The states alone, side by side.
+    /// The states, one after the other.
     pub fn into_states(self) -> Vec<u64> {
         self.states
     }
 
-    /// How many bytes the store occupies.
+    /// Memory use in bytes.
     pub fn bytes(&self) -> usize {
         self.states.len() * 8 + self.parents.len() * 4 + self.table.len() * 8
     }
 
-    /// How many more bytes are needed at once to add `more` states: for a table twice as large beside the present one, and for the states.
+    /// The additional memory needed to add `more` states, in bytes: a table of twice the size beside the current one, and the states.
     pub fn bytes_to_grow(&self, more: usize) -> usize {
         let table = match self.is_full(more) {
             true => self.table.len() * 16,
@@ -116,8 +115,8 @@ impl Store {
         table + states
     }
 
-    /// Makes room for `more` states, unless `go_on`, which is asked after every few milliseconds, says no: then there is as much room as
-    /// before. Capacity grows by a quarter, where a vector would double it.
+    /// Makes room for `more` states. `go_on` is called every few milliseconds; if it returns false, the room stays as it is. Capacity grows by a
+    /// quarter, where a vector would double it.
     pub fn make_room(&mut self, more: usize, go_on: &mut dyn FnMut() -> bool) {
         if self.states.len() + more * self.words > self.states.capacity() {
             let extension = self.extension(more);
@@ -129,7 +128,7 @@ impl Store {
         }
     }
 
-    /// Whether the table is too small for `more` states.
+    /// Whether `more` states would exceed the maximum load of the table.
     #[inline]
     fn is_full(&self, more: usize) -> bool {
         (self.len() + more) * 4 > self.table.len() * 3
@@ -139,8 +138,8 @@ impl Store {
         more.max(self.len() / 4)
     }
 
-    /// Prefetches what a look-up of this hash needs. Several prefetches in a row wait for memory at the same time, while look-ups would
-    /// wait one after the other.
+    /// Prefetches the memory that a look-up of this hash accesses. Several prefetches in a row overlap their cache misses, while look-ups would wait
+    /// for one after the other.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let slot = self.table[(hash >> self.shift) as usize];
@@ -150,7 +149,7 @@ impl Store {
         }
     }
 
-    /// Adds a state; its number if it is new.
+    /// Adds a state. Returns its index if it is new.
     #[inline]
     pub fn insert(&mut self, state: &[u64], hash: u64, parent: u32) -> Option<u32> {
         let number = self.parents.len() as u32;
@@ -196,12 +195,12 @@ impl Store {
         Some(number)
     }
 
-    /// Doubles the table, unless `go_on` says no.
+    /// Doubles the table, unless `go_on` returns false.
     #[cold]
     fn enlarge(&mut self, go_on: &mut dyn FnMut() -> bool) {
         let shift = self.shift - 1;
         let mut larger = vec![EMPTY; self.table.len() * 2];
-        // A run of slots may wrap around the end of the old table; starting behind an empty slot keeps the order.
+        // A probe sequence may wrap around the end of the old table; starting behind an empty slot keeps the order.
         let start = self.table.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
         let (wrapped, first) = self.table.split_at(start);
         for slots in first.chunks(MOVED_SLOTS).chain(wrapped.chunks(MOVED_SLOTS)) {
@@ -216,8 +215,8 @@ impl Store {
         (self.table, self.shift) = (larger, shift);
     }
 
-    /// The same states in a wider layout, without the states they were reached from, which [`Store::adopt`] takes along. That may take seconds: there is nothing if `go_on`,
-    /// which is asked after every few of them, says no.
+    /// The same states in a wider layout; their predecessors are added by [`Store::adopt`]. Since this may take seconds, `go_on` is called every few
+    /// milliseconds; returns `None` if it returns false.
     pub fn repacked(
         &self,
         code: &Code,
@@ -255,19 +254,19 @@ impl Store {
         Some(wider)
     }
 
-    /// Goes over to what [`Store::repacked`] made of it.
+    /// Replaces the states by the result of [`Store::repacked`].
     pub fn adopt(&mut self, wider: Store) {
         let parents = std::mem::take(&mut self.parents);
         *self = Store { parents, ..wider };
     }
 
-    /// How many bytes [`Store::repacked`] takes.
+    /// The memory that [`Store::repacked`] needs, in bytes.
     pub fn bytes_to_repack(&self, words: usize) -> usize {
         (self.len() * words + self.table.len()) * 8
     }
 }
 
-/// Puts a slot into the first free place of a table from where its hash belongs.
+/// Inserts a slot at the first free position from that of its hash.
 fn place(table: &mut [u64], shift: u32, hash: u64, slot: u64) {
     let mask = table.len() - 1;
     let mut position = (hash >> shift) as usize;
@@ -283,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_large_table_grows_as_a_whole_or_not_at_all() {
-        // As many states as a large table has room for.
+        // As many states as fit into a large table.
         let count = LARGE_TABLE as u64 / 4 * 3;
         for words in [1, 2] {
             let mut store = Store::new(words);
@@ -295,7 +294,7 @@ mod tests {
             assert_eq!(store.table.len(), LARGE_TABLE);
             let needed = store.bytes_to_grow(1_000);
             assert!(needed >= 2 * LARGE_TABLE * 8, "{needed}");
-            // There is no more time when half of it is done.
+            // Time runs out half-way.
             let mut asked = 0;
             store.make_room(1_000, &mut || {
                 asked += 1;

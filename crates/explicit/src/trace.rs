@@ -1,6 +1,6 @@
-//! From a stored state back to an execution: the chain of states it was reached through, and for each link the event that
-//! leads from one to the next. Events are not stored but found again, by expanding the earlier state once more. Where a reduction has left
-//! out the states between, several events of one thread are found.
+//! Reconstruction of an execution from stored states: follows the chain of predecessors, and for each link finds the event that leads from one state
+//! to the next. Events are not stored; they are found by expanding the earlier state again. If a reduction has omitted intermediate states, a link
+//! may stand for several events of one thread.
 
 use fencewright_memory::Bound;
 use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
@@ -14,8 +14,8 @@ use super::orbits::Representatives;
 use super::search::Decided;
 use super::store::NONE;
 
-/// The execution that leads to the state that decides a property. Every stored state was reached by a step from its parent, so the
-/// execution exists; if it cannot be found again, the engine has a defect. With abstract buffers it is one of the abstract machine only.
+/// An execution that leads to the state that decides a property. Every stored state was reached by a step from its predecessor, so the execution
+/// exists; if it cannot be found, the engine has a defect. With abstract buffers it is an execution of the abstract machine only.
 pub fn path(
     task: &Task<'_>,
     code: &Code,
@@ -69,20 +69,20 @@ pub fn path(
     Ok(Some(Path { trace: Trace { registers, memory, events }, flushed }))
 }
 
-/// An execution on its way along stored states.
+/// An execution being reconstructed along stored states.
 struct Walk<'c> {
     code: &'c Code,
     expander: Expander<'c>,
     representatives: Representatives<'c>,
     sizes: Sizes,
     layout: Layout,
-    /// The state the execution is in. A stored state stands for it and is an automorphism away, so it has a step to a state that the
-    /// next stored one stands for.
+    /// The current state of the execution. The stored state is its representative, so it has a step to a state whose representative is the next
+    /// stored one.
     present: Vec<u64>,
 }
 
 impl Walk<'_> {
-    /// Takes a step, or a run of one thread, to a state that a stored one of the given layout stands for.
+    /// Takes a step, or a run of one thread, to a state whose representative is the given stored state.
     fn step_to(&mut self, stored_layout: &Layout, stored: &[u64]) -> Option<Vec<Event>> {
         loop {
             let mut target = repacked(self.code, stored_layout, stored, &self.layout);
@@ -103,7 +103,7 @@ impl Walk<'_> {
                     Ok(run) => return run,
                     Err(growth) => growth,
                 },
-                // Another step of this state needs a wider layout, which a search that has not ended may not have made.
+                // Another successor of this state needs a wider layout than that of the interrupted search.
                 (None, Err(growth)) => growth,
             };
             self.sizes.grow(self.code, growth);
@@ -113,12 +113,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds a run of one thread to a state that the target stands for, through states that a reduction may have passed over.
+    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted.
     fn run_to(&mut self, target: &[u64]) -> Result<Option<Vec<Event>>, Growth> {
         let Some(summaries) = &self.code.summaries else { return Ok(None) };
         let mut passed = Passed { events: Vec::new(), states: Vec::new(), from: NONE };
         let mut at = 0;
-        // Every thread starts from the present state, and all go on side by side.
+        // The runs of all threads are explored together, starting from the current state.
         for t in 0..self.code.threads.len() {
             let parts = [Part::Edges(t)];
             self.expander.expand_parts(&self.layout, &self.present, parts, &mut passed)?;
@@ -152,14 +152,14 @@ impl Walk<'_> {
     }
 }
 
-/// At most so many states are looked at to find a run: many times more than a reduction passes over.
+/// Maximum number of states explored to find a run: far more than a reduction omits.
 const MOST_PASSED: usize = 1 << 16;
 
-/// States on the way, each with the event that leads to it and the number of the state before.
+/// Intermediate states, each with the event that leads to it and the index of its predecessor.
 struct Passed {
     events: Vec<(u32, Event)>,
     states: Vec<Vec<u64>>,
-    /// The state that is being expanded.
+    /// The index of the state that is being expanded.
     from: u32,
 }
 
@@ -170,7 +170,7 @@ impl Sink for Passed {
     }
 }
 
-/// What happened in a step.
+/// The event of a step.
 fn event(step: Step<'_>) -> Event {
     let kind = match step.kind {
         StepKind::Edge(edge, chosen) => EventKind::Step { edge: edge.id, chosen: chosen.to_vec() },
@@ -180,14 +180,14 @@ fn event(step: Step<'_>) -> Event {
     Event { thread: ThreadId(step.thread), kind }
 }
 
-/// A state of one layout in another.
+/// Converts a state from one layout to another.
 fn repacked(code: &Code, from: &Layout, state: &[u64], to: &Layout) -> Vec<u64> {
     let mut packed = vec![0; to.words];
     to.repack(code, &mut LiveSlots::default(), from, state, &mut packed);
     packed
 }
 
-/// Looks for a step that leads to a state of a certain orbit.
+/// Searches for a step to a state of a given orbit.
 struct Finder<'a, 'c> {
     layout: &'a Layout,
     target: &'a [u64],
@@ -204,7 +204,7 @@ impl Sink for Finder<'_, '_> {
     }
 }
 
-/// Registers and memory of an initial state; a dead register may start with any value it is allowed.
+/// Registers and memory of an initial state. A dead register gets any of its initial values.
 fn unpack_initial(task: &Task<'_>, code: &Code, layout: &Layout, state: &[u64]) -> (Vec<Vec<i64>>, Vec<i64>) {
     let any = |init: Init| match init {
         Init::Value(v) => v,

@@ -1,11 +1,12 @@
-//! Versions up to their order: tags, version counters and identities without bound, of which finitely many orders are stored.
+//! Versions up to their order: unbounded tags, version counters and identities, of which only the relative order is stored, so that there are
+//! finitely many states.
 //!
-//! The rules, and why only the order matters, are those of [`fencewright_certify::states::versions`]; the checker of certificates goes over them
-//! again. Which variables hold versions is guessed: each one that a store makes a new version of, or that may be any number at the start,
-//! and whatever has to hold versions then.
+//! The rules, and the proof that only the order matters, are in [`fencewright_certify::states::versions`]; the checker of certificates applies them
+//! again. Which variables hold versions is guessed: each variable to which a store writes a computed value or which is initially unconstrained,
+//! closed under data flow.
 //!
-//! A search with versions is one for proofs: where a new version may be equal to another one or not, both are followed, so that a state
-//! that it reaches need not be reachable.
+//! A search with versions over-approximates, so it can only find proofs: a new version may or may not be equal to another one, and both cases are
+//! explored.
 
 use std::collections::BTreeSet;
 
@@ -15,29 +16,29 @@ use fencewright_program::{BinaryOp, Expr, Init, Op, Program, Property};
 use super::code::{Code, Slot};
 use super::layout::{Growth, Layout, Sizes};
 
-/// Larger programs have no versions: to find them takes long.
+/// Maximum number of edges of a program in which versions are searched for.
 const MOST_EDGES: usize = 5_000;
-/// Scales beyond this one are not tried.
+/// Maximum scale that is tried.
 const MOST_SCALE: i64 = 64;
-/// At most so many variables are tried.
+/// Maximum number of variables that are tried.
 const MOST_VARIABLES: usize = 64;
 
-/// Where versions are in packed states.
+/// The slots of a packed state that hold versions.
 pub struct Versions {
-    /// Where they are in the program.
+    /// The versions of the program.
     pub of: versions::Versions,
-    /// Where they start.
+    /// The initial versions.
     pub start: Start,
-    /// The slots of memory cells, with their scales.
+    /// The slots of memory cells that hold versions, with their scales.
     cells: Vec<(Slot, i64)>,
-    /// The same for registers, for each thread and location.
+    /// The same for registers, per thread and location.
     registers: Vec<Vec<Vec<(Slot, i64)>>>,
-    /// For each thread the scale of each kind of buffer entry.
+    /// For each thread, the scale of each kind of buffer entry.
     buffered: Vec<Vec<i64>>,
 }
 
 impl Versions {
-    /// The versions of a program, if it has any. `live`: the live registers of each location of each thread.
+    /// The versions of a program, if it has any. `live` contains the live registers of each location of each thread.
     pub fn new(
         program: &Program,
         properties: &[Property],
@@ -70,7 +71,7 @@ impl Versions {
         Some(Versions { start, cells, registers, buffered, of })
     }
 
-    /// Makes room for as many versions as there usually are.
+    /// Sizes the slots for the usual number of versions.
     pub fn make_room(&self, sizes: &mut Sizes) {
         let registers = || self.registers.iter().flatten().flatten().copied();
         let slots: BTreeSet<(Slot, i64)> = self.cells.iter().copied().chain(registers()).collect();
@@ -83,7 +84,7 @@ impl Versions {
     }
 }
 
-/// Renames the versions of packed states.
+/// Renames the versions of packed states to a canonical form.
 #[derive(Default)]
 pub struct Renaming {
     fields: Vec<Part>,
@@ -92,7 +93,7 @@ pub struct Renaming {
     image: Vec<u64>,
 }
 
-/// Where a value is.
+/// The position of a value in a packed state.
 enum Part {
     Slot(Slot),
     Entry(usize, usize),
@@ -123,7 +124,7 @@ impl Renaming {
         }
     }
 
-    /// Gives `visit` the states that stand for one that a step leads to, or for an initial one. An error says what the layout has no room for.
+    /// Calls `visit` with all canonical states for a successor or an initial state. The error is a value that does not fit into the layout.
     pub fn images(
         &mut self,
         versions: &Versions,
@@ -157,13 +158,13 @@ impl Renaming {
     }
 }
 
-/// Whether a program may have versions, at first sight.
+/// A quick test whether a program may have versions.
 pub fn are_likely(program: &Program) -> bool {
     !seeds(program).is_empty()
 }
 
-/// Groups of variables whose values may be versions, at first sight: those that may be any number at the start, which may be compared with
-/// each other, and all that a store computes something for.
+/// Candidate groups of variables that hold versions: all initially unconstrained ones together, since they may be compared with each other; and each
+/// variable to which a computed value is stored.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();
@@ -173,7 +174,7 @@ fn seeds(program: &Program) -> Vec<Vec<usize>> {
     std::iter::once(any).filter(|any| !any.is_empty()).chain(single).collect()
 }
 
-/// The versions of a program, as many as there are.
+/// A maximal set of versions of a program.
 fn find(
     program: &Program,
     properties: &[Property],
@@ -204,14 +205,14 @@ fn find(
     found
 }
 
-/// The guess with everything that has to hold versions too; nothing if it breaks the rules.
+/// Closes a guess under data flow; `None` if it breaks the rules.
 fn completed(
     program: &Program,
     properties: &[Property],
     live: &[Vec<Vec<u32>>],
     mut guess: versions::Versions,
 ) -> Option<(versions::Versions, Types)> {
-    // Each round adds something.
+    // Terminates because each round adds a variable or register.
     loop {
         let scale = match Types::new(program, properties, live, &guess) {
             Ok(types) => return Some((guess, types)),
@@ -225,7 +226,7 @@ fn completed(
     }
 }
 
-/// Whether a store to a variable computes with numbers that are not all constants.
+/// Whether some store to a variable writes a computed value, neither a constant nor a copy.
 fn grows(program: &Program, variable: usize) -> bool {
     let edges = program.threads.iter().flat_map(|t| &t.edges);
     edges.flat_map(|edge| edge.action.ops()).any(|op| match op {
@@ -236,7 +237,7 @@ fn grows(program: &Program, variable: usize) -> bool {
     })
 }
 
-/// The scales to try: 1, and what the program divides by.
+/// The scales to try: 1 and the constants that the program divides by.
 fn scales(program: &Program) -> BTreeSet<i64> {
     fn divisors<L>(e: &Expr<L>, found: &mut BTreeSet<i64>) {
         match e {

@@ -1,4 +1,4 @@
-//! One worker of the search: the states that belong to it, the rounds it takes part in, and what it finds out on the way.
+//! A worker of the search: its states, the rounds it takes part in, and the facts it collects.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,16 +20,17 @@ use super::search::{Found, Shared};
 use super::store::Store;
 use super::versions::Renaming;
 
-/// How many states a worker expands in a round.
+/// Maximum number of states that a worker expands in a round.
 const ROUND: usize = 4096;
-/// How many successors are looked up together.
+/// Number of successors that are looked up together.
 const BATCH: usize = 64;
-/// A round also ends when it has made so many successors: a single state may have tens of thousands.
+/// A round also ends when it has produced this many successors: a single state may have tens of thousands.
 const SUCCESSORS: usize = 1 << 15;
-/// Or successors of so many words: what a step takes grows with the size of a state, and between two rounds the limits are looked at.
+/// A round also ends when its successors have this many words, because the time of a step grows with the size of a state, and the limits are polled
+/// between rounds.
 const WORDS: usize = 1 << 17;
 
-/// One worker.
+/// A worker.
 pub struct Worker<'a, 's> {
     me: usize,
     shared: &'s Shared<'a>,
@@ -38,7 +39,7 @@ pub struct Worker<'a, 's> {
     pub(super) store: Store,
     expander: Expander<'s>,
     reducer: Option<Reducer<'s>>,
-    /// What sleeps in which states, if that is looked at.
+    /// The sleep sets, if the reduction uses them.
     sleep: Option<Sleep<'s>>,
     representatives: Representatives<'s>,
     renaming: Renaming,
@@ -48,22 +49,22 @@ pub struct Worker<'a, 's> {
     cursor: usize,
     pub(super) level_end: usize,
     out: Vec<Batch>,
-    /// Successors made in this round.
+    /// Number of successors produced in this round.
     made: usize,
-    /// Steps taken so far; those of a state that must be expanded again in a wider layout count once.
+    /// Number of transitions taken so far; those of a state that is expanded again in a wider layout count once.
     pub(super) transitions: u64,
-    /// Properties that are not decided yet, as far as this worker knows.
+    /// The open properties, as far as this worker knows.
     deciding: Vec<usize>,
     eval_stack: Vec<i64>,
     summary: Summary,
     finals: BTreeSet<Vec<i64>>,
     pub(super) peak: u64,
-    /// From how many bytes on it is to be looked at again whether the search can end.
+    /// The memory use, in bytes, at which the test for divergence is repeated.
     endless: u64,
 }
 
 impl<'a, 's> Worker<'a, 's> {
-    /// A worker without states. Properties in `known` are not looked at; `sampled` says whether the initial states are some of many.
+    /// A worker without states. Properties in `known` are not checked; `sampled` tells whether the initial states are only a sample.
     pub fn new(
         me: usize,
         shared: &'s Shared<'a>,
@@ -103,7 +104,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Adds what the worker has found to what the others have.
+    /// Adds the results of this worker to those of the others.
     pub fn deliver(self, found: &mut Found) {
         found.sampled |= self.summary.sampled;
         found.bounded |= self.summary.bounded;
@@ -114,7 +115,7 @@ impl<'a, 's> Worker<'a, 's> {
         found.stores.push(self.store);
     }
 
-    /// Works until the threads have a reason to end; `None` if this or another worker panicked.
+    /// Runs rounds until the threads have to stop; `None` if this or another worker panicked.
     pub(super) fn run(self) -> Option<Self> {
         let gate = &self.shared.gate;
         let result = catch_unwind(AssertUnwindSafe(|| self.rounds()));
@@ -124,7 +125,7 @@ impl<'a, 's> Worker<'a, 's> {
         result.ok().flatten()
     }
 
-    /// Works until the search is over, or until there is something to tell.
+    /// Runs rounds until the search is over, or until a decided property is to be reported.
     fn rounds(mut self) -> Option<Self> {
         loop {
             self.expand_some();
@@ -137,12 +138,12 @@ impl<'a, 's> Worker<'a, 's> {
             let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
             let news = self.shared.news.load(Ordering::Relaxed);
             if !self.grow()? && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
-                // No worker may start another round, and change the counters, while others still read them.
+                // No worker may start another round and change the counters while others still read them.
                 self.shared.gate.wait()?;
                 self.shared.over.store(true, Ordering::Relaxed);
                 return Some(self);
             }
-            // All workers have read the counters. None writes them before all have come to the next round.
+            // All workers have read the counters, and none writes them before all have reached the next round.
             if self.shared.gate.wait()? {
                 self.shared.busy.store(0, Ordering::Relaxed);
                 self.shared.pending.store(0, Ordering::Relaxed);
@@ -156,7 +157,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// How many states wait to be expanded.
+    /// The number of states that wait to be expanded.
     pub(super) fn frontier(&self) -> usize {
         let new = match self.shared.options.order {
             Order::DepthFirst => self.stack.len(),
@@ -165,15 +166,15 @@ impl<'a, 's> Worker<'a, 's> {
         new + self.woken()
     }
 
-    /// How many states wait to be expanded again, because something in them has woken up.
+    /// The number of states that wait to be expanded again because parts have woken up.
     fn woken(&self) -> usize {
         self.sleep.as_ref().map_or(0, Sleep::waiting)
     }
 
-    /// Expands states until the round is over.
+    /// Expands states until the round ends.
     pub(super) fn expand_some(&mut self) {
         let depth_first = self.shared.options.order == Order::DepthFirst;
-        // A single worker is strictly depth first: a state's successors are stored before the next state is taken.
+        // A single worker is strictly depth first: the successors of a state are stored before the next state is taken.
         let batch = if depth_first { 1 } else { BATCH };
         let successors = SUCCESSORS.min(WORDS / self.layout.words).max(1);
         for _ in 0..ROUND {
@@ -200,7 +201,7 @@ impl<'a, 's> Worker<'a, 's> {
         self.store_own();
     }
 
-    /// Expands one state, or only parts of it that have woken up; false if it must be done again in a wider layout.
+    /// Expands a state, or only its woken parts. Returns false if it must be expanded again in a wider layout.
     fn expand(&mut self, number: u32, woken: Option<u64>) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
         let made = self.made;
@@ -315,18 +316,18 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Stores a state in which some parts of threads sleep.
+    /// Stores a state with its sleep set.
     fn store_asleep(&mut self, state: &[u64], origin: Origin, asleep: u64) {
         let number = self.store.len();
         self.store_new(state, origin);
-        let sleep = self.sleep.as_mut().expect("only with sleep sets anything sleeps");
+        let sleep = self.sleep.as_mut().expect("only a search with sleep sets has them");
         match self.store.len() > number {
             true => sleep.meet(&self.store, number as u32, asleep),
             false => sleep.meet_again(&self.store, state, origin.hash, asleep),
         }
     }
 
-    /// Stores a state and, if it is new, asks the properties about it.
+    /// Stores a state and, if it is new, evaluates the properties.
     #[inline]
     pub(super) fn store_new(&mut self, state: &[u64], origin: Origin) {
         let Some(number) = self.store.insert(state, origin.hash, origin.parent) else { return };
@@ -366,7 +367,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Posts the successors that belong to others.
+    /// Posts the successors owned by other workers.
     pub(super) fn post(&mut self) {
         for owner in (0..self.shared.workers).filter(|&w| w != self.me) {
             self.shared.mail[owner].lock().expect("no worker panicked").append(&mut self.out[owner]);
@@ -374,7 +375,7 @@ impl<'a, 's> Worker<'a, 's> {
         self.made = 0;
     }
 
-    /// Stores the successors that others have posted to this worker.
+    /// Stores the successors posted to this worker.
     pub(super) fn receive(&mut self) {
         if self.shared.workers > 1 {
             let batch = std::mem::take(&mut *self.shared.mail[self.me].lock().expect("no worker panicked"));
@@ -382,7 +383,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Tells the others how far this worker is, and looks at the limits.
+    /// Publishes the counters of this worker, and polls the limits.
     pub(super) fn report_and_poll(&mut self) {
         let shared = self.shared;
         let frontier = self.frontier();
@@ -397,7 +398,7 @@ impl<'a, 's> Worker<'a, 's> {
         let bytes = (self.store.bytes() + asleep) as u64 + self.stack.len() as u64 * 4;
         self.peak = self.peak.max(bytes);
         shared.bytes[self.me].store(bytes, Ordering::Relaxed);
-        // What the next round may need: more states, or all of them in a wider layout.
+        // An upper bound on the memory of the next round: more states, or all of them in a wider layout.
         let more_asleep = self.sleep.as_ref().map_or(0, |sleep| sleep.bytes_to_grow(SUCCESSORS));
         let more = self.store.bytes_to_grow(SUCCESSORS) + self.bytes_to_widen() + more_asleep;
         shared.more[self.me].store(more as u64, Ordering::Relaxed);
@@ -436,7 +437,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// How many bytes all states take in the layout that makes room for what did not fit.
+    /// The memory that all states need in the layout that satisfies the requested growth, in bytes.
     fn bytes_to_widen(&self) -> usize {
         let growth = self.shared.growth();
         if growth.is_empty() {
@@ -447,13 +448,13 @@ impl<'a, 's> Worker<'a, 's> {
         self.store.bytes_to_repack(Layout::words(self.shared.code, &sizes))
     }
 
-    /// Makes room for what did not fit, together with all workers; false if everything fitted.
+    /// Adopts a wider layout together with all workers, if growth was requested; returns false if not.
     fn grow(&mut self) -> Option<bool> {
         let growth = self.shared.growth();
         if growth.is_empty() {
             return Some(false);
         }
-        // Nobody may stop the search while others still look whether there is something to do.
+        // No worker may stop the search while others still test whether to grow.
         self.shared.gate.wait()?;
         let wider = self.widened(&growth);
         if self.shared.gate.wait()? {
@@ -463,7 +464,7 @@ impl<'a, 's> Worker<'a, 's> {
         Some(true)
     }
 
-    /// A wider layout with all states in it; nothing if a limit is reached before they are, and then the search stops.
+    /// A wider layout with all states repacked. If a limit is reached, returns `None`, and the search stops.
     pub(super) fn widened(&mut self, growth: &[Growth]) -> Option<Wider> {
         let (shared, code) = (self.shared, self.shared.code);
         let mut go_on = || shared.goes_on();
@@ -484,7 +485,7 @@ impl<'a, 's> Worker<'a, 's> {
         Some(Wider { sizes, layout, store })
     }
 
-    /// Goes over to a wider layout, if all workers do: traces go through the states of all of them.
+    /// Adopts a wider layout unless the search stops: traces lead through the states of all workers, so all must have the same layout.
     pub(super) fn adopt(&mut self, wider: Option<Wider>) {
         let Some(wider) = wider.filter(|_| !self.shared.stop.load(Ordering::Relaxed)) else { return };
         self.store.adopt(wider.store);
@@ -493,14 +494,14 @@ impl<'a, 's> Worker<'a, 's> {
     }
 }
 
-/// A wider layout, and the states of a worker in it.
+/// A wider layout, and the states of a worker repacked for it.
 pub(super) struct Wider {
     sizes: Sizes,
     layout: Layout,
     store: Store,
 }
 
-/// Whether a formula holds; `None` if its value does not fit 64 bits.
+/// Whether a formula holds; `None` if its value does not fit into 64 bits.
 fn formula_holds(
     code: &Code,
     layout: &Layout,

@@ -1,8 +1,8 @@
-//! Predicate abstraction of a program under SC: make a boolean program, check it, and add predicates where its counterexample cannot be
-//! taken.
+//! Predicate abstraction of a program under SC, with counterexample-guided refinement: build a boolean program, check it, and add predicates if its
+//! counterexample is spurious.
 //!
-//! A path of the boolean program to a violation is examined with exact integers. If it can be taken, it is one of the program. If not, the
-//! interpolants that show it become predicates; if they are all known, larger cubes may relate them well enough.
+//! A path of the boolean program to a violation is examined with exact integers. If it is feasible, it is a path of the program. If not, the
+//! interpolants of the refutation become predicates; if all of them are known already, larger cubes may suffice.
 
 use std::time::Instant;
 
@@ -22,73 +22,73 @@ use super::program::{BooleanProgram, Size};
 use super::vector::Vector;
 use super::vocabulary::{Predicate, Vocabulary};
 
-/// How precise the abstraction may become.
+/// The precision of the abstraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Precision {
-    /// Literals of a cube at the start.
+    /// Initial maximum number of literals per cube.
     pub cube_size: usize,
-    /// Cubes grow up to so many literals before interpolants become predicates.
+    /// Cubes grow up to this many literals before interpolants become predicates.
     pub cubes_first: usize,
-    /// Literals of a cube at most.
+    /// Maximum number of literals per cube.
     pub most: usize,
     /// Whether interpolants become predicates.
     pub refined: bool,
 }
 
 impl Precision {
-    /// For a program under SC. Where its file names the predicates, cubes of two of them are tried before others are added.
+    /// The precision for a program under SC. If its file names the predicates, cubes of two of them are tried before others are added.
     pub fn under_sc(program: &Program) -> Self {
         let cubes_first = if program.hints.predicates.is_empty() { 1 } else { 2 };
         Precision { cube_size: 1, cubes_first, most: LARGEST_CUBE, refined: true }
     }
 }
 
-/// What the runs took.
+/// Statistics of the runs of an abstraction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Effort {
-    /// The last boolean program.
+    /// The size of the last boolean program.
     pub size: Size,
-    /// Seconds spent on boolean programs.
+    /// Seconds spent on building boolean programs.
     pub build_seconds: f64,
     /// Seconds spent on model checking.
     pub check_seconds: f64,
-    /// States of the last search.
+    /// Number of states of the last search.
     pub states: u64,
-    /// Bytes that the largest search took.
+    /// Memory use of the largest search, in bytes.
     pub bytes: u64,
 }
 
-/// How an abstraction ended.
+/// The result of an abstraction.
 pub enum Ended {
-    /// No violation is reachable: the states of the boolean program show it.
+    /// No violation is reachable; the states of the boolean program are the proof.
     Proved(BooleanProgram, Vec<(Control, Vec<Vector>)>),
-    /// A path that can be taken, to a violation of the property with this number.
+    /// A feasible path to a violation of the property with this index.
     Violated(usize, Path),
-    /// A path that cannot be taken remains, to a violation of the property with this number, if it is one; and why nothing rules it out.
+    /// A spurious path remains, to a violation of the property with this index if it is one; and why it cannot be excluded.
     Stuck(Option<usize>, Reason),
 }
 
-/// An abstraction of a program, made finer and finer.
+/// A predicate abstraction of a program, and its refinement loop.
 pub struct Abstraction<'a> {
     machine: &'a BufferMachine<'a>,
     limits: &'a Limits,
     progress: &'a Progress,
     live: LiveCells,
-    /// Cells about which everything is kept, even where they will not be read; sorted.
+    /// Cells whose predicates are kept even where the cells are dead; sorted.
     pub kept: Vec<CellId>,
-    /// The predicates so far.
+    /// The current predicates.
     pub predicates: Vec<Predicate>,
-    /// How precise it is.
+    /// The current precision.
     pub precision: Precision,
-    /// What it took.
+    /// Statistics so far.
     pub effort: Effort,
 }
 
-/// More refinements than this have never led to a proof.
+/// Maximum number of refinements; more have never led to a proof.
 const MOST_ROUNDS: usize = 100;
 
 impl<'a> Abstraction<'a> {
-    /// An abstraction of the program of a task, whose machine is the one under SC, by these predicates.
+    /// The abstraction of the program of a task by these predicates. The machine must be the one under SC.
     pub fn new(
         machine: &'a BufferMachine<'a>,
         task: &Task<'_>,
@@ -103,7 +103,7 @@ impl<'a> Abstraction<'a> {
         Ok(Abstraction { machine, limits, progress, live, kept: Vec::new(), predicates, precision, effort })
     }
 
-    /// Makes it finer until some of these properties are proved, or one is violated or cannot be decided.
+    /// Refines until these properties are proved, or one is violated or cannot be decided.
     pub fn run(&mut self, properties: &[Property]) -> Result<Ended, Reason> {
         for round in 1..=MOST_ROUNDS {
             let (predicates, size) = (self.predicates.len(), self.precision.cube_size);
@@ -133,7 +133,7 @@ impl<'a> Abstraction<'a> {
         Ok(Ended::Stuck(None, unsupported("more and more predicates rule out path after path")))
     }
 
-    /// One boolean program with these predicates, and what its states show.
+    /// Builds one boolean program with these predicates, and explores it.
     pub fn check(
         &mut self,
         properties: &[Property],
@@ -157,7 +157,7 @@ impl<'a> Abstraction<'a> {
         Ok((program, found?))
     }
 
-    /// Leaves out predicates one by one, where the rest is enough, as long as that takes few questions.
+    /// Removes predicates that the proof does not need, one by one, as long as that takes few queries.
     pub fn minimise(&mut self, properties: &[Property]) -> Result<(), Reason> {
         const MOST_QUESTIONS: u64 = 2_000_000;
         let mut asked = 0;
@@ -186,7 +186,7 @@ impl<'a> Abstraction<'a> {
         path::examine(self.machine, path, property, self.limits)
     }
 
-    /// Takes up new predicates or, if there are none, larger cubes; false if there is nothing finer.
+    /// Adds new predicates or, if there are none, allows larger cubes. Returns false if neither is possible.
     fn refine(&mut self, interpolants: &[Linear]) -> bool {
         if self.precision.refined && self.precision.cube_size >= self.precision.cubes_first {
             let before = self.predicates.len();
@@ -207,7 +207,7 @@ fn unsupported(what: &str) -> Reason {
     Reason::Unsupported(what.into(), None)
 }
 
-/// Adds a predicate, unless it or its negation is there.
+/// Adds a predicate, unless it or its negation is already there.
 pub fn add(predicates: &mut Vec<Predicate>, predicate: Predicate) {
     let same = |a: &Predicate, b: &Predicate, holds| a.cases(true) == b.cases(holds);
     if !predicates.iter().any(|p| same(p, &predicate, true) || same(p, &predicate, false)) {
@@ -215,8 +215,7 @@ pub fn add(predicates: &mut Vec<Predicate>, predicate: Predicate) {
     }
 }
 
-/// Predicates to start with: those that the file suggests or, if there are none, the constraints in conditions of the program and in
-/// the properties.
+/// The initial predicates: those that the file suggests or, if there are none, the constraints in conditions of the program and in the properties.
 pub fn suggested(
     program: &Program,
     properties: &[Property],
@@ -242,7 +241,7 @@ pub fn suggested(
             let mut steps = Vec::new();
             machine.edge_steps(&control, thread, EdgeId(n as u32), &mut steps);
             for step in &steps {
-                // An atomic block may be thousands of edges, each of which has thousands of cases.
+                // An atomic block may have thousands of edges, each with thousands of cases.
                 limits.exceeded(0).map_or(Ok(()), Err)?;
                 let assumed = step.commands.iter().filter(|command| matches!(command, Command::Assume(_)));
                 let simple = assumed.flat_map(|command| ways(std::slice::from_ref(command))).flatten();

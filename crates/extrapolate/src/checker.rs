@@ -1,12 +1,12 @@
 //! The three-valued model checker for concurrent boolean programs (EXTRA13 s. 6.1).
 //!
-//! A state is a control state with a vector over {0, 1, *}. Nothing is split: a condition of the program is a conjunction of constraints,
-//! because a disjunction has become several ways through its statement; what such a conjunction says about predicates that are `*` is in
-//! the transformer, which makes them 0 or 1 where the cubes tell. So every step from a state leads to at most one state, each literal of which
-//! follows from literals before the step. This makes the states a certificate as they are: its checker needs no case distinctions.
+//! A state is a control state with a vector over {0, 1, *}. There is no case splitting: a condition of the program is a conjunction of constraints,
+//! because a disjunction has become several branches of its statement. The transformer sets predicates that are `*` to 0 or 1 where its cubes
+//! determine them. So every branch of a step leads from a state to at most one state, each literal of which follows from literals before the step.
+//! Therefore the states can serve as a certificate without case distinctions.
 //!
-//! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Predicates over registers that
-//! will not be read are forgotten.
+//! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Predicates over dead registers are
+//! dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;
@@ -24,21 +24,21 @@ use super::program::{BooleanProgram, Case};
 use super::transformer::{Transformer, transformer};
 use super::vector::{Literal, Vector};
 
-/// What a search found.
+/// The result of a search.
 pub enum Found {
-    /// All states: for each control state what holds there, one of these vectors.
+    /// All reachable states: for each control state, its vectors.
     Closed(Vec<(Control, Vec<Vector>)>),
-    /// A path to a state that may violate the property with this number; without a number, to a step that the machine does not represent.
+    /// A path to a state that may violate the property with this index; without an index, to a step that the machine does not represent.
     Path(Option<usize>, Path),
 }
 
-/// A search.
+/// A running search.
 pub struct Checker<'a> {
     program: &'a BooleanProgram,
     machine: &'a BufferMachine<'a>,
     properties: &'a [Property],
     live: &'a LiveCells,
-    /// Cells that always matter, sorted.
+    /// Cells whose predicates are always kept, sorted.
     kept: &'a [CellId],
     cube_size: usize,
     limits: &'a Limits,
@@ -47,7 +47,7 @@ pub struct Checker<'a> {
     numbers: HashMap<Control, usize>,
     nodes: Vec<Node>,
     frontier: VecDeque<usize>,
-    /// The transformers of conditions under which a property is violated.
+    /// Cached transformers of the conditions under which a property is violated.
     conditions: HashMap<Command, Vec<Transformer>>,
     bytes: u64,
 }
@@ -55,18 +55,18 @@ pub struct Checker<'a> {
 /// A control state.
 struct Place {
     control: Control,
-    /// The states that no other one covers.
+    /// The states that are not covered by others.
     nodes: Vec<usize>,
-    /// The literals of predicates whose cells may still matter.
+    /// The literals of predicates whose cells are live.
     live: Vector,
-    /// For each property how it may be violated here.
+    /// For each property, the conditions under which it is violated here.
     violations: Vec<(usize, Command)>,
 }
 
 struct Node {
     place: usize,
     vector: Vector,
-    /// The state before, and which thread took which edge, case and way.
+    /// The predecessor, and the thread, edge, case and branch taken.
     parent: Option<(usize, Taken)>,
     covered: bool,
 }
@@ -80,8 +80,8 @@ struct Taken {
 }
 
 impl<'a> Checker<'a> {
-    /// A search of a boolean program, which was made from this machine with cubes of this size. What is known about some cells is kept
-    /// even where they are not live.
+    /// A search of a boolean program made from this machine with cubes of this size. Predicates over `kept` cells are kept even where the cells are
+    /// dead.
     pub fn new(
         program: &'a BooleanProgram,
         machine: &'a BufferMachine<'a>,
@@ -109,12 +109,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// How many states were stored.
+    /// The number of stored states.
     pub fn states(&self) -> u64 {
         self.nodes.len() as u64
     }
 
-    /// How many bytes that takes.
+    /// Memory use in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
         Ok(None)
     }
 
-    /// Stores a state, unless it is covered; a path if it may violate a property.
+    /// Stores a state, unless it is covered. Returns a path if the state may violate a property.
     fn reach(
         &mut self,
         control: Control,
@@ -258,7 +258,7 @@ impl<'a> Checker<'a> {
         Ok(self.conditions[&condition].iter().any(|way| way.apply(vocabulary, vector).is_some()))
     }
 
-    /// The way to a state, as steps of the machine.
+    /// The path to a state, as steps of the machine.
     fn path(&self, end: usize) -> Path {
         let mut path = Path::new();
         let mut node = &self.nodes[end];

@@ -1,8 +1,8 @@
-//! What follows from conjunctions of predicates: the questions that the construction of a boolean program asks.
+//! Entailment between conjunctions of predicates: the queries that the construction of a boolean program asks.
 //!
-//! Almost all predicates are differences of two cells and a constant. What is known is then a closed matrix of bounds, which grows literal by
-//! literal along the search for cubes, and a question is answered by looking up a bound. A predicate whose meaning is a disjunction (`x != 0`)
-//! gives several such matrices, one for each *world*. Where a constraint is no difference, the solver is asked, and its answer is kept.
+//! Almost all predicates are differences of two cells and a constant. Their conjunction is a closed difference bound matrix, which grows literal by
+//! literal during the enumeration of cubes, so that a query is a look-up of a bound. A predicate that is a disjunction (`x != 0`) gives several such
+//! matrices, one per *world*. If a constraint is not a difference, the solver is asked, and its answer is cached.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ pub struct Fact {
 
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Index i minus index j is at most so much.
+    /// Index i minus index j is at most the constant.
     Difference(usize, usize, i32),
-    /// It holds, or does not, whatever the values are.
+    /// Constant truth value.
     Constant(bool),
     /// Anything else.
     General,
@@ -33,14 +33,14 @@ pub type Conjunction = Vec<Fact>;
 /// A disjunction of conjunctions.
 pub type Disjunction = Vec<Conjunction>;
 
-/// The cells that matrices speak about: index 0 is the constant 0.
+/// The mapping from cells to matrix indices; index 0 is the constant 0.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     indices: HashMap<CellId, usize>,
 }
 
 impl Frame {
-    /// How many rows a matrix has.
+    /// The dimension of a matrix.
     pub fn size(&self) -> usize {
         self.indices.len() + 1
     }
@@ -50,7 +50,7 @@ impl Frame {
         cell.map_or(0, |cell| *self.indices.entry(cell).or_insert(next))
     }
 
-    /// A constraint, prepared; new cells get an index.
+    /// Prepares a constraint; new cells get an index.
     pub fn fact(&mut self, linear: &Linear) -> Fact {
         let bounded = linear.constant.checked_neg().filter(|c| c.abs() <= MOST).map(|c| c as i32);
         let shape = match (linear.difference(), bounded) {
@@ -61,12 +61,12 @@ impl Frame {
         Fact { linear: linear.clone(), shape }
     }
 
-    /// A disjunction of conjunctions of constraints, prepared.
+    /// Prepares a disjunction of conjunctions of constraints.
     pub fn disjunction<'l>(&mut self, cubes: impl IntoIterator<Item = &'l Vec<Linear>>) -> Disjunction {
         cubes.into_iter().map(|cube| cube.iter().map(|linear| self.fact(linear)).collect()).collect()
     }
 
-    /// The world about which nothing is known.
+    /// The world without constraints.
     pub fn world<'f>(&self) -> World<'f> {
         let size = self.size();
         let mut matrix = vec![NONE; size * size];
@@ -75,38 +75,38 @@ impl Frame {
     }
 }
 
-/// What is known: a conjunction of constraints.
+/// A conjunction of constraints.
 #[derive(Clone)]
 pub struct World<'f> {
     size: usize,
     matrix: Vec<i32>,
     facts: Vec<&'f Fact>,
-    /// Whether some of the facts are no differences.
+    /// Whether some of the facts are not differences.
     general: bool,
 }
 
-/// Answers questions, and counts them.
+/// Answers queries, and counts them.
 pub struct Judge {
     budget: Budget,
-    /// What the solver said: whether these constraints contradict each other.
+    /// Cached answers of the solver: whether these constraints are unsatisfiable.
     answers: HashMap<Vec<Linear>, bool>,
-    /// How many questions were asked.
+    /// The number of queries so far.
     pub questions: u64,
 }
 
-/// At most so many answers of the solver are kept.
+/// Maximum number of cached answers of the solver.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// More worlds than this are not told apart: nothing more is concluded.
+/// Maximum number of worlds; with more, nothing is concluded.
 pub const MOST_WORLDS: usize = 64;
 
 impl Judge {
-    /// A judge whose solver may use this much for a question.
+    /// A judge whose solver has this budget per query.
     pub fn new(budget: Budget) -> Self {
         Judge { budget, answers: HashMap::new(), questions: 0 }
     }
 
-    /// The worlds that remain if one of the conjunctions holds as well; none if that is impossible.
+    /// Conjoins a disjunction to the worlds. Returns the satisfiable worlds.
     pub fn assume<'f>(&mut self, worlds: &[World<'f>], cases: &'f [Conjunction]) -> Vec<World<'f>> {
         self.questions += 1;
         let mut remaining = Vec::with_capacity(worlds.len());
@@ -121,13 +121,13 @@ impl Judge {
         remaining
     }
 
-    /// Whether one of the worlds is left if one of the conjunctions holds as well. If not, the negation of the disjunction follows.
+    /// Whether the disjunction contradicts all worlds, so that they entail its negation.
     pub fn excludes(&mut self, worlds: &[World<'_>], cases: &[Conjunction]) -> bool {
         self.questions += 1;
         worlds.iter().all(|world| cases.iter().all(|case| self.contradicts(world, case)))
     }
 
-    /// Adds a conjunction to a world; false if that is impossible.
+    /// Adds a conjunction to a world. Returns false if that is contradictory.
     fn add<'f>(&mut self, world: &mut World<'f>, case: &'f [Fact]) -> bool {
         let possible = case.iter().all(|fact| match fact.shape {
             Shape::Difference(i, j, c) => bound(&mut world.matrix, world.size, i, j, c),
@@ -169,7 +169,7 @@ impl Judge {
                 && self.unsatisfiable(&world.facts, case)
     }
 
-    /// Asks the solver.
+    /// Asks the solver whether the conjunction is unsatisfiable.
     fn unsatisfiable(&mut self, known: &[&Fact], more: &[Fact]) -> bool {
         let mut key: Vec<Linear> =
             known.iter().copied().chain(more).map(|fact| fact.linear.clone()).collect();
@@ -193,8 +193,8 @@ impl Judge {
     }
 }
 
-/// Whether a conjunction shares a cell with a constraint of the world that is no difference. If not, the matrix knows all that follows
-/// about its cells but for what goes by way of third cells, which is not looked for.
+/// Whether a conjunction shares a cell with a non-difference constraint of the world. If not, the matrix has all consequences for its cells, except
+/// for those via third cells, which are not searched for.
 fn touches_general(world: &World<'_>, case: &[Fact]) -> bool {
     let mentions = |fact: &Fact, cell: CellId| fact.linear.terms.iter().any(|&(c, _)| c == cell);
     let general = |fact: &&&Fact| matches!(fact.shape, Shape::General);

@@ -1,15 +1,15 @@
-//! From states of the reduced program `P_M` to an invariant of the machine with bounded queues: what makes a proof about `P_M` a certificate
-//! about `P`.
+//! Translates states of the reduced program `P_M` to an invariant of the machine with bounded queues, so that a proof about `P_M` becomes a
+//! certificate about `P`.
 //!
-//! A state of the queue machine is *encoded* by a state of `P_M`: counts, cells of places and epochs are what the shape of the buffer says, a
-//! place in use has the value of the buffer entry, all others and auxiliary registers are 0. `P_M` can do whatever the
-//! queue machine can do, step by step, up to an overflow. So if no step of `P_M` leads out of some set of its states, and an overflow is not
-//! among them, then no step of the queue machine leads out of those whose encoding is in the set. That is the invariant: for each state of `P_M`
-//! all shapes of buffers that agree with what it says about counts, cells and epochs, with places replaced by buffer entries. Where it says nothing about a
-//! count, all values within the bound are meant. None of this has to be believed: the invariant goes through the checker like any other.
+//! A state of the queue machine is *encoded* by a state of `P_M`: the counts, cells of places and epochs describe the shape of the buffer, a place in
+//! use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M` simulates the queue machine step by step, until
+//! an overflow. So if a set of states of `P_M` is closed under steps and contains no overflow, then the set of states of the queue machine whose
+//! encoding it contains is closed too. That is the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts, cells and
+//! epochs, with places replaced by buffer entries. A count about which the state says nothing may have any value within the bound. None of this is
+//! trusted: the invariant is checked like any other.
 //!
-//! Locations that `P_M` has more than one of are counted once, as the one that keeps its number: from there it can do everything. A faulted
-//! thread is elsewhere in `P_M`, so there all of them count.
+//! Of several locations of `P_M` that stand for one location of `P`, only the one that keeps its number is translated: every behaviour of the others
+//! starts there too. A faulted thread has several locations in `P_M`, so there all of them are translated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,10 +24,10 @@ use fencewright_verdict::{Invariant, Limits, Reason};
 
 use super::lift::stored;
 
-/// An invariant with more cubes than this is no certificate that anybody would check.
+/// Maximum number of cubes of an invariant; checking more is infeasible.
 const MOST_CUBES: usize = 1 << 17;
 
-/// The invariant of the queue machine that these states of `P_M` under SC stand for, each with what holds there.
+/// The invariant of the queue machine that corresponds to these states of `P_M` under SC, given as cubes per control state.
 pub fn invariant(
     program: &Program,
     reduced: &Reduced,
@@ -75,7 +75,7 @@ fn too_many() -> Reason {
     Reason::Unsupported("the proof leaves too many shapes of buffers open".into(), None)
 }
 
-/// The bound that the queue machine has.
+/// The bound of the queue machine.
 fn bound(program: &Program, bounds: &Bounds) -> Result<Bound, Reason> {
     let each = match bounds {
         Bounds::PerThread(k) => return Ok(Bound::Thread(*k)),
@@ -100,18 +100,18 @@ struct Translation<'a> {
     reduced: &'a Reduced,
     from: BufferMachine<'a>,
     to: BufferMachine<'a>,
-    /// For each thread the memory cells that it stores to.
+    /// For each thread, the memory cells that it stores to.
     stored: Vec<Vec<u32>>,
 }
 
-/// What a register of `P_M` is in a state of the queue machine.
+/// The meaning of a register of `P_M` in a state of the queue machine.
 #[derive(Clone, Copy)]
 enum Meaning {
     Constant(i64),
     Cell(CellId),
 }
 
-/// A shape of a buffer, with what the registers of `P_M` that are new in its thread mean.
+/// A shape of a buffer, with the meanings of the registers of `P_M` that encode it.
 #[derive(Clone)]
 struct Content {
     shape: BufferShape,
@@ -119,8 +119,8 @@ struct Content {
 }
 
 impl Translation<'_> {
-    /// Where the threads of `P` are; nothing if others of the same states are counted. No action of `P_M` faults, for what might is checked
-    /// before; where a check is not linear its machine cannot tell, and has states at the fault location that there are not.
+    /// The locations of the threads of `P`; `None` if these states are covered by those of another control state. No action of `P_M` faults, because
+    /// faults are tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {
@@ -137,7 +137,7 @@ impl Translation<'_> {
         Ok(Some(locations))
     }
 
-    /// A cube about `P_M` as cubes about the queue machine, with the shapes of buffers that they are for.
+    /// A cube about `P_M` as cubes about the queue machine, each with the shapes of buffers it is for.
     fn cubes(&self, cube: &Cube) -> Result<Vec<(Vec<BufferShape>, Cube)>, Reason> {
         let ranges = ranges(cube);
         let mut chosen: Vec<Vec<Content>> = vec![Vec::new()];
@@ -161,7 +161,7 @@ impl Translation<'_> {
         Ok(cubes)
     }
 
-    /// A cube in terms of the queue machine; nothing if it is not satisfied.
+    /// A cube in terms of the queue machine; `None` if it is unsatisfiable.
     fn translated(&self, cube: &Cube, meanings: &HashMap<CellId, Meaning>) -> Result<Option<Cube>, Reason> {
         let overflow = || Reason::Unsupported("numbers of a proof beyond 64 bits".into(), None);
         let mut translated = Cube::with_capacity(cube.len());
@@ -201,7 +201,7 @@ impl Translation<'_> {
             range.is_none_or(|&(low, high)| low <= value && value <= high)
         };
         let registers = self.reduced.program.thread(t).registers.len();
-        // All ways to give values to the registers that decide the shape.
+        // All assignments to the registers that determine the shape.
         let mut ways: Vec<Vec<i64>> = vec![vec![0; registers]];
         let choose = |ways: Vec<Vec<i64>>, register: RegisterId, values: &[i64]| {
             let values: Vec<i64> = values.iter().copied().filter(|&value| within(register, value)).collect();
@@ -260,14 +260,14 @@ impl Translation<'_> {
             let stores = |way: &Vec<i64>| cells.iter().map(|queue| way[queue.count.index()]).sum::<i64>();
             ways.retain(|way| stores(way) <= i64::from(*k));
         }
-        // Each place is marked, so that it is known which buffer entry it becomes.
+        // Mark each place by its own index, to find the buffer entry it becomes.
         for way in &mut ways {
             values.iter().for_each(|value| way[value.index()] = value.0.into());
         }
         Ok(ways.iter().map(|way| self.content(t, way)).collect())
     }
 
-    /// The content that registers with these values stand for; places are marked with their own numbers.
+    /// The content encoded by registers with these values; places are marked by their own indices.
     fn content(&self, t: ThreadId, way: &[i64]) -> Content {
         let queues = self.reduced.queues(t);
         let new = self.reduced.original_registers(t)..way.len();
@@ -294,7 +294,7 @@ impl Translation<'_> {
     }
 }
 
-/// Whether epochs are as they can be: stores to a memory cell in order, and a store in every epoch before the one of the next store.
+/// Whether epochs are consistent: stores to a memory cell are ordered by epoch, and every epoch before that of the next store contains a store.
 fn is_regular(queues: &Queues, way: &[i64]) -> bool {
     let Queues::Pso { cells, epoch: Some(next) } = queues else { return true };
     let next = way[next.index()];
@@ -310,7 +310,7 @@ fn is_regular(queues: &Queues, way: &[i64]) -> bool {
     (0..next).all(|epoch| used.contains(&epoch))
 }
 
-/// The values that constraints on one cell leave to it.
+/// The ranges of cells implied by constraints on single cells.
 fn ranges(cube: &Cube) -> HashMap<CellId, (i64, i64)> {
     let mut ranges: HashMap<CellId, (i64, i64)> = HashMap::new();
     for constraint in cube {

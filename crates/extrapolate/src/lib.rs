@@ -1,8 +1,8 @@
-//! Engine `extrapolate`: from a proof under SC to one under TSO or PSO (EXTRA13).
+//! Engine `extrapolate`: extends a proof under SC to TSO or PSO (EXTRA13).
 //!
-//! A program under SC becomes a boolean program over the predicates of a vocabulary (s. 4.1), which a three-valued model checker explores
-//! (s. 6.1). Where a counterexample cannot be taken, interpolants give new predicates. Under TSO and PSO the same is done with the reduced
-//! program, whose registers are the store buffers; its predicates are extrapolated from those of the proof under SC (s. 5).
+//! A program under SC is abstracted to a boolean program over the predicates of a vocabulary (s. 4.1), which a three-valued model checker explores
+//! (s. 6.1). Interpolants of spurious counterexamples give new predicates. Under TSO and PSO the same is done with the reduced program, which encodes
+//! store buffers as registers; its predicates are extrapolated from those of the proof under SC (s. 5).
 
 #![forbid(unsafe_code)]
 
@@ -45,41 +45,41 @@ pub use relaxed::Attempt;
 /// How the predicates of the relaxed program are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The predicates of the SC proof are extrapolated, and cubes of them are searched.
+    /// The predicates of the SC proof are extrapolated, and cubes over them are searched.
     #[default]
     Predicates,
-    /// The cubes of the SC proof are extrapolated too, and no others are searched.
+    /// The cubes of the SC proof are extrapolated too, and no other cubes are searched.
     Cubes,
 }
 
-/// How the engine works.
+/// Options of the engine.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How predicates are found.
+    /// How the predicates of the relaxed program are found.
     pub method: Method,
-    /// How many stores a buffer may hold at first; more if it overflows.
+    /// Initial number of stores that a buffer can hold; increased on overflow.
     pub k: u32,
-    /// Receives what a run makes beside its answers.
+    /// Receives additional results of a run.
     pub record: Option<Arc<Mutex<Record>>>,
 }
 
-/// What a run makes beside its answers.
+/// Results of a run besides its answers.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// The boolean program of the proof as text; empty if there is none.
     pub boolean: String,
-    /// What each abstraction took, in order.
+    /// The statistics of each abstraction, in order.
     pub accounts: Vec<Account>,
 }
 
-/// What one abstraction took.
+/// The statistics of one abstraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    /// How many stores a buffer holds; nothing for the proof under SC.
+    /// The number of stores that a buffer can hold; `None` for the proof under SC.
     pub k: Option<u32>,
-    /// How its predicates were found; nothing for the proof under SC.
+    /// How its predicates were found; `None` for the proof under SC.
     pub attempt: Option<Attempt>,
-    /// What it took.
+    /// Sizes, times and memory.
     pub effort: Effort,
 }
 
@@ -89,18 +89,18 @@ impl Default for Options {
     }
 }
 
-/// The engine.
+/// Engine `extrapolate`.
 #[derive(Clone, Debug, Default)]
 pub struct Extrapolate {
-    /// How it works.
+    /// The options of the engine.
     pub options: Options,
 }
 
-/// How long one of several properties is worked on before the next one has its turn. One that cannot be decided keeps no other from being
-/// answered; each further turn is four times as long.
+/// Initial time slice per property. Properties take turns, so that an undecidable one does not block the others; each further turn is four times as
+/// long.
 const FIRST_SLICE: Duration = Duration::from_secs(2);
 
-/// Cubes of more literals than this are not searched.
+/// Maximum number of literals per cube.
 const LARGEST_CUBE: usize = 4;
 
 impl Engine for Extrapolate {
@@ -145,7 +145,7 @@ impl Engine for Extrapolate {
                     Run { options: &self.options, task, limits: &part, progress, asked, answers, report };
                 let ended = if task.model == MemoryModel::Sc { run.sc() } else { run.relaxed() };
                 (answers, report) = (run.answers, run.report);
-                // What took too long is asked again, unless there is no time left at all.
+                // A property whose time slice was too short is tried again, unless there is no time left at all.
                 let again = part.exceeded(0).is_some() && limits.exceeded(0).is_none();
                 if let Err(reason) = ended
                     && !again
@@ -166,20 +166,20 @@ struct Run<'a> {
     task: &'a Task<'a>,
     limits: &'a Limits,
     progress: &'a Progress,
-    /// The number of the property in question.
+    /// The index of the property of this run.
     asked: usize,
     answers: Vec<Option<Answer>>,
     report: Report,
 }
 
 impl Run<'_> {
-    /// The number of the property in question, unless it has an answer, here or elsewhere.
+    /// The index of the property, unless this engine or another one has answered it.
     fn open(&self) -> Vec<usize> {
         let is_open = self.answers[self.asked].is_none() && !self.task.is_settled(self.asked);
         is_open.then_some(self.asked).into_iter().collect()
     }
 
-    /// Answers a property, and tells the answer at once.
+    /// Answers a property, and publishes the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
         let author = Author { engine: EngineName::Extrapolate, work: self.report.work.clone() };
         self.task.tell(n, Early { answer: answer.clone(), author });
@@ -223,13 +223,13 @@ impl Run<'_> {
         }
     }
 
-    /// These properties hold, and this shows it.
+    /// Answers these properties with a proof.
     fn prove(&mut self, open: &[usize], invariant: Invariant) {
         let invariant = Arc::new(invariant);
         open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
     }
 
-    /// A property does not hold, if this execution was found.
+    /// Answers that a property is violated, if an execution was found.
     fn violate(&mut self, n: usize, trace: Option<Trace>) {
         let doubt = || Reason::Unsupported("the solver finds no values for a counterexample".into(), None);
         let answer = match trace {
@@ -239,7 +239,7 @@ impl Run<'_> {
         self.tell(n, answer);
     }
 
-    /// States of a boolean program as disjunctions of conjunctions of constraints.
+    /// The states of a boolean program as disjunctions of conjunctions of constraints.
     fn cubes(
         &self,
         program: &BooleanProgram,
@@ -259,7 +259,7 @@ impl Run<'_> {
         Ok(all)
     }
 
-    /// Leaves a boolean program where it is wanted.
+    /// Records a boolean program if requested.
     fn emit(&self, machine: &BufferMachine<'_>, program: &BooleanProgram) {
         if let Some(record) = &self.options.record {
             let text = print::text(machine, program);
@@ -267,7 +267,7 @@ impl Run<'_> {
         }
     }
 
-    /// Counts what an abstraction took; with buffers, of how many stores, and how its predicates were found.
+    /// Adds the statistics of an abstraction; with buffers, their size and how the predicates were found.
     fn account(&mut self, buffers: Option<(u32, Attempt)>, effort: &Effort) {
         let work = &mut self.report.work;
         work.states += effort.states;

@@ -1,21 +1,20 @@
-//! Extrapolation (EXTRA13 s. 5 and Appendix B): predicates of a proof under SC become predicates about the reduced program `P_M`.
+//! Extrapolation (EXTRA13 s. 5 and Appendix B): lifts predicates of a proof under SC to predicates about the reduced program `P_M`.
 //!
-//! | rules (PSO, TSO) | what they say | here |
+//! | rules (PSO, TSO) | meaning | here |
 //! |---|---|---|
-//! | 1, 8 | the count of each buffer, which variable each place is for | [`Lift::generic`] |
+//! | 1, 8 | the count of each buffer, the variable of each place | [`Lift::generic`] |
 //! | 2, 9 | the predicates themselves | first in [`Lift::lifted`] |
 //! | 3, 10 | the same about buffered values, for each place and all combinations (`lift`) | [`Lift::lifted`] |
-//! | 4, 11 | a buffered value is that of the next place, or that in memory | [`Lift::comparisons`] |
+//! | 4, 11 | a buffered value equals that of the next place, or that in memory | [`Lift::comparisons`] |
 //! | 5, 12 | nothing about buffers of variables that a thread does not store to | such a thread has no places for them |
-//! | 6, 13 | a variable that occurs several times is the same place everywhere | one place is chosen for each memory cell |
+//! | 6, 13 | all occurrences of a variable denote the same place | one place is chosen for each memory cell |
 //! | 7, 14 | with a fence between any two stores, at most one place | [`fences_separate_stores`] |
 //!
-//! Differences from the paper. Its list of 15 predicates for the alternating bit protocol has `cnt = 0` and no equalities, though rule 1 has no
-//! `cnt = 0` and rule 4 has equalities: counts from 0 on are always here, comparisons on request. There is no predicate
-//! `overflow = 0`, because `P_M` has a location for that. Under TSO one place may hold a store to any variable; two variables of one
-//! predicate never stand for the same place. Where store fences matter, epochs are told apart too. What
-//! arises twice, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, is listed once; [`Vocabulary`](super::vocabulary::Vocabulary) also
-//! merges predicates that are written differently and say the same.
+//! Differences from the paper. Its list of 15 predicates for the alternating bit protocol has `cnt = 0` and no equalities, though rule 1 has no `cnt
+//! = 0` and rule 4 has equalities; here counts from 0 on are always included, comparisons on request. There is no predicate `overflow = 0`, because
+//! `P_M` has a location for that. Under TSO one place may hold a store to any variable; two variables of one predicate never denote the same place.
+//! Where store fences matter, there are predicates on epochs too. Duplicates, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, are listed once;
+//! [`Vocabulary`](super::vocabulary::Vocabulary) also merges equivalent predicates that are written differently.
 
 use std::collections::HashSet;
 
@@ -24,20 +23,20 @@ use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Cells};
 use fencewright_program::{Action, BinaryOp, Expr, Op, Program, RegisterId, Thread, ThreadId};
 use fencewright_reduce::{Queues, Reduced};
 
-/// Of a predicate that would be lifted to more than this, only the versions with one buffered place are made.
+/// If a predicate has more lifted versions than this, only those with one buffered place are made.
 const MOST_VERSIONS: usize = 256;
 
-/// From predicates about a program under SC to predicates about its reduced program.
+/// Lifts predicates about a program under SC to its reduced program.
 pub struct Lift<'a> {
     reduced: &'a Reduced,
     /// The cells of the program and of the reduced one, both under SC.
     from: Cells,
     to: Cells,
-    /// For each memory cell the places that may hold a store to it: cells of the reduced program.
+    /// For each memory cell, the places that may hold a store to it: cells of the reduced program.
     places: Vec<Vec<CellId>>,
-    /// For each thread the memory cells that it stores to through its buffer.
+    /// For each thread, the memory cells that it stores to through its buffer.
     stored: Vec<Vec<u32>>,
-    /// Whether at most one place at a time is of interest.
+    /// Whether only versions with at most one place are made.
     one_place: bool,
 }
 
@@ -67,7 +66,7 @@ impl<'a> Lift<'a> {
         Lift { reduced, from, to, places, stored, one_place }
     }
 
-    /// Everything that is extrapolated from these predicates, each once.
+    /// All predicates extrapolated from these, without duplicates.
     pub fn predicates(&self, sc: &[Expr<CellId>], compared: bool) -> Vec<Expr<CellId>> {
         let mut all: Vec<Expr<CellId>> = sc.iter().flat_map(|predicate| self.lifted(predicate)).collect();
         all.extend(self.generic());
@@ -79,7 +78,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// What is told apart about any program: counts, the memory cells of places, epochs.
+    /// The predicates for any program: on counts, on the memory cells of places, on epochs.
     pub fn generic(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
@@ -96,14 +95,14 @@ impl<'a> Lift<'a> {
                     }
                 }
                 Queues::Pso { cells, epoch } => {
-                    // Every epoch but the last one has a store in it.
+                    // Every epoch but the last one contains a store.
                     let epochs = cells.iter().map(|queue| queue.values.len() as i64).sum();
                     epoch.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     for queue in cells {
                         is(queue.count, &mut (0..=queue.values.len() as i64));
                         queue.epochs.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     }
-                    // A store fence asks whether something was stored since the last one.
+                    // A store fence tests whether there was a store since the previous one.
                     let leaf = |register: RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, register)));
                     let own = cells.iter().flat_map(|queue| &queue.epochs);
                     let pairs = own.flat_map(|own| epoch.map(|next| (*own, next)));
@@ -114,7 +113,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// How the value of a place compares with those of later places and with the memory cell: rules 4 and 11 have equalities, each of which is
+    /// Comparisons of the value of a place with those of later places and with the memory cell. Rules 4 and 11 have equalities, each of which becomes
     /// two comparisons here, because counters only grow.
     pub fn comparisons(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
@@ -140,7 +139,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// A predicate, or a cube, and the same about buffered values: for each memory cell in it a place or the cell itself.
+    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is replaced by a place or not.
     pub fn lifted(&self, predicate: &Expr<CellId>) -> Vec<Expr<CellId>> {
         let mut shared: Vec<CellId> = Vec::new();
         predicate.for_each_leaf(&mut |&cell| {
@@ -157,7 +156,7 @@ impl<'a> Lift<'a> {
                 if (self.one_place || many) && !before.is_empty() {
                     continue;
                 }
-                // One place is not a store to two variables.
+                // A place is never a store to two variables.
                 let free = |place: &&CellId| before.iter().all(|(_, other)| other != *place);
                 let more: Vec<_> = self.places[cell as usize].iter().filter(free).copied().collect();
                 let before = before.clone();
@@ -167,7 +166,7 @@ impl<'a> Lift<'a> {
         chosen.iter().map(|places| self.about(predicate, places)).collect()
     }
 
-    /// A predicate about the program as one about the reduced one, with places for some memory cells.
+    /// Translates a predicate to the reduced program, with places for some memory cells.
     fn about(&self, predicate: &Expr<CellId>, places: &[(CellId, CellId)]) -> Expr<CellId> {
         predicate.map(&mut |&cell| {
             let place = places.iter().find(|(target, _)| *target == cell);
@@ -175,8 +174,8 @@ impl<'a> Lift<'a> {
         })
     }
 
-    /// The parts of a cube that say nothing about buffered values (s. 6.3): who leaves out the others has fewer cubes, and trusts that what is in
-    /// a buffer will matter only when it has reached memory.
+    /// The parts of a cube that do not mention buffered values (s. 6.3). Dropping the others gives fewer cubes, in the hope that buffered values
+    /// matter only once they have reached memory.
     pub fn unbuffered(&self, cube: Vec<Expr<CellId>>) -> Vec<Expr<CellId>> {
         let is_place = |cell: &CellId| self.places.iter().any(|places| places.contains(cell));
         let says_nothing = |part: &Expr<CellId>| {
@@ -204,7 +203,7 @@ pub(super) fn stored(program: &Program, thread: &Thread) -> Vec<u32> {
     cells
 }
 
-/// Whether on every path of a thread a step that empties its buffer lies between any two buffered stores (rules 7 and 14).
+/// Whether every path of a thread between two buffered stores contains a step that drains its buffer (rules 7 and 14).
 pub fn fences_separate_stores(thread: &Thread) -> bool {
     let stores = |action: &Action| matches!(action, Action::Op(Op::Store(..)));
     // Locations where a store may be pending.

@@ -1,4 +1,4 @@
-//! Boolean programs as text.
+//! Prints boolean programs as text.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use super::program::{BooleanProgram, Case};
 use super::transformer::{Psi, Transformer};
 use super::vector::Literal;
 
-/// A boolean program as text: variables with the predicates that they stand for, then for each thread its statements. A statement is an
-/// indivisible step; `|` separates the ways to take it. Its assignments happen at once.
+/// A boolean program as text: its variables with their predicates, then the statements of each thread. A statement is an atomic step; `|` separates
+/// its branches. The assignments of a branch are simultaneous.
 pub fn text(machine: &BufferMachine<'_>, program: &BooleanProgram) -> String {
     let mut out = String::new();
     let (cells, source) = (&machine.cells, machine.program);
@@ -98,7 +98,7 @@ fn disjunction(psi: &Psi) -> String {
     }
 }
 
-/// A formula over cells in the words of the program.
+/// A formula over cells, with the names of the program.
 pub fn expression(program: &Program, cells: &Cells, e: &Expr<CellId>) -> String {
     let inner = |e: &Expr<CellId>| expression(program, cells, e);
     match e {

@@ -1,8 +1,8 @@
-//! Boolean programs: what a program does to the predicates of a vocabulary (EXTRA13 s. 4.1).
+//! Boolean programs: the abstraction of a program by the predicates of a vocabulary (EXTRA13 s. 4.1).
 //!
-//! A boolean program is made from the steps of the SC machine of a program, edge by edge: a step lists what happens to cells, with one case
-//! for each element of an array and each fault, so that nothing about the language has to be said again. Which steps an edge has does not
-//! depend on where other threads are, only on who holds the lock. Edges with the same commands share their transformers.
+//! A boolean program is made from the steps of the SC machine, edge by edge: a step lists commands on cells, with one case for each element of an
+//! array and each fault, so that the semantics of the language is not duplicated here. The steps of an edge do not depend on the locations of other
+//! threads, only on the holder of the lock. Edges with the same commands share their transformers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use super::transformer::{Psi, Transformer, transformer};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
 
-/// Who holds the lock, from the point of view of a thread.
+/// The holder of the lock, from the point of view of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     Nobody,
@@ -33,50 +33,50 @@ const HOLDERS: [Holder; 3] = [Holder::Nobody, Holder::Itself, Holder::Another];
 pub struct Case {
     /// The step of the machine.
     pub name: StepName,
-    /// What it does to cells.
+    /// Its commands on cells.
     pub commands: Vec<Command>,
-    /// Where it leads its thread, or what the machine does not represent.
+    /// The target location, or why the machine does not represent it.
     pub to: Result<LocationId, (Limitation, Span)>,
-    /// What it does to predicates: the number of its transformers.
+    /// The index of its transformers.
     transformers: usize,
 }
 
-/// An edge: its cases, and who holds the lock afterwards.
+/// An edge: its cases, and the effect on the lock.
 #[derive(Clone, Debug, Default)]
 struct BooleanEdge {
     cases: Vec<Case>,
-    /// For each of [`HOLDERS`]: whether the edge is possible then, and whether the thread holds the lock afterwards.
+    /// For each of [`HOLDERS`], the holder after the edge; `None` if the edge is disabled.
     lock: [Option<Holder>; 3],
 }
 
-/// What the construction took, and what came out of it.
+/// Size of a boolean program, and cost of its construction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Predicates.
+    /// Number of predicates.
     pub predicates: usize,
-    /// Different cubes of at least two literals.
+    /// Number of different cubes with at least two literals.
     pub cubes: usize,
-    /// Literals of the largest cube.
+    /// Number of literals of the largest cube.
     pub cube_size: usize,
-    /// Questions whether something follows from something.
+    /// Number of entailment queries.
     pub questions: u64,
 }
 
 /// A concurrent program over boolean variables.
 #[derive(Debug)]
 pub struct BooleanProgram {
-    /// What its variables stand for.
+    /// The predicates that its variables stand for.
     pub vocabulary: Vocabulary,
-    /// The states in which it may begin.
+    /// The initial states.
     pub initial: Vec<Vector>,
     edges: Vec<Vec<BooleanEdge>>,
-    /// For each list of commands its ways, those that are impossible excepted, each with its number.
+    /// For each list of commands, the feasible branches with their numbers and transformers.
     transformers: Vec<Vec<(u32, Transformer)>>,
     size: Size,
 }
 
 impl BooleanProgram {
-    /// The boolean program of a machine under SC, with cubes up to a size.
+    /// The boolean program of a machine under SC, with cubes up to the given size.
     pub fn new(
         machine: &BufferMachine<'_>,
         vocabulary: Vocabulary,
@@ -113,12 +113,12 @@ impl BooleanProgram {
         Ok(program)
     }
 
-    /// What the construction took, and what came out of it.
+    /// The size of the program, and the cost of its construction.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// The different cubes that occur in it.
+    /// The different cubes that occur in the program.
     pub fn cubes(&self) -> Vec<Vec<Literal>> {
         let psis = self.transformers.iter().flatten().flat_map(|(_, transformer)| transformer.psis());
         let mut cubes: Vec<Vec<Literal>> = psis.flat_map(Psi::cubes).collect();
@@ -127,7 +127,7 @@ impl BooleanProgram {
         cubes
     }
 
-    /// The cases of an edge that is possible in a control state, with who holds the lock afterwards; none if it is not possible.
+    /// The cases of an edge in a control state, with the holder of the lock afterwards; `None` if the edge is disabled.
     pub fn cases(
         &self,
         control: &Control,
@@ -153,19 +153,19 @@ impl BooleanProgram {
         &self.edges[thread.index()][edge.index()].cases
     }
 
-    /// What a case does to predicates: its ways, each with its number.
+    /// The branches of a case, with their numbers and transformers.
     pub fn ways(&self, case: &Case) -> &[(u32, Transformer)] {
         &self.transformers[case.transformers]
     }
 
-    /// Breaks the program, for tests of tests: what is to hold does not, and the other way round.
+    /// Breaks the program by exchanging true and false, to test that tests detect it.
     #[cfg(test)]
     pub fn exchange_polarities(&mut self) {
         let updates = self.transformers.iter_mut().flatten().flat_map(|(_, way)| &mut way.updates);
         updates.for_each(|update| std::mem::swap(&mut update.plus, &mut update.minus));
     }
 
-    /// A step of the machine, as a part of a path.
+    /// A step of the machine, for use in a path.
     pub fn step(&self, case: &Case, next: &Control) -> Step {
         let outcome = match case.to {
             Ok(_) => Outcome::Control(next.clone()),
@@ -175,7 +175,7 @@ impl BooleanProgram {
     }
 }
 
-/// The edges of all threads; lists of commands get numbers.
+/// The edges of all threads; `numbers` gets the indices of lists of commands.
 fn edges(
     machine: &BufferMachine<'_>,
     numbers: &mut HashMap<Vec<Command>, usize>,
@@ -229,7 +229,7 @@ fn case(step: Step, thread: ThreadId, numbers: &mut HashMap<Vec<Command>, usize>
     Case { name: step.name, commands: step.commands, to, transformers }
 }
 
-/// The transformers of all ways, computed on all cores.
+/// The transformers of all branches, computed on all cores.
 fn all(
     work: &[(usize, u32, Vec<Simple>)],
     vocabulary: &Vocabulary,

@@ -1,4 +1,4 @@
-//! States of a boolean program as an inductive invariant.
+//! Translates states of a boolean program to an inductive invariant.
 
 use fencewright_memory::linear::{Constraint, Cube};
 
@@ -6,15 +6,15 @@ use super::entailment::{Frame, Judge};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
 
-/// A state with more cubes than this makes no certificate that anybody would check.
+/// Maximum number of cubes per state; checking more is infeasible.
 const MOST_CUBES: usize = 1 << 10;
 
-/// A state as a disjunction of conjunctions of constraints on cells. It is one conjunction, unless a literal is a disjunction: `not x = 0`,
-/// or the negation of a cube. What contradicts itself is left out. Nothing if there are too many.
+/// A state as a disjunction of conjunctions of constraints on cells. It is a single conjunction, unless a literal is a disjunction: `not x = 0`, or a
+/// negated cube. Unsatisfiable conjunctions are dropped. `None` if there are too many.
 pub fn cubes(vocabulary: &Vocabulary, vector: &Vector, judge: &mut Judge) -> Option<Vec<Cube>> {
     let cases = |literal: &Literal| vocabulary.predicates()[literal.predicate()].cases(literal.holds());
     let mut literals = vocabulary.essential(vector);
-    // What is no disjunction comes first, and rules out cases of the others.
+    // Literals that are not disjunctions come first, because they exclude cases of the others.
     literals.sort_by_key(|literal| cases(literal).len());
     let mut frame = Frame::default();
     let prepared: Vec<_> = literals.iter().map(|literal| frame.disjunction(cases(literal))).collect();
@@ -22,7 +22,7 @@ pub fn cubes(vocabulary: &Vocabulary, vector: &Vector, judge: &mut Judge) -> Opt
     for (literal, prepared) in literals.iter().zip(&prepared) {
         let mut longer = Vec::with_capacity(found.len());
         for (cube, worlds) in &found {
-            // A disjunction that holds anyway says nothing.
+            // A disjunction that is implied anyway is redundant.
             let opposite = vocabulary.predicates()[literal.predicate()].cases(!literal.holds());
             let opposite = frame.clone().disjunction(opposite);
             if prepared.len() > 1 && judge.excludes(worlds, &opposite) {

@@ -1,14 +1,14 @@
-//! From a proof under SC to one under TSO or PSO (EXTRA13 s. 2.3, Fig. 2b).
+//! Extends a proof under SC to TSO or PSO (EXTRA13 s. 2.3, Fig. 2b).
 //!
-//! 1. *Verify under SC*: predicate abstraction of the program. Its predicates are those of the file or come from interpolants; those that the
-//!    proof does not need are left out.
-//! 2. *Reduce*: the program P_M, whose buffers hold k stores, does under SC what the program does under the relaxed model.
-//! 3. *Extrapolate*: the predicates of the proof, and for cube extrapolation its cubes, become predicates about P_M.
-//! 4. *Check*: predicate abstraction of P_M with these predicates. The states are translated into an invariant of the machine with bounded
-//!    queues, which is checked like any other.
+//! 1. *Verify under SC*: predicate abstraction of the program. Its predicates are those of the file or come from interpolants; those that the proof
+//!    does not need are removed.
+//! 2. *Reduce*: the program P_M, whose buffers hold k stores, behaves under SC like the program under the relaxed model.
+//! 3. *Extrapolate*: the predicates of the proof, and for cube extrapolation its cubes, are lifted to P_M.
+//! 4. *Check*: predicate abstraction of P_M with these predicates. The states are translated into an invariant of the machine with bounded queues,
+//!    which is checked like any other.
 //!
-//! An overflow that can happen raises k. A violation that can happen is an execution of the program. Where the extrapolated predicates are too
-//! coarse, the next attempt has more of them ([`ATTEMPTS`]).
+//! A feasible overflow increases k. A feasible violation is an execution of the program. If the extrapolated predicates are too coarse, the next
+//! attempt has more of them ([`ATTEMPTS`]).
 
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId};
 use fencewright_program::{BinaryOp, Expr, MemoryModel, Program, Property, RegisterId};
@@ -24,55 +24,55 @@ use super::vector::Literal;
 use super::vocabulary::Predicate;
 use super::{LARGEST_CUBE, Method, Run};
 
-/// More stores than this in a buffer are not tried.
+/// Maximum number of stores in a buffer.
 const MOST_STORES: u32 = 8;
 
-/// A proof may need more stores than are known to be possible: so many more are tried before an attempt is given up. The array queue
-/// (`examples/array-queue.fw`) is proved with 4 stores, while paths that cannot be taken hide the overflows with 2 and 3.
+/// How many larger bounds are tried before an attempt is given up: a proof may need a larger bound than any known to overflow. The array queue
+/// (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2 and 3.
 const MORE_STORES: usize = 2;
 
-/// What buffers of some size led to.
+/// The result for one bound of the buffers.
 enum Bounded {
-    /// All that was asked.
+    /// All properties were answered.
     Answered,
-    /// A violation: its property is answered.
+    /// A violation; its property was answered.
     Violation,
     /// A buffer overflows.
     Overflow,
-    /// A path that cannot be taken, which nothing rules out.
+    /// A spurious path that cannot be excluded.
     Stuck(Reason),
-    /// The attempt has nothing new.
+    /// The attempt adds no predicates.
     Nothing,
 }
 
-/// What a proof under SC leaves for extrapolation: formulas over the cells of the program.
+/// The parts of a proof under SC used for extrapolation: formulas over the cells of the program.
 struct ScProof {
     predicates: Vec<Expr<CellId>>,
     /// Conjunctions of predicates and their negations.
     cubes: Vec<Vec<Expr<CellId>>>,
 }
 
-/// What an attempt adds to what the one before it has.
+/// The predicates and cubes that are tried, each attempt including those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// Predicates about buffered values are left out of cubes (s. 6.3).
+    /// Predicates about buffered values are dropped from cubes (s. 6.3).
     Unbuffered,
-    /// The predicates and cubes, extrapolated.
+    /// All extrapolated predicates and cubes.
     Extrapolated,
-    /// The SC predicates are strengthened before (s. 6.3), and values in buffers are compared with each other and with memory (rules 4 and 11).
+    /// The SC predicates are strengthened first (s. 6.3), and buffered values are compared with each other and with memory (rules 4 and 11).
     Strengthened,
-    /// Interpolants about P_M become predicates.
+    /// Interpolants for P_M become predicates.
     Refined,
 }
 
 const ATTEMPTS: [Attempt; 4] =
     [Attempt::Unbuffered, Attempt::Extrapolated, Attempt::Strengthened, Attempt::Refined];
 
-/// Fewer lifted cubes than this are all kept.
+/// Up to this number, all lifted cubes are kept.
 const FEW_CUBES: usize = 200;
 
 impl Run<'_> {
-    /// The whole way.
+    /// Steps 1 to 4, with growing bounds and all attempts.
     pub(super) fn relaxed(&mut self) -> Result<(), Reason> {
         let open = self.open();
         if open.is_empty() {
@@ -106,7 +106,7 @@ impl Run<'_> {
         Err(stuck.unwrap_or(Reason::Unsupported(overflow, None)))
     }
 
-    /// Step 1. What is violated under SC, or cannot be proved, is left out: predicates are of use even then.
+    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped: the predicates are useful even then.
     fn verify_under_sc(&mut self, properties: &[Property]) -> Result<ScProof, Reason> {
         let program = self.task.program;
         let machine = BufferMachine::new(program, Buffers::Sc);
@@ -182,7 +182,7 @@ impl Run<'_> {
         })
     }
 
-    /// Step 3; nothing if an attempt has nothing new.
+    /// Step 3; `None` if the attempt adds nothing.
     fn extrapolated(&self, sc: &ScProof, lift: &Lift<'_>, attempt: Attempt) -> Option<Vec<Predicate>> {
         let strengthened = attempt == Attempt::Strengthened;
         let mut strong = sc.predicates.clone();
@@ -210,7 +210,7 @@ impl Run<'_> {
     }
 }
 
-/// The parts of nested conjunctions.
+/// The conjuncts of nested conjunctions.
 fn conjuncts(e: Expr<CellId>) -> Vec<Expr<CellId>> {
     match e {
         Expr::Binary(BinaryOp::And, left, right) => [conjuncts(*left), conjuncts(*right)].concat(),
@@ -218,7 +218,7 @@ fn conjuncts(e: Expr<CellId>) -> Vec<Expr<CellId>> {
     }
 }
 
-/// The cubes of at least two literals in a boolean program, as lists of formulas.
+/// The cubes of a boolean program with at least two literals, as lists of formulas.
 fn used_cubes(program: &BooleanProgram) -> Vec<Vec<Expr<CellId>>> {
     let formula = |literal: &Literal| {
         let formula = program.vocabulary.predicates()[literal.predicate()].formula().clone();
@@ -228,7 +228,7 @@ fn used_cubes(program: &BooleanProgram) -> Vec<Vec<Expr<CellId>>> {
     cubes.iter().filter(|cube| cube.len() > 1).map(|cube| cube.iter().map(formula).collect()).collect()
 }
 
-/// Predicates like this one with the next smaller and the next larger constant, such as `x <= y` for `x < y`.
+/// The predicate with the constant increased and decreased by one, such as `x <= y` for `x < y`.
 fn neighbours(predicate: &Predicate) -> Vec<Expr<CellId>> {
     let forms = [true, false].into_iter().flat_map(|holds| predicate.cases(holds)).flatten();
     let near = forms.flat_map(|form| {
@@ -241,7 +241,7 @@ fn neighbours(predicate: &Predicate) -> Vec<Expr<CellId>> {
     near.filter_map(|form| Predicate::at_most(&form)).map(|predicate| predicate.formula().clone()).collect()
 }
 
-/// The cells that hold what is buffered: a certificate must know about them everywhere.
+/// The cells that encode buffers: a certificate must constrain them everywhere.
 fn buffer_cells(reduced: &Reduced, machine: &BufferMachine<'_>) -> Vec<CellId> {
     let program: &Program = &reduced.program;
     let new = program.threads().flat_map(|(t, code)| {

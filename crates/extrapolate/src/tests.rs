@@ -1,4 +1,4 @@
-//! Boolean programs do at least what their programs do: every step between reachable states is matched; broken ones are found out.
+//! Boolean programs over-approximate their programs: every step between reachable states is matched, and the tests detect broken boolean programs.
 
 use fencewright_executions::oracle::explore;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Control};
@@ -13,7 +13,7 @@ use super::program::BooleanProgram;
 use super::vector::{Literal, Vector};
 use super::vocabulary::{Predicate, Vocabulary};
 
-/// Predicates drawn at random.
+/// Random predicates.
 fn predicates(random: &mut Random, machine: &BufferMachine<'_>) -> Vec<Predicate> {
     let cells: Vec<CellId> = machine.cells.variables().collect();
     let ops = [BinaryOp::Eq, BinaryOp::Le, BinaryOp::Ne];
@@ -44,7 +44,7 @@ fn value(machine: &BufferMachine<'_>, state: &State, cell: CellId) -> i64 {
     }
 }
 
-/// Which predicates hold in a state.
+/// The predicates that hold in a state.
 fn vector(machine: &BufferMachine<'_>, vocabulary: &Vocabulary, state: &State) -> Vector {
     let literal = |(n, predicate): (usize, &Predicate)| {
         let truth = predicate.formula().eval(&mut |cell| value(machine, state, *cell)).expect("small values");
@@ -53,7 +53,7 @@ fn vector(machine: &BufferMachine<'_>, vocabulary: &Vocabulary, state: &State) -
     Vector::of(vocabulary.len(), vocabulary.predicates().iter().enumerate().map(literal))
 }
 
-/// How many steps between reachable states the boolean program does not have; and how many there are.
+/// The number of steps between reachable states that the boolean program lacks, and the number of all such steps.
 fn unmatched(program: &Program, machine: &BufferMachine<'_>, boolean: &BooleanProgram) -> (usize, usize) {
     let Ok(reachable) = explore(program, MemoryModel::Sc, 300, &mut || false) else { return (0, 0) };
     let reference = Reference::new(program, MemoryModel::Sc);

@@ -1,6 +1,6 @@
 //! Abstract transformers of statements (EXTRA13 s. 4.1, Figs. 6 and 7).
 //!
-//! For one way through the commands of a statement, which assumes A and gives cells new values, and for a predicate p:
+//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p:
 //!
 //! ```text
 //! psi+(p) = the disjunction of the cubes c with  c and A  =>  wp(p)
@@ -8,12 +8,12 @@
 //! p := choose(psi+, psi-)        1 where psi+ holds, 0 where psi- holds, * elsewhere
 //! ```
 //!
-//! Cubes are conjunctions of literals up to a size, in increasing size, without those that contain a smaller one
-//! (BUILDBOUNDEDCUBES). With size 1 this is Fig. 6b, whose cubes are predicates themselves. The weakest abstraction of `assume A` in both
-//! polarities is: not the disjunction of the cubes that contradict A.
+//! Cubes are conjunctions of literals up to a maximum size, enumerated by increasing size, without those that contain a smaller one
+//! (BUILDBOUNDEDCUBES). With size 1 this is Fig. 6b, whose cubes are single predicates. The weakest abstraction of `assume A` in both polarities is
+//! the negation of the disjunction of all cubes that contradict A.
 //!
-//! Only predicates that mention something that the statement assigns or assumes can change (cone of influence). A cube without
-//! superfluous literals is connected with p by shared cells, directly or by way of A or of its other literals: only such cubes are tried.
+//! Only predicates that mention a cell that the statement assigns or assumes can change (cone of influence). A cube without redundant literals is
+//! connected with p by shared cells, directly or via A or its other literals: only such cubes are tried.
 
 use std::collections::HashMap;
 
@@ -30,11 +30,11 @@ use super::vocabulary::Vocabulary;
 /// A disjunction of cubes.
 #[derive(Clone, Debug)]
 pub struct Psi {
-    /// Whether the empty cube is one of them.
+    /// Whether it contains the empty cube, so that it is true.
     pub always: bool,
-    /// The cubes of one literal.
+    /// The cubes with one literal.
     pub single: Vector,
-    /// The larger ones.
+    /// The larger cubes.
     pub larger: Vec<Box<[Literal]>>,
 }
 
@@ -50,7 +50,7 @@ impl Psi {
         self.always || self.single.meets(vector) || self.larger.iter().any(|cube| holds(cube))
     }
 
-    /// Whether one of the cubes is a part of this one.
+    /// Whether one of the cubes is a subset of the given one.
     fn subsumes(&self, cube: &[Literal]) -> bool {
         let part = |smaller: &[Literal]| smaller.iter().all(|literal| cube.contains(literal));
         self.always
@@ -79,27 +79,27 @@ impl Psi {
 pub struct Update {
     /// The number of the predicate.
     pub predicate: usize,
-    /// Whether a value that is not chosen is `*`; otherwise the predicate keeps the value that it had.
+    /// Whether the value is `*` if neither `plus` nor `minus` holds; otherwise the predicate keeps its value.
     pub assigned: bool,
-    /// Where it holds afterwards.
+    /// Condition for the predicate to hold afterwards.
     pub plus: Psi,
-    /// Where it does not.
+    /// Condition for it to be false afterwards.
     pub minus: Psi,
 }
 
-/// What one way through a statement does to predicates. All updates happen at once.
+/// The abstract transformer of one branch of a statement. All updates are simultaneous.
 #[derive(Clone, Debug)]
 pub struct Transformer {
-    /// Where the way cannot be taken.
+    /// Condition under which the branch is infeasible.
     pub blocked: Psi,
     /// The predicates that may change.
     pub updates: Vec<Update>,
-    /// The literals of the predicates that are assigned.
+    /// The literals of assigned predicates.
     forgotten: Vector,
 }
 
 impl Transformer {
-    /// The state after the statement; nothing if it cannot be executed.
+    /// The state after the statement; `None` if the branch is infeasible.
     pub fn apply(&self, vocabulary: &Vocabulary, vector: &Vector) -> Option<Vector> {
         if self.blocked.holds(vector) {
             return None;
@@ -116,14 +116,14 @@ impl Transformer {
         vocabulary.close(&mut after).then_some(after)
     }
 
-    /// All cubes in it.
+    /// All disjunctions of cubes in it.
     pub fn psis(&self) -> impl Iterator<Item = &Psi> {
         let updates = self.updates.iter().flat_map(|update| [&update.plus, &update.minus]);
         std::iter::once(&self.blocked).chain(updates)
     }
 }
 
-/// The cells that something mentions: bits of a number, where there are few of them.
+/// A set of cells, as a bit set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct CellSet(Vec<u64>);
 
@@ -147,11 +147,11 @@ impl CellSet {
     }
 }
 
-/// A predicate after the way, in terms of the values before.
+/// A predicate after the branch, in terms of the values before.
 struct Target {
     predicate: usize,
     assigned: bool,
-    /// Where it holds and where it fails.
+    /// The conditions under which it holds and fails.
     cases: [Disjunction; 2],
     cells: CellSet,
     psis: [Psi; 2],
@@ -162,20 +162,20 @@ struct Construction<'a> {
     judge: &'a mut Judge,
     limits: &'a Limits,
     vocabulary: &'a Vocabulary,
-    /// The literals, as what they say about the values before, and their cells.
+    /// For each literal, its meaning in terms of the values before, and its cells.
     literals: &'a [Disjunction],
     cells: &'a [CellSet],
-    /// What the way assumes, as sets of cells that it connects with each other.
+    /// The assumptions of the branch, as sets of cells that they connect.
     assumed: Vec<CellSet>,
     blocked: Psi,
     targets: Vec<Target>,
-    /// How many literals it takes to connect each predicate with a target.
+    /// For each predicate, the least number of literals that connect it with a target.
     distances: Vec<usize>,
-    /// How many questions there were when the limits were last looked at.
+    /// The number of queries when the limits were last polled.
     looked: u64,
 }
 
-/// Computes the transformer of one way through a statement, with cubes up to a size.
+/// Computes the transformer of one branch of a statement, with cubes up to a maximum size.
 pub fn transformer(
     way: &[Simple],
     vocabulary: &Vocabulary,
@@ -219,7 +219,7 @@ pub fn transformer(
             let form = |form: &Linear| Some(executed.values.of(form)?.swap_remove(0));
             cases.iter().map(|cube| cube.iter().map(form).collect()).collect()
         };
-        // A value that does not fit is one that nothing is known about.
+        // A value that overflows is unknown.
         let [Some(holds), Some(fails)] = both.map(|holds| after(predicate.cases(holds))) else { continue };
         let mentioned = holds.iter().chain(&fails).flatten().flat_map(|form| &form.terms).map(|t| t.0);
         let mentioned = set(&mut mentioned.collect::<Vec<_>>().into_iter());
@@ -268,7 +268,7 @@ pub fn transformer(
 }
 
 impl<'a> Construction<'a> {
-    /// Tries all cubes of a size that extend this one by literals of predicates from here on.
+    /// Enumerates all cubes of a size that extend this one by literals of predicates from index `from` on.
     fn enumerate(
         &mut self,
         size: usize,
@@ -286,7 +286,7 @@ impl<'a> Construction<'a> {
                 continue;
             }
             for literal in [true, false].map(|holds| Literal::new(predicate, holds)) {
-                // Of a literal and what follows from it one is enough; with what contradicts it, it makes no cube.
+                // A cube contains neither a literal together with its consequences nor contradictory literals.
                 let decides = |a: Literal, b: Literal| {
                     let implied = vocabulary.implied(a);
                     implied.contains(b) || implied.contains(b.negated())
@@ -312,7 +312,7 @@ impl<'a> Construction<'a> {
         Ok(())
     }
 
-    /// Notes for which predicates a cube, whose worlds are given, decides the value afterwards.
+    /// Adds a cube, whose worlds are given, to the psi of all predicates whose value it determines.
     fn conclude(&mut self, worlds: &[World<'a>], cube: &[Literal]) {
         for target in &mut self.targets {
             let itself = |literal: &Literal| literal.predicate() == target.predicate;
@@ -331,7 +331,7 @@ impl<'a> Construction<'a> {
         }
     }
 
-    /// Looks at the limits now and then.
+    /// Polls the limits from time to time.
     fn poll(&mut self) -> Result<(), Reason> {
         const EVERY: u64 = 200;
         if self.judge.questions - self.looked < EVERY {
@@ -342,7 +342,7 @@ impl<'a> Construction<'a> {
     }
 }
 
-/// Whether every literal of a cube is connected with these cells by shared cells, perhaps by way of other literals or of what is assumed.
+/// Whether every literal of a cube is connected with these cells by shared cells, possibly via other literals or assumptions.
 fn is_connected(cube: &[Literal], start: &CellSet, cells: &[CellSet], assumed: &[CellSet]) -> bool {
     let mut reached = start.clone();
     let mut left: Vec<Literal> = cube.to_vec();
@@ -365,7 +365,7 @@ fn is_connected(cube: &[Literal], start: &CellSet, cells: &[CellSet], assumed: &
     true
 }
 
-/// For each predicate how many literals it takes at least to connect it with one of the targets or what is assumed, itself included.
+/// For each predicate, the least number of literals, including itself, that connect it with a target or assumption.
 fn distances(cells: &[CellSet], start: &CellSet) -> Vec<usize> {
     let mut distances = vec![usize::MAX; cells.len()];
     let mut reached = start.clone();
@@ -383,7 +383,7 @@ fn distances(cells: &[CellSet], start: &CellSet) -> Vec<usize> {
     distances
 }
 
-/// Sets that meet are united.
+/// Merges sets that intersect.
 fn components(sets: Vec<CellSet>) -> Vec<CellSet> {
     let mut components: Vec<CellSet> = Vec::new();
     for mut set in sets {

@@ -1,13 +1,13 @@
-//! States over {0, 1, *}: two bits for each predicate, packed into words.
+//! Three-valued states over {0, 1, *}: two bits per predicate, packed into words.
 //!
-//! Literal 2n says that predicate n holds, literal 2n + 1 that it does not; a predicate of which neither is known is `*`.
+//! Literal 2n means that predicate n holds, literal 2n + 1 that it does not; a predicate with neither literal is `*`.
 
 /// A predicate or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Literal(pub u32);
 
 impl Literal {
-    /// That the predicate holds, or does not.
+    /// The literal that the predicate holds or does not hold.
     pub fn new(predicate: usize, holds: bool) -> Self {
         Literal(2 * predicate as u32 + u32::from(!holds))
     }
@@ -17,28 +17,28 @@ impl Literal {
         self.0 as usize / 2
     }
 
-    /// Whether it says that the predicate holds.
+    /// Whether the literal is positive.
     pub fn holds(self) -> bool {
         self.0.is_multiple_of(2)
     }
 
-    /// The opposite.
+    /// The negation.
     pub fn negated(self) -> Self {
         Literal(self.0 ^ 1)
     }
 }
 
-/// A set of literals: what is known in a state.
+/// A set of literals: the known values in a state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Vector {
     words: Box<[u64]>,
 }
 
-/// The literals with even numbers.
+/// A mask of the positive literals.
 const EVEN: u64 = 0x5555_5555_5555_5555;
 
 impl Vector {
-    /// Nothing is known about so many predicates.
+    /// The state in which all of the given number of predicates are `*`.
     pub fn unknown(predicates: usize) -> Self {
         Vector { words: vec![0; (2 * predicates).div_ceil(64)].into() }
     }
@@ -50,7 +50,7 @@ impl Vector {
         vector
     }
 
-    /// Whether the literal is known.
+    /// Whether the set contains the literal.
     pub fn contains(&self, literal: Literal) -> bool {
         self.words[literal.0 as usize / 64] >> (literal.0 % 64) & 1 == 1
     }
@@ -60,17 +60,17 @@ impl Vector {
         self.words[literal.0 as usize / 64] |= 1 << (literal.0 % 64);
     }
 
-    /// Adds all literals of another set.
+    /// Adds all literals of another set (union).
     pub fn extend(&mut self, other: &Vector) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
-    /// Keeps only the literals of another set.
+    /// Keeps only the literals of another set (intersection).
     pub fn restrict(&mut self, kept: &Vector) {
         self.words.iter_mut().zip(&kept.words).for_each(|(word, kept)| *word &= kept);
     }
 
-    /// Removes the literals of another set.
+    /// Removes the literals of another set (difference).
     pub fn remove(&mut self, gone: &Vector) {
         self.words.iter_mut().zip(&gone.words).for_each(|(word, gone)| *word &= !gone);
     }
@@ -80,22 +80,22 @@ impl Vector {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
 
-    /// Whether this state stands for at least the valuations of another one: it knows nothing that the other does not.
+    /// Whether this state represents all valuations of another one: its literals are a subset.
     pub fn covers(&self, other: &Vector) -> bool {
         self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
     }
 
-    /// Whether some predicate would have to hold and not to hold.
+    /// Whether some predicate has both literals.
     pub fn is_contradictory(&self) -> bool {
         self.words.iter().any(|word| word & (word >> 1) & EVEN != 0)
     }
 
-    /// Whether nothing is known.
+    /// Whether all predicates are `*`.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// What is known, in order.
+    /// The literals, in order.
     pub fn literals(&self) -> impl Iterator<Item = Literal> {
         self.words.iter().enumerate().flat_map(|(n, &word)| {
             let mut left = word;
@@ -109,7 +109,7 @@ impl Vector {
         })
     }
 
-    /// How many bytes it takes.
+    /// Memory use in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self) + size_of_val(&*self.words)
     }

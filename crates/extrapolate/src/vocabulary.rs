@@ -1,4 +1,4 @@
-//! Vocabularies: predicates over the cells of a machine, and what is known about how they depend on each other.
+//! Vocabularies: predicates over the cells of a machine, and the implications between them.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use fencewright_verdict::{Limits, Reason};
 use super::entailment::{Disjunction, Frame, Judge};
 use super::vector::{Literal, Vector};
 
-/// A statement about the values of cells: linear constraints under conjunction, disjunction and negation.
+/// A predicate over cells: linear constraints under conjunction, disjunction and negation.
 #[derive(Clone, Debug)]
 pub struct Predicate {
     formula: Expr<CellId>,
-    /// Where it holds and where it fails: disjunctions of conjunctions of constraints `linear <= 0`, which together cover everything.
+    /// The predicate and its negation in disjunctive normal form, with constraints `linear <= 0`.
     cases: [Vec<Vec<Linear>>; 2],
     cells: Vec<CellId>,
 }
 
-/// A predicate with more cases than this is not used.
+/// Maximum number of disjuncts of a predicate or its negation.
 const MOST_CASES: usize = 16;
 
 impl Predicate {
-    /// A formula as a predicate; nothing if it is not linear, speaks about remainders, is constant, or has very many cases.
+    /// A formula as a predicate; `None` if it is not linear, mentions remainders, is constant, or has too many disjuncts.
     pub fn new(formula: &Expr<CellId>) -> Option<Self> {
         let own = |constraint: &Constraint| {
             constraint.at_most().filter(|form| form.terms.iter().all(|&(cell, _)| cell < AUXILIARY)).cloned()
@@ -50,7 +50,7 @@ impl Predicate {
         Some(Predicate { formula: formula.clone(), cases, cells })
     }
 
-    /// The predicate `linear <= 0`, if it says something about some cell. It is written as people would, with no negative terms: `x >= 1`.
+    /// The predicate `linear <= 0`, if it is not constant. It is written in readable form, without negative terms: `x >= 1`.
     pub fn at_most(linear: &Linear) -> Option<Self> {
         let side = |sign: i64| {
             let terms = linear.terms.iter().filter(|(_, coefficient)| coefficient.signum() == sign);
@@ -92,24 +92,24 @@ impl Predicate {
         &self.cells
     }
 
-    /// Where it holds, or where it fails.
+    /// The disjuncts of the predicate, or of its negation.
     pub fn cases(&self, holds: bool) -> &[Vec<Linear>] {
         &self.cases[usize::from(!holds)]
     }
 }
 
-/// Predicates, and which of them follow from which.
+/// A set of predicates, with the implications between their literals.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     predicates: Vec<Predicate>,
-    /// For each literal what follows from it, itself included.
+    /// For each literal, the literals it implies, itself included.
     implied: Vec<Vector>,
     /// Predicates that are conjunctions of literals of others.
     definitions: Vec<(usize, Vec<Literal>)>,
 }
 
 impl Vocabulary {
-    /// The vocabulary of these predicates; of those that say the same, or the opposite, the first.
+    /// The vocabulary of these predicates. Of equivalent or complementary predicates only the first is kept.
     pub fn new(
         predicates: impl IntoIterator<Item = Predicate>,
         judge: &mut Judge,
@@ -142,7 +142,7 @@ impl Vocabulary {
         &self.predicates
     }
 
-    /// How many there are.
+    /// The number of predicates.
     pub fn len(&self) -> usize {
         self.predicates.len()
     }
@@ -152,12 +152,12 @@ impl Vocabulary {
         (0..2 * self.len() as u32).map(Literal)
     }
 
-    /// What follows from a literal, itself included.
+    /// The literals that a literal implies, itself included.
     pub fn implied(&self, literal: Literal) -> &Vector {
         &self.implied[literal.0 as usize]
     }
 
-    /// Adds what follows from what is known; false if that contradicts itself.
+    /// Adds all consequences of the literals. Returns false if they are contradictory.
     pub fn close(&self, vector: &mut Vector) -> bool {
         let known: Vec<Literal> = vector.literals().collect();
         known.into_iter().for_each(|literal| vector.extend(self.implied(literal)));
@@ -181,7 +181,7 @@ impl Vocabulary {
         !vector.is_contradictory()
     }
 
-    /// The literals of a closed vector without those that follow from one that is kept.
+    /// The literals of a closed vector without those implied by one that is kept.
     pub fn essential(&self, vector: &Vector) -> Vec<Literal> {
         let mut kept: Vec<Literal> = vector.literals().collect();
         let mut n = 0;
@@ -194,7 +194,7 @@ impl Vocabulary {
                 n += 1;
             }
         }
-        // A conjunction follows from its parts, and is shorter to leave out.
+        // A conjunction is replaced by its parts.
         for (n, parts) in &self.definitions {
             let whole = Literal::new(*n, true);
             if kept.contains(&whole) {
@@ -206,7 +206,7 @@ impl Vocabulary {
     }
 }
 
-/// The parts of nested conjunctions.
+/// The conjuncts of nested conjunctions.
 fn conjuncts<'e>(e: &'e Expr<CellId>, parts: &mut Vec<&'e Expr<CellId>>) {
     match e {
         Expr::Binary(BinaryOp::And, left, right) => {
@@ -217,7 +217,7 @@ fn conjuncts<'e>(e: &'e Expr<CellId>, parts: &mut Vec<&'e Expr<CellId>>) {
     }
 }
 
-/// For each literal those that follow from it. One that cannot hold implies its own negation.
+/// For each literal, the literals it implies. An unsatisfiable literal implies its own negation.
 fn implications(predicates: &[Predicate], judge: &mut Judge, limits: &Limits) -> Result<Vec<Vector>, Reason> {
     let mut frame = Frame::default();
     let prepared: Vec<[Disjunction; 2]> = predicates

@@ -1,12 +1,11 @@
 //! The fingerprint of a program: SHA-256 of a canonical form, which docs/certificates.md describes.
 //!
-//! The canonical form has everything that the behaviour of a program and the meaning of its properties depend on, and the names of its
-//! properties, because certificates use them. Other names, places in the source and hints are left out, so that a
-//! certificate outlives renaming, comments and formatting. Structures are taken apart field by field: whoever adds a field has to decide here
-//! whether it belongs to the form.
+//! The canonical form contains everything that determines the behaviour of a program and the meaning of its properties, and the names of the
+//! properties, because certificates use them. Other names, source positions and hints are omitted, so that a certificate survives renaming, comments
+//! and formatting. Structures are destructured field by field, so that adding a field forces a decision whether it belongs to the form.
 //!
-//! Nothing about soundness depends on the fingerprint: a certificate is checked against the program that is given, whatever it was made for. So
-//! this crate is not part of what certificates stand on.
+//! Soundness does not depend on the fingerprint: a certificate is checked against the given program, whatever program it was made for. So this crate
+//! is not trusted.
 //!
 //! ```
 //! use fencewright_fingerprint::fingerprint;
@@ -34,7 +33,7 @@ pub fn fingerprint(program: &Program) -> String {
     form.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A canonical form, hashed as it is written. It is a sequence of lines, each of them a word or a number.
+/// A canonical form, hashed as it is written: a sequence of lines, each of which is a word or a number.
 struct Form(Sha256);
 
 impl Form {
@@ -47,18 +46,18 @@ impl Form {
         self.word(&n.into().to_string());
     }
 
-    /// A list starts with its length, so that no two lists after each other are taken for two others.
+    /// A list starts with its length, so that consecutive lists are unambiguous.
     fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
         self.number(items.len() as i64);
         items.iter().for_each(|item| each(self, item));
     }
 
-    /// An optional item is a list of one or none.
+    /// An optional item is written as a list of length 0 or 1.
     fn option<T>(&mut self, item: &Option<T>, each: impl FnMut(&mut Self, &T)) {
         self.list(item.as_slice(), each);
     }
 
-    /// A name may contain anything, line breaks too.
+    /// A name may contain any characters, including line breaks, so its length is written first.
     fn name(&mut self, name: &str) {
         self.number(name.len() as i64);
         self.word(name);
@@ -177,7 +176,7 @@ impl Form {
                 self.word("assume");
                 self.expression(condition, &Self::register);
             }
-            // Why it fails does not matter: every fault violates `assertions`.
+            // The reason of the fault does not matter: every fault violates `assertions`.
             Op::Assert(condition, _) => {
                 self.word("assert");
                 self.expression(condition, &Self::register);
@@ -223,7 +222,7 @@ impl Form {
         }
     }
 
-    /// Operators come before their operands, and are written as in .fw.
+    /// Operators precede their operands, and are written as in .fw.
     fn expression<L>(&mut self, expression: &Expr<L>, leaf: &dyn Fn(&mut Self, &L)) {
         match expression {
             Expr::Const(value) => {

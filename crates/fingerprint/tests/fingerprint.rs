@@ -1,4 +1,4 @@
-//! The fingerprint of a program changes with everything that its meaning depends on, and with nothing else.
+//! The fingerprint of a program changes with everything that determines its meaning, and with nothing else.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,13 +45,13 @@ fn program(text: &str) -> Program {
 
 type Change = Box<dyn Fn(&mut Program)>;
 
-/// The first action of the program that is like this.
+/// The first action of the program that `wanted` accepts.
 fn action(program: &mut Program, wanted: impl Fn(&Action) -> bool) -> &mut Action {
     let edges = program.threads.iter_mut().flat_map(|t| &mut t.edges);
     edges.map(|e| &mut e.action).find(|a| wanted(a)).expect("there is such an action")
 }
 
-/// The first operation of the program that is like this.
+/// The first operation of the program that `wanted` accepts.
 fn operation(program: &mut Program, wanted: impl Fn(&Op) -> bool + Copy) -> &mut Op {
     let is_wanted = |a: &Action| a.ops().iter().any(wanted);
     match action(program, is_wanted) {
@@ -68,7 +68,7 @@ fn formula(program: &mut Program, property: usize) -> &mut Formula {
     }
 }
 
-/// Replaces the first subexpression that `change` replaces, in preorder.
+/// Replaces the first subexpression, in preorder, for which `change` returns true.
 fn replace<L>(e: &mut Expr<L>, change: &dyn Fn(&mut Expr<L>) -> bool) -> bool {
     change(e)
         || match e {
@@ -79,7 +79,7 @@ fn replace<L>(e: &mut Expr<L>, change: &dyn Fn(&mut Expr<L>) -> bool) -> bool {
         }
 }
 
-/// Changes the first leaf of a formula that `change` changes.
+/// Changes the first leaf of a formula for which `change` returns true.
 fn leaf(program: &mut Program, change: &dyn Fn(&mut Observable) -> bool) {
     let formula = formula(program, 0);
     let found = replace(formula, &|e| match e {
@@ -95,7 +95,7 @@ macro_rules! changes {
     };
 }
 
-/// Every field that means something, changed.
+/// One change for each field that is part of the meaning.
 #[rustfmt::skip]
 fn meaningful() -> Vec<(&'static str, Change)> {
     changes![
@@ -177,7 +177,7 @@ fn meaningful() -> Vec<(&'static str, Change)> {
     ]
 }
 
-/// Every field that means nothing, changed.
+/// One change for each field that is not part of the meaning.
 fn meaningless() -> Vec<(&'static str, Change)> {
     changes![
         |p| p.variables[0].name = "other".into(),
@@ -218,7 +218,7 @@ fn nothing_else_does() {
     }
 }
 
-/// All operators are told apart.
+/// Different operators have different fingerprints.
 #[test]
 fn operators_are_not_confused() {
     use BinaryOp::*;
@@ -263,8 +263,8 @@ fn examples_keep_it_when_they_are_formatted() {
     assert!(programs > 30, "only {programs} examples");
 }
 
-/// If this fails, certificates that were written before are about other programs now. If .fw is lowered to another program, that is right; if
-/// not, the canonical form has changed, and so must its version.
+/// If this fails, existing certificates no longer match their programs. If that is because .fw is now lowered to another program, it is correct;
+/// otherwise the canonical form has changed, and its version has to change too.
 #[test]
 fn it_is_what_it_was() {
     assert_eq!(

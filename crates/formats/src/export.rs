@@ -1,14 +1,14 @@
-//! What exporters of these formats have in common.
+//! Helpers shared by the exporters of these formats.
 
 use fencewright_front_end::Parsed;
 use fencewright_fw::names::Names;
 use fencewright_program::{Bounds, Edge, Expr, Op, Program, Range, RegisterId, Span, Thread};
 use fencewright_text::Diagnostic;
 
-/// The most values that the range of a `*` may have, since each is written out as a choice of its own.
+/// Maximum number of values of the range of a `*`, since each value is written as a branch of its own.
 pub(crate) const CHOICE_LIMIT: u64 = 64;
 
-/// The text, if the importer of the format can read it; otherwise an error. No other text is ever exported.
+/// The text, if the importer of the format accepts it; otherwise an error. This guards every export.
 pub(crate) fn readable(
     text: String,
     format: &str,
@@ -24,14 +24,14 @@ pub(crate) fn readable(
     }
 }
 
-/// A name for each location of a thread: its first label, changed if the format has reserved the word, or a number.
+/// A name for each location of a thread: its first label, modified if the format reserves the word, or a number.
 pub(crate) fn location_names(thread: &Thread, prefix: &str, reserved: fn(&str) -> bool) -> Vec<String> {
     let mut names = Names::default();
     let mut allowed = |label: &String| match reserved(label) {
         true => names.fresh(&format!("{label}_"), prefix, "_"),
         false => names.fresh(label, prefix, "_"),
     };
-    // Labels first: a number must not take the name of a label.
+    // Labels are named first, so that no number takes the name of a label.
     let labels: Vec<Option<String>> =
         thread.locations.iter().map(|l| l.labels.first().map(&mut allowed)).collect();
     let numbered = |(number, label): (usize, Option<String>)| {
@@ -51,8 +51,8 @@ pub(crate) fn choices(range: Option<Range>) -> Option<std::ops::RangeInclusive<i
     range.filter(|r| r.size() <= CHOICE_LIMIT).map(|r| r.low..=r.high)
 }
 
-/// The range that the value written by an operation must lie in, and the value unless it is loaded or guessed; `None` if the value
-/// cannot lie outside. The operation faults if the value lies outside.
+/// The range that the value written by an operation must satisfy, and the value unless it is loaded or chosen; `None` if the value certainly
+/// satisfies it. The operation faults if it does not.
 pub(crate) fn checked_range<'p>(
     program: &Program,
     thread: &Thread,

@@ -1,4 +1,4 @@
-//! Which registers matter where: those whose value some path still reads.
+//! Live registers, by a backward data-flow analysis: those that some path reads before writing.
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{RegisterId, Thread};
@@ -10,7 +10,7 @@ use crate::export::outgoing;
 pub(super) struct Liveness(Vec<FixedBitSet>);
 
 impl Liveness {
-    /// Works backwards along the edges until nothing changes.
+    /// Iterates backwards along the edges until a fixpoint.
     pub(super) fn of(thread: &Thread) -> Self {
         let none = FixedBitSet::with_capacity(thread.registers.len());
         let mut live = vec![none.clone(); thread.locations.len()];

@@ -1,17 +1,16 @@
-//! The syntax tree of the `.fw` language.
+//! > The syntax tree of the `.fw` language.
 //!
-//! Every importer produces this tree too: so there is one lowering to the program model
-//! ([`crate::lower`]) and every imported program can be printed as `.fw` ([`crate::print`]).
-//! Spans point into the text the tree was read from, whatever its format.
+//! Every importer produces this tree too: so there is a single lowering to the program model ([`crate::lower`]), and every imported program can be
+//! printed as `.fw` ([`crate::print`]). Spans point into the original text, whatever its format.
 
 use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
 
-/// A name with the place where it stands.
+/// A name with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The name.
+    /// > The text of the name.
     pub text: String,
-    /// Where it stands.
+    /// > Its position.
     pub span: Span,
 }
 
@@ -47,12 +46,12 @@ pub enum Item {
     Cost(CostTarget, Expr, Span),
 }
 
-/// What a `cost` line prices.
+/// The subject of a `cost` line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CostTarget {
-    /// Every full fence.
+    /// Any full fence.
     Fence,
-    /// Every store-store fence.
+    /// Any store-store fence.
     StoreFence,
     /// A locked instruction in place of a store.
     Swap,
@@ -74,17 +73,17 @@ pub struct Const {
 pub struct Declarator {
     /// Its name.
     pub name: Name,
-    /// `[8]` or `[-2..3]`
+    /// The indices of an array: `[8]` or `[-2..3]`.
     pub size: Option<ArraySize>,
-    /// `open`, only for shared variables: see the language reference.
+    /// Whether the array is `open`, only for shared variables: see the language reference.
     pub open: bool,
-    /// `: 0..4`
+    /// The declared range: `: 0..4`.
     pub range: Option<RangeExpr>,
-    /// `: u8`: what is written wraps around. Then there is no range.
+    /// The integer type, `: u8`, as the operator that wraps written values around. Excludes a range.
     pub wraps: Option<UnaryOp>,
-    /// `= ...`
+    /// The initial contents: `= ...`.
     pub init: Option<Initial>,
-    /// The whole declarator.
+    /// The span of the whole declarator.
     pub span: Span,
 }
 
@@ -117,7 +116,7 @@ pub struct RangeExpr {
     pub high: Expr,
     /// Whether the upper end belongs to the range.
     pub inclusive: bool,
-    /// The whole range.
+    /// The span of the whole range.
     pub span: Span,
 }
 
@@ -126,7 +125,7 @@ pub struct RangeExpr {
 pub struct Thread {
     /// Its name.
     pub name: Name,
-    /// `[me in 0..N]`
+    /// The index and its range, if this is a family: `[me in 0..N]`.
     pub family: Option<(Name, RangeExpr)>,
     /// Its text.
     pub body: Block,
@@ -152,34 +151,34 @@ pub struct Procedure {
 pub struct Parameter {
     /// Its name.
     pub name: Name,
-    /// `: u8`: the argument, and what is assigned to the parameter, wraps around.
+    /// The type `: u8`, if any: the argument, and values assigned to the parameter, wrap around.
     pub wraps: Option<UnaryOp>,
 }
 
 /// `{ ... }`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The statements; `const` and `var` declarations hold from where they stand to the end of the thread.
+    /// The statements; the scope of a `const` or `var` declaration extends from the declaration to the end of the thread.
     pub statements: Vec<Statement>,
-    /// With the braces.
+    /// The span, including the braces.
     pub span: Span,
 }
 
 /// A statement with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// `a: b: statement`
+    /// The labels: `a: b: statement`.
     pub labels: Vec<Name>,
-    /// What it does. A label directly before `}` labels a [`StatementKind::Empty`].
+    /// The statement itself. A label directly before `}` labels a [`StatementKind::Empty`].
     pub kind: StatementKind,
-    /// The statement without its labels.
+    /// The span of the statement without its labels.
     pub span: Span,
 }
 
-/// What a statement does.
+/// The kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind {
-    /// No statement at all, and no step: what a label before `}` stands on.
+    /// No statement and no step: carries the labels before `}`.
     Empty,
     /// `const other = 1 - me;`
     Const(Const),
@@ -189,7 +188,7 @@ pub enum StatementKind {
     Assign(Place, Expr),
     /// `r = *;` or `r = * in 0..4;`
     Havoc(Place, Option<RangeExpr>),
-    /// A read-modify-write operation, or a call, on its own.
+    /// A read-modify-write operation, or a call, used as a statement.
     Expr(Expr),
     /// `skip;`
     Skip,
@@ -233,33 +232,33 @@ pub enum StatementKind {
     Return(Option<Expr>),
     /// `{ ... }`
     Block(Block),
-    /// What one statement of another language does, without braces. No fence can stand between its statements, only before and after all
-    /// of them and inside the blocks that they have: the body of an `if`, or a block with the copy of a text that is called.
+    /// The translation of one statement of another language, written without braces. Fences can be inserted only before and after the whole, and
+    /// inside the blocks that it contains (the body of an `if`, or the inlined text of a call), not between its statements.
     Steps(Block),
 }
 
-/// What an assignment writes.
+/// The target of an assignment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// A register or shared variable.
     pub name: Name,
-    /// `[e]`
+    /// The index, if any: `[e]`.
     pub index: Option<Box<Expr>>,
 }
 
 /// An expression or formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The expression itself.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
-    /// `42`, `true`
+    /// A number: `42`, `true`.
     Int(i64),
     /// A constant, register or shared variable: `x`, `a[i]`.
     Place(Place),
@@ -277,9 +276,9 @@ pub enum ExprKind {
     FetchAdd(Place, Box<Expr>),
     /// `f(a, b)`
     Call(Name, Vec<Expr>),
-    /// `p@label`, `p[i]@label`: only in formulas. The label of a procedure is written with its name: `p@acquire.wait`.
+    /// `p@label`, `p[i]@label`: only in formulas. A label in a procedure is qualified with its name: `p@acquire.wait`.
     At(ThreadRef, Name),
-    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. The register of a procedure is written with its name: `p.acquire.r`.
+    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. A register of a procedure is qualified with its name: `p.acquire.r`.
     Register(ThreadRef, Place),
     /// `exists i in 0..N: e` or `forall ...`: only in formulas.
     Quantified(Quantified, Vec<Binder>, Box<Expr>),
@@ -288,13 +287,13 @@ pub enum ExprKind {
 /// A thread in a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadRef {
-    /// Its name, or that of its family.
+    /// The name of the thread or family.
     pub name: Name,
-    /// Which instance: a constant expression.
+    /// The number of the instance: a constant expression.
     pub index: Option<Box<Expr>>,
 }
 
-/// Which quantifier.
+/// Existential or universal quantifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Quantified {
@@ -307,13 +306,13 @@ pub enum Quantified {
 pub struct Binder {
     /// The first (or only) variable.
     pub first: Name,
-    /// The relation and the second variable.
+    /// The relation and the second variable, if any.
     pub second: Option<(BinderRelation, Name)>,
-    /// Their range.
+    /// The range of the variables.
     pub range: RangeExpr,
 }
 
-/// How the two variables of a binder relate.
+/// The relation between the two variables of a binder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum BinderRelation {
@@ -324,11 +323,11 @@ pub enum BinderRelation {
 /// `forbid`, `invariant` or `finally`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Property {
-    /// `NAME:`
+    /// The name, if given: `NAME:`.
     pub name: Option<Name>,
-    /// Which.
+    /// The kind of property.
     pub kind: PropertyKind,
-    /// Binders before the formula.
+    /// The binders before the formula.
     pub binders: Vec<Binder>,
     /// The formula.
     pub formula: Expr,
@@ -336,7 +335,7 @@ pub struct Property {
     pub span: Span,
 }
 
-/// Which property.
+/// The kinds of properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum PropertyKind {

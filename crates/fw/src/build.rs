@@ -1,4 +1,4 @@
-//! Short ways to write down syntax trees.
+//! Constructors for syntax trees, used by importers.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
@@ -7,26 +7,26 @@ use crate::ast::{
     Thread,
 };
 
-/// How deeply brackets, blocks and calls may be nested.
+/// Maximum nesting depth of brackets, blocks and calls.
 pub const NESTING_LIMIT: usize = 100;
 
-/// How deep the tree of one expression may be.
+/// Maximum depth of the tree of one expression.
 pub const DEPTH_LIMIT: usize = 1_000;
 
-/// How many tokens or statements an input may expand to.
+/// Maximum number of tokens or statements that an input may expand to.
 pub const SIZE_LIMIT: usize = 1_000_000;
 
-/// A name that stands here.
+/// A name at this position.
 pub fn name(text: impl Into<String>, span: Span) -> Name {
     Name { text: text.into(), span }
 }
 
-/// A number.
+/// An integer literal.
 pub fn int(value: i64, span: Span) -> Expr {
     Expr { kind: ExprKind::Int(value), span }
 }
 
-/// A variable or register as a place.
+/// A scalar variable or register as a place.
 pub fn scalar(text: impl Into<String>, span: Span) -> Place {
     Place { name: name(text, span), index: None }
 }
@@ -41,22 +41,22 @@ pub fn value_of(place: Place, span: Span) -> Expr {
     Expr { kind: ExprKind::Place(place), span }
 }
 
-/// The value of a register or scalar.
+/// The value of a register or scalar variable.
 pub fn variable(text: impl Into<String>, span: Span) -> Expr {
     value_of(scalar(text, span), span)
 }
 
-/// An operator before its operand.
+/// A unary operation.
 pub fn unary(op: UnaryOp, operand: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Unary(op, Box::new(operand)), span }
 }
 
-/// An operator between its operands.
+/// A binary operation.
 pub fn binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
-/// All parts joined by `&&` (or `||`) as a balanced tree, so that a long chain is not a deep tree.
+/// All parts joined by `&&` (or `||`) as a balanced tree, to keep its depth logarithmic.
 pub fn balanced(op: BinaryOp, mut parts: Vec<Expr>, span: Span) -> Expr {
     while parts.len() > 1 {
         let mut halved = Vec::with_capacity(parts.len().div_ceil(2));
@@ -102,12 +102,12 @@ pub fn range(low: i64, high: i64, span: Span) -> RangeExpr {
     RangeExpr { low: int(low, span), high: int(high, span), inclusive: true, span }
 }
 
-/// A declarator of a scalar or register.
+/// The declarator of a scalar or register.
 pub fn declarator(text: impl Into<String>, init: Option<Initial>, span: Span) -> Declarator {
     Declarator { name: name(text, span), size: None, open: false, range: None, wraps: None, init, span }
 }
 
-/// A declarator of an array with these inclusive indices.
+/// The declarator of an array with these indices.
 pub fn array(
     text: impl Into<String>,
     size: ArraySize,
@@ -118,12 +118,12 @@ pub fn array(
     Declarator { name: name(text, span), size: Some(size), open, range: None, wraps: None, init, span }
 }
 
-/// An initial value; `None` for 0, which need not be written.
+/// An initial value; `None` for 0, which is the default.
 pub fn initial(value: i64, span: Span) -> Option<Initial> {
     (value != 0).then(|| Initial::Value(int(value, span)))
 }
 
-/// A thread whose registers are declared first.
+/// A thread that begins with the declarations of its registers.
 pub fn thread(text: &str, registers: Vec<Declarator>, mut body: Vec<Statement>, span: Span) -> Thread {
     if !registers.is_empty() {
         let at = registers[0].span;

@@ -1,8 +1,8 @@
 //! Parsing of expressions, formulas, ranges and binders.
 //!
-//! Operator precedence with a stack of its own: only brackets, calls and quantifiers recurse, so the depth of the
-//! recursion is the nesting one sees. Chains of `&&` and of `||` become balanced trees: both operators associate,
-//! short-circuit evaluation included, so a balanced tree means the same as one that leans to the left, and its depth is logarithmic.
+//! Operator precedence parsing with an explicit stack: only brackets, calls and quantifiers recurse, so the depth of the recursion is the nesting
+//! depth in the text. Chains of `&&` and of `||` become balanced trees: both operators are associative, including short-circuit evaluation, so a
+//! balanced tree is equivalent to a left-leaning one, and its depth is logarithmic.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
@@ -12,23 +12,22 @@ use super::parser::{Parse, Parser, Reported};
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 
-/// The type of integers with this name, as the operator that wraps around.
+/// The operator that wraps around to the integer type with this name.
 pub fn integer_type(name: &str) -> Option<UnaryOp> {
     let all = Width::ALL.into_iter().flat_map(|width| [UnaryOp::Unsigned(width), UnaryOp::Signed(width)]);
     all.into_iter().find(|op| op.symbol() == name)
 }
 
-/// Whether this is the name of something that is written like a function and need not be declared.
+/// Whether this is the name of a built-in operator that is written like a function.
 pub fn is_built_in(name: &str) -> bool {
     matches!(name, "min" | "max") || integer_type(name).is_some()
 }
 
-/// How deep the tree of an expression may become: how long a chain of `+`, for example.
+/// Maximum depth of the tree of an expression, for example the length of a chain of `+`.
 const MAX_DEPTH: usize = 1_000;
 
-/// A conjunction or disjunction of parts, read from left to right, as the balanced tree that the parser builds for it.
-/// Parts that are chains of the same operator themselves are taken apart first. Without parts the result is the neutral
-/// constant: 1 for `&&`, 0 for `||`.
+/// A conjunction or disjunction of parts, from left to right, as the balanced tree that the parser builds for it. Parts that are themselves chains of
+/// the same operator are flattened first. Without parts the result is the neutral constant: 1 for `&&`, 0 for `||`.
 pub fn chain(op: BinaryOp, parts: Vec<Expr>) -> Expr {
     fn flatten(op: BinaryOp, expr: Expr, flat: &mut Vec<(Expr, usize)>) {
         match expr.kind {
@@ -47,7 +46,7 @@ pub fn chain(op: BinaryOp, parts: Vec<Expr>) -> Expr {
     }
 }
 
-/// Joins neighbours until one tree is left; with each tree goes its depth.
+/// Joins neighbours until one tree is left; each tree is paired with its depth.
 fn balance(op: BinaryOp, mut parts: Vec<(Expr, usize)>) -> Option<(Expr, usize)> {
     while parts.len() > 1 {
         let mut halved = Vec::with_capacity(parts.len().div_ceil(2));
@@ -68,7 +67,7 @@ fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
-/// An operand that may still become part of a longer chain.
+/// An operand that may still be extended to a longer chain.
 enum Operand {
     Single(Expr, usize),
     Chain(BinaryOp, Vec<(Expr, usize)>, Span),
@@ -104,7 +103,7 @@ impl Operand {
         }
     }
 
-    /// The parts that it contributes to a chain of this operator.
+    /// The parts that the operand contributes to a chain of this operator.
     fn parts(self, op: BinaryOp) -> Vec<(Expr, usize)> {
         match self {
             Operand::Chain(own, parts, _) if own == op => parts,
@@ -113,7 +112,7 @@ impl Operand {
     }
 }
 
-/// An operator that waits for its (right) operand.
+/// An operator on the stack that waits for its (right) operand.
 enum Pending {
     Unary(UnaryOp, Span),
     Binary(BinaryOp, Span),
@@ -125,7 +124,7 @@ impl Parser<'_> {
         self.operators(true).map(|operand| self.finish(operand))
     }
 
-    /// An end of a range: an expression after which `=` may stand.
+    /// An end of a range: an expression that may be followed by `=`.
     pub(super) fn range_bound(&mut self) -> Parse<Expr> {
         self.operators(false).map(|operand| self.finish(operand))
     }
@@ -136,7 +135,7 @@ impl Parser<'_> {
         expr
     }
 
-    /// What `parse` gives, with the depth of its tree: one more than that of the deepest expression inside.
+    /// The result of `parse`, with the depth of its tree: one more than that of the deepest expression inside.
     fn measured<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<(T, usize)> {
         let outside = std::mem::take(&mut self.inner_depth);
         let result = parse(self);
@@ -144,7 +143,7 @@ impl Parser<'_> {
         Ok((result?, depth))
     }
 
-    /// Operands and operators, or `c ? a : b`. With `equals_is_slip`, a `=` can only be meant as `==`.
+    /// Operands and operators, or `c ? a : b`. With `equals_is_slip`, a `=` is reported and read as `==`.
     fn operators(&mut self, equals_is_slip: bool) -> Parse<Operand> {
         let condition = self.binary_operators(equals_is_slip)?;
         if !self.at(TokenKind::Question) {
@@ -200,7 +199,7 @@ impl Parser<'_> {
         operands.pop().ok_or(Reported)
     }
 
-    /// Applies the last operator to its operands, which are all there.
+    /// Applies the topmost operator to its operands, which are complete.
     fn apply(&mut self, pending: &mut Vec<Pending>, operands: &mut Vec<Operand>) -> Parse<()> {
         let (Some(operator), Some(right)) = (pending.pop(), operands.pop()) else { return Ok(()) };
         let result = match operator {
@@ -229,7 +228,7 @@ impl Parser<'_> {
         if let Operand::Single(Expr { span, .. }, depth) = operand
             && depth > MAX_DEPTH
         {
-            // The whole expression may be pages long: its end is where the limit was passed.
+            // The whole expression may be pages long, so the message points at its end, where the limit was exceeded.
             return Err(self.too_deep(Span { start: span.end.saturating_sub(1), ..span }));
         }
         operands.push(operand);
@@ -240,7 +239,7 @@ impl Parser<'_> {
         let op = match self.peek() {
             TokenKind::Not => UnaryOp::Not,
             TokenKind::Tilde => UnaryOp::BitNot,
-            // A minus sign directly before a number is part of the number, so that the least number can be written.
+            // A minus sign directly before a number is part of the number, so that the least 64-bit number can be written.
             TokenKind::Operator(BinaryOp::Sub) if self.peek_at(1) != TokenKind::Number => UnaryOp::Neg,
             TokenKind::Name if self.text_of(self.token().span) == "not" && self.operand_follows() => {
                 self.expected_with("an expression", Some("negation is written `!`".into()));
@@ -262,7 +261,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator that stands here, or that is meant by what stands here.
+    /// The operator at this position, or the operator that a foreign one probably means.
     fn infix_operator(&mut self, equals_is_slip: bool) -> Option<(BinaryOp, Span)> {
         let token = self.token();
         let (op, help) = match (token.kind, self.text_of(token.span)) {
@@ -289,7 +288,7 @@ impl Parser<'_> {
         Some((op, token.span))
     }
 
-    /// Reports `a < b < c`; the last two operands and the operators on both sides of the last one are given.
+    /// Reports `a < b < c`, given the last two operands and the operators on both sides of the last one.
     fn chained_comparison(&mut self, operands: &[Operand], first: Span, second: Span) {
         let help = match operands {
             [.., a, b] => {
@@ -386,7 +385,7 @@ impl Parser<'_> {
                 let (operation, depth) = self.measured(|parser| parser.operation(keyword))?;
                 Ok(Operand::Single(operation, depth))
             }
-            // Where a new statement begins, the expression is what is missing.
+            // Where a new statement begins, the expression is missing.
             _ if self.first_on_line() => Err(self.expected("an expression")),
             _ => {
                 self.keyword_as_name(keyword);
@@ -429,19 +428,19 @@ impl Parser<'_> {
         self.expression().map(Box::new)
     }
 
-    /// Reports a call of something that cannot be called; the name has been taken and `(` is next.
+    /// Reports a call of an unknown procedure; the name has been consumed and `(` is next.
     pub(super) fn no_call(&mut self) -> Reported {
         let help = "no procedure is called so; the operations are `cas(x, old, new)`, `swap(x, v)` and `fetch_add(x, v)`";
         self.expected_with("an operator or `;`", Some(help.into()))
     }
 
-    /// Whether an operator begins here that is written like a function.
+    /// Whether the next tokens begin a built-in operator that is written like a function.
     fn at_built_in(&self) -> bool {
         let name = self.text_of(self.token().span);
         self.at(TokenKind::Name) && self.peek_at(1) == TokenKind::OpenParenthesis && is_built_in(name)
     }
 
-    /// `min(a, b)`, `max(a, b)`, or `u8(e)` with any type; the name is there.
+    /// `min(a, b)`, `max(a, b)`, or `u8(e)` with any type; the name is the next token.
     fn built_in(&mut self) -> Parse<Expr> {
         self.enter()?;
         let start = self.bump().span;
@@ -464,7 +463,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// Whether a call begins here.
+    /// Whether the next tokens begin a call.
     pub(super) fn at_call(&self) -> bool {
         let name = self.text_of(self.token().span);
         self.at(TokenKind::Name)
@@ -472,7 +471,7 @@ impl Parser<'_> {
             && self.procedures.contains(name)
     }
 
-    /// `f(a, b)`; the name is there.
+    /// `f(a, b)`; the name is the next token.
     pub(super) fn call(&mut self) -> Parse<Expr> {
         self.enter()?;
         let span = self.bump().span;
@@ -490,7 +489,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Call(name, arguments), span: self.since(span) })
     }
 
-    /// `x` or `a[e]`; the name is there (or a keyword that was reported).
+    /// `x` or `a[e]`; the name (or a keyword that was reported) is the next token.
     pub(super) fn place(&mut self) -> Parse<Place> {
         let span = self.bump().span;
         let name = Name { text: self.text_of(span).to_owned(), span };
@@ -513,7 +512,7 @@ impl Parser<'_> {
         Ok(Some(Box::new(index)))
     }
 
-    /// `x`, `a[e]`, `p.r`, `p[e].r`, `p@label` or `p[e]@label`; the name is there.
+    /// `x`, `a[e]`, `p.r`, `p[e].r`, `p@label` or `p[e]@label`; the name is the next token.
     pub(super) fn atom(&mut self) -> Parse<Expr> {
         let start = self.token().span;
         let place = self.place()?;
@@ -566,14 +565,14 @@ impl Parser<'_> {
         Ok(RangeExpr { low, high, inclusive, span })
     }
 
-    /// Whether binders begin here and not a formula.
+    /// Whether the next tokens begin binders rather than a formula.
     pub(super) fn at_binder(&self) -> bool {
         let is_in = |ahead| self.peek_at(ahead) == TokenKind::Keyword(Keyword::In);
         let relation = matches!(self.peek_at(1), TokenKind::Operator(op) if op.is_comparison());
         self.at(TokenKind::Name) && (is_in(1) || relation && self.peek_at(2) == TokenKind::Name && is_in(3))
     }
 
-    /// `i in 0..N, j < k in 0..N:` with the colon.
+    /// `i in 0..N, j < k in 0..N:` including the colon.
     pub(super) fn binders(&mut self) -> Parse<Vec<Binder>> {
         let mut binders = vec![self.binder()?];
         while self.eat(TokenKind::Comma) {
@@ -614,7 +613,7 @@ fn operation_usage(keyword: Keyword) -> String {
     }
 }
 
-/// A number token as a value; `negative` if a minus sign stands directly before it.
+/// The value of a number token; `negative` if a minus sign directly precedes it.
 fn number(text: &str, negative: bool) -> Option<i64> {
     match number_value(text) {
         NumberValue::Fits(value) if negative => 0_i64.checked_sub_unsigned(value),

@@ -1,4 +1,4 @@
-//! `fencewright fmt`: the one style, with every comment kept.
+//! `fencewright fmt`: formats a file in the standard layout, keeping every comment.
 
 use fencewright_text::{Diagnostic, Stop};
 
@@ -6,9 +6,8 @@ use super::layout::layout;
 use super::lexer::{Lexed, MAX_TOKENS, lex};
 use super::parser::parse_tokens;
 
-/// Lays a file out in the one style. Nothing but white space changes: every comment stays, on its own line or behind
-/// the code it stood behind, and so do blank lines, at most one in a row. If all lines end as on Windows, they still do. A file with
-/// errors is not touched.
+/// Formats a file. Only white space changes: every comment stays on its own line or behind the code that it follows, and blank lines are kept, at
+/// most one in a row. Windows line ends are kept if all lines have them. A file with errors is not formatted.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let Lexed { tokens, comments, diagnostics } = lex(text, MAX_TOKENS);
     let (_, diagnostics) = parse_tokens(text, &tokens, diagnostics, &Stop::never());
@@ -18,6 +17,6 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let formatted = layout(text, &tokens, &comments);
     let breaks = text.matches('\n').count();
     let windows = breaks > 0 && text.matches("\r\n").count() == breaks;
-    // Comments of several lines bring their own line ends along.
+    // Comments of several lines keep their own line ends, so these are normalised first.
     Ok(if windows { formatted.replace("\r\n", "\n").replace('\n', "\r\n") } else { formatted })
 }

@@ -1,7 +1,7 @@
 //! Writes the control-flow graphs of a program as .fw, for programs that have no source text.
 //!
-//! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions. A thread of the
-//! language ends in one place. If this one ends in several, a register says in which, and is set by a last step.
+//! Every location becomes a label, every edge a statement and a `goto`. The result can be loaded again and has the same executions. A thread of the
+//! language has a single end. If this one has several, a register records which one was reached, and is set by a final step.
 
 use fencewright_kit::graph::reachable;
 use fencewright_program::{
@@ -16,7 +16,7 @@ use crate::ast::{
 use crate::names::Names;
 use crate::print;
 
-/// Writes a program, or says what cannot be written.
+/// Writes a program; the error says what cannot be written.
 pub fn fw(program: &Program) -> Result<String, String> {
     let mut names = Names::default();
     let variables: Vec<String> = program.variables.iter().map(|v| fresh(&mut names, &v.name)).collect();
@@ -36,21 +36,21 @@ pub fn fw(program: &Program) -> Result<String, String> {
     Ok(print(&File { items }))
 }
 
-/// A name as close to this one as .fw allows. The closing bracket of `p[0]` is left out.
+/// A fresh name as close to this one as .fw allows. The closing bracket of `p[0]` is dropped.
 fn fresh(names: &mut Names<'_>, like: &str) -> String {
     names.fresh(like.trim_end_matches(']'), "n", "_")
 }
 
-/// What a thread and its parts are called.
+/// The names of a thread and its parts.
 struct ThreadNames {
     name: String,
     registers: Vec<String>,
     labels: Vec<String>,
-    /// The locations that can be reached, in the order in which they are written; the fault location is left out.
+    /// The reachable locations, in the order in which they are written, without the fault location.
     written: Vec<LocationId>,
-    /// Those of them where the thread has ended.
+    /// Those of them where the thread has terminated.
     ends: Vec<LocationId>,
-    /// The register that says in which of several ends the thread is.
+    /// The register that records which of several ends the thread has reached.
     ended: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl ThreadNames {
         let mut names = Names::inside(global);
         let registers = thread.registers.iter().map(|r| fresh(&mut names, r.name.trim_start_matches('%')));
         let registers = registers.collect();
-        // Labels of the source get their names first, so that no generated name takes one of theirs.
+        // Labels of the source are named first, so that no generated name takes one of theirs.
         let labels = thread.locations.iter().map(|l| l.labels.first().map(|label| fresh(&mut names, label)));
         let labels: Vec<Option<String>> = labels.collect();
         let numbered = labels.into_iter().enumerate();
@@ -72,7 +72,7 @@ impl ThreadNames {
         ThreadNames { name, registers, labels, written, ends, ended }
     }
 
-    /// The number of an end.
+    /// The number of an end location.
     fn end_number(&self, location: LocationId) -> Option<i64> {
         self.ends.iter().zip(0..).find(|(end, _)| **end == location).map(|(_, n)| n)
     }
@@ -157,7 +157,7 @@ impl Writer<'_> {
         let code = &self.program.threads[thread];
         let mut ways = code.edges_from(location).map(|(_, edge)| {
             let mut done = vec![statement(self.action(thread, &edge.action))];
-            // After a fault there is nowhere to go.
+            // After a fault the thread stops.
             let to = match edge.to == code.fault {
                 true => StatementKind::Stop,
                 false => StatementKind::Goto(name(&self.threads[thread].labels[edge.to.index()])),
@@ -230,7 +230,7 @@ impl Writer<'_> {
         written(value, &mut |r| expr(ExprKind::Place(place(&self.threads[thread].registers[r.index()]))))
     }
 
-    /// A property; `None` for `assertions`, which need not be written, and for freedom from deadlock, which cannot be.
+    /// A property; `None` for `assertions`, which is implicit, and for freedom from deadlock, which cannot be written.
     fn property(&self, property: &model::Property) -> Option<Property> {
         use model::PropertyKind::{Assertions, Finally, Never, NoDeadlock};
         let (kind, formula) = match &property.kind {
@@ -253,7 +253,7 @@ impl Writer<'_> {
                 let names = &self.threads[id.index()];
                 let at = |l: &LocationId| expr(ExprKind::At(thread(*id), name(&names.labels[l.index()])));
                 let reachable = locations.iter().filter(|l| names.written.contains(l));
-                // From its label at an end a thread goes to the one place where threads of the language have ended.
+                // From the label of an end location a thread continues to the single place where threads of the language terminate.
                 let places = reachable.flat_map(|location| {
                     let has_ended = names.end_number(*location).map(|number| {
                         let end = expr(ExprKind::At(thread(*id), name("end")));
@@ -284,7 +284,7 @@ impl Writer<'_> {
 }
 
 fn any(mut parts: Vec<Expr>) -> Expr {
-    // As a balanced tree, so that its depth stays small.
+    // A balanced tree, to keep its depth logarithmic.
     while parts.len() > 1 {
         let mut halved = Vec::new();
         let mut rest = parts.into_iter();

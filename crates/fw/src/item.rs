@@ -1,4 +1,4 @@
-//! Parsing of everything that stands at the top level, and of declarations.
+//! Parsing of top-level items and of declarations.
 
 use fencewright_program::{BinaryOp, Numbers, UnaryOp};
 use fencewright_text::Diagnostic;
@@ -9,7 +9,7 @@ use super::slips;
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 
-/// What types there are.
+/// Help text that lists the types.
 const TYPES: &str = "the types are `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `i64`";
 
 impl Parser<'_> {
@@ -69,7 +69,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports what stands where an item should.
+    /// Reports a token that cannot begin an item.
     fn no_item(&mut self) -> Reported {
         let token = self.token();
         let help = match token.kind {
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(Const { name, value })
     }
 
-    /// `=`, or what others write for it.
+    /// `=`, or a foreign assignment operator, which is reported.
     pub(super) fn assign_sign(&mut self, what: &str) -> Parse<()> {
         let foreign = self.at(TokenKind::Foreign) && self.text_of(self.token().span) == ":=";
         if foreign || self.at(TokenKind::Operator(BinaryOp::Eq)) {
@@ -169,7 +169,7 @@ impl Parser<'_> {
         Ok(Declarator { name, size, open, range, wraps, init, span })
     }
 
-    /// A type of integers, unless it is a constant with such a name at the start of a range.
+    /// An integer type, unless the name is a constant at the start of a range.
     fn integer_type(&mut self) -> Option<UnaryOp> {
         use TokenKind::{DotDot, DotDotEqual, OpenBracket, OpenParenthesis, Operator, Question};
         let goes_on = matches!(
@@ -211,12 +211,12 @@ impl Parser<'_> {
         Ok(Initial::List(values))
     }
 
-    /// `in low..high`, or nothing.
+    /// An optional `in low..high`.
     pub(super) fn optional_range(&mut self) -> Parse<Option<RangeExpr>> {
         if self.eat_keyword(Keyword::In) { self.range().map(Some) } else { Ok(None) }
     }
 
-    /// Whether mutexes are declared here. `mutex` is no keyword: properties are called so.
+    /// Whether the next tokens declare mutexes. `mutex` is not a keyword, because properties may have that name.
     pub(super) fn at_mutex(&self) -> bool {
         self.at(TokenKind::Name)
             && self.text_of(self.token().span) == "mutex"

@@ -1,7 +1,7 @@
-//! The one style: tokens and comments become lines.
+//! The layout of the formatter: turns tokens and comments into lines.
 //!
-//! The layout depends on three things: the tokens, where comments stand relative to them, and where blank lines are. It preserves all
-//! three, so laying a text out a second time changes nothing.
+//! The layout depends on the tokens, on the positions of comments relative to them, and on blank lines. It preserves all three, so formatting is
+//! idempotent.
 
 use fencewright_program::{BinaryOp, Span};
 
@@ -11,7 +11,7 @@ use super::wrap::{Piece, wrap};
 /// One level of indentation.
 const STEP: usize = 4;
 
-/// The text of a file without errors, laid out.
+/// Lays out the text of a file without errors.
 pub fn layout(text: &str, tokens: &[Token], comments: &[Span]) -> String {
     let comments = place_comments(text, tokens, comments);
     let ternary = ternary_colons(tokens);
@@ -29,26 +29,26 @@ pub fn layout(text: &str, tokens: &[Token], comments: &[Span]) -> String {
     layout.out
 }
 
-/// Where a comment stands.
+/// The position of a comment relative to code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// On lines of its own.
     Own,
-    /// At the end of a line, behind a token.
+    /// At the end of a line, after a token.
     Trailing,
     /// Before a token on the same line.
     Glued,
 }
 
-/// A comment with its place.
+/// A comment with its position.
 struct Comment {
     span: Span,
     class: Class,
-    /// The number of the next token.
+    /// The index of the next token.
     token: usize,
-    /// Whether a blank line stands before it.
+    /// Whether a blank line precedes it.
     blank: bool,
-    /// Whether it stands on the same line as the comment before it.
+    /// Whether it is on the same line as the previous comment.
     joined: bool,
 }
 
@@ -56,7 +56,7 @@ fn breaks(text: &str, from: u32, to: u32) -> usize {
     text[from as usize..to as usize].bytes().filter(|&b| b == b'\n').count()
 }
 
-/// Decides for every comment where it belongs. Comments on one line stay together.
+/// Determines the class of every comment. Comments on one line stay together.
 fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> {
     let mut placed: Vec<Comment> = Vec::with_capacity(spans.len());
     let mut token = 0;
@@ -67,7 +67,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         }
         let next = tokens[token];
         let before = token.checked_sub(1).map(|t| tokens[t]);
-        // The run of comments on this line that stand before the same token.
+        // The run of comments on this line before the same token.
         let mut last = index;
         while last + 1 < spans.len()
             && spans[last + 1].start < next.span.start
@@ -83,7 +83,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         let behind = gap == 0 && before.is_some();
         let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
         let class = match (followed, behind) {
-            // A comment is not left hanging before a `}`.
+            // A comment before a `}` gets its own line or stays behind the previous token.
             (true, true) if next.kind == TokenKind::CloseBrace => match before {
                 Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
                 _ => Class::Trailing,
@@ -101,7 +101,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
     placed
 }
 
-/// Which tokens are colons of `c ? a : b`. Those of quantifiers are none.
+/// Marks the tokens that are colons of `c ? a : b`, as opposed to colons of quantifiers.
 fn ternary_colons(tokens: &[Token]) -> Vec<bool> {
     let mut open = Vec::new();
     let colon = |token: &Token| match token.kind {
@@ -132,7 +132,7 @@ struct Layout<'a> {
     /// The first comment that has not been written.
     next_comment: usize,
     level: usize,
-    /// Whether nothing stands in the block yet, so that no blank line is wanted.
+    /// Whether the current block is still empty, so that blank lines are dropped.
     fresh: bool,
     out: String,
 }
@@ -156,7 +156,7 @@ impl Layout<'_> {
         self.level > 0 && self.kind(start) == TokenKind::Name && self.kind(start + 1) == TokenKind::Colon
     }
 
-    /// The end of the line that begins with a token, however long it is.
+    /// The end of the logical line that begins with a token, before it is wrapped.
     fn line_end(&self, start: usize) -> usize {
         if self.is_label(start) {
             return start + 2;
@@ -183,13 +183,13 @@ impl Layout<'_> {
     /// The comments before a token that have not been written.
     fn comments_before(&self, token: usize) -> &[Comment] {
         let rest = &self.comments[self.next_comment..];
-        // This is asked before the comments of the line are written; some of them may belong to earlier tokens.
+        // This is called before the comments of the line are written, so some of them may belong to earlier tokens.
         let from = rest.partition_point(|c| c.token < token);
         let to = rest.partition_point(|c| c.token <= token);
         &rest[from..to]
     }
 
-    /// Whether a comment ends the line before a token.
+    /// Whether a comment before a token ends the line.
     fn broken_before(&self, token: usize) -> bool {
         self.comments_before(token).iter().any(|c| c.class != Class::Glued)
     }
@@ -215,7 +215,7 @@ impl Layout<'_> {
         }
         let opens = self.kind(end - 1) == TokenKind::OpenBrace;
         let indent = STEP * self.level.saturating_sub(usize::from(label));
-        // What goes on in the next line is set apart from the block that may follow.
+        // Continuation lines are indented further than the block that may follow.
         let rest = indent + if opens { 2 * STEP } else { STEP };
         let variables =
             matches!(self.kind(start), TokenKind::Keyword(Keyword::Shared | Keyword::Var | Keyword::Fn));
@@ -234,7 +234,7 @@ impl Layout<'_> {
         self.level += usize::from(opens);
     }
 
-    /// Writes tokens between which no comment ends a line.
+    /// Writes a sequence of tokens that no comment interrupts.
     fn segment(&mut self, from: usize, to: usize, first: usize, rest: usize, headers: bool) {
         let mut pieces = Vec::with_capacity(to - from);
         for token in from..to {
@@ -269,14 +269,14 @@ impl Layout<'_> {
         }
     }
 
-    /// Writes the comments before a token that have lines of their own.
+    /// Writes the comments before a token that are on lines of their own.
     fn own_comments(&mut self, token: usize, level: usize) {
         while let Some(comment) = self.comments.get(self.next_comment)
             && comment.token == token
             && comment.class == Class::Own
         {
             if comment.joined {
-                // On the line of the comment before it.
+                // On the line of the previous comment.
                 self.out.pop();
                 self.out.push(' ');
             } else {
@@ -291,7 +291,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Writes the comments behind the token before this one.
+    /// Writes the comments behind the previous token.
     fn trailing_comments(&mut self, token: usize) {
         while let Some(comment) = self.comments.get(self.next_comment)
             && comment.token == token
@@ -321,7 +321,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether a space stands between a token and the one before it on its line.
+    /// Whether there is a space between a token and the previous one on its line.
     fn space_before(&self, token: usize) -> bool {
         use TokenKind::*;
         let (before, this) = (self.kind(token - 1), self.kind(token));

@@ -1,4 +1,4 @@
-//! From text to tokens. Comments are kept aside, for the formatter.
+//! The lexer. Comments are kept separately, for the formatter.
 
 use fencewright_program::{BinaryOp, Span};
 use fencewright_text::diagnostic::MAX_DIAGNOSTICS;
@@ -6,17 +6,17 @@ use fencewright_text::{Diagnostic, Stop};
 
 use super::token::{Keyword, Token, TokenKind};
 
-/// How many tokens a file may have: a bound on the memory a syntax tree can take.
+/// Maximum number of tokens of a file, which bounds the memory of its syntax tree.
 pub const MAX_TOKENS: usize = 2_000_000;
 
-/// A text as tokens.
+/// The result of lexing a text.
 #[derive(Clone, Debug)]
 pub struct Lexed {
-    /// The tokens; the last one is [`TokenKind::End`], and there is no other such.
+    /// The tokens; the last one, and only that, is [`TokenKind::End`].
     pub tokens: Vec<Token>,
-    /// Where the comments stand, in order. White space at the end of a `//` comment does not belong to it.
+    /// The spans of the comments, in order, without white space at the end of a `//` comment.
     pub comments: Vec<Span>,
-    /// What is wrong with the words and signs themselves.
+    /// Lexical errors.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -25,7 +25,7 @@ pub fn lex(text: &str, limit: usize) -> Lexed {
     lex_unless(&Stop::never(), text, limit)
 }
 
-/// The tokens of a text as [`lex`] gives them, unless `stop` says to stop: then some are missing.
+/// The same as [`lex`], unless `stop` asks to stop: then some tokens are missing.
 pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
@@ -38,17 +38,17 @@ pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     Lexed { tokens: lexer.tokens, comments: lexer.comments, diagnostics: lexer.diagnostics }
 }
 
-/// What a number token says.
+/// The value of a number token.
 pub enum NumberValue {
     /// A number that fits 64 bits.
     Fits(u64),
     /// It needs more than 64 bits.
     TooLarge,
-    /// It is no number; the lexer has reported that.
+    /// Not a number; the lexer has reported that.
     Malformed,
 }
 
-/// The value of a number as it is written.
+/// The value of the text of a number token.
 pub fn number_value(text: &str) -> NumberValue {
     let (digits, radix) = match text.strip_prefix("0x") {
         Some(digits) => (digits, 16),
@@ -103,13 +103,13 @@ impl Lexer<'_> {
         &self.text[self.position..]
     }
 
-    /// Moves on while the characters satisfy a condition.
+    /// Skips characters that satisfy a condition.
     fn skip_while(&mut self, such: impl Fn(char) -> bool) {
         let rest = self.rest();
         self.position += rest.find(|c| !such(c)).unwrap_or(rest.len());
     }
 
-    // What other languages count as white space may be invisible: here it is an unknown character.
+    // White space of other kinds may be invisible, so it is reported as an unknown character.
     fn skip_white_space(&mut self) {
         self.skip_while(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
     }
@@ -167,7 +167,7 @@ impl Lexer<'_> {
         TokenKind::Number
     }
 
-    /// `"..."`, on one line; a backslash stands before a quote or another backslash that belongs to the text.
+    /// `"..."`, on one line; a backslash escapes a quote or a backslash.
     fn text(&mut self) -> TokenKind {
         let start = self.position;
         self.position += 1;
@@ -189,7 +189,7 @@ impl Lexer<'_> {
 
     fn sign(&mut self) -> Option<TokenKind> {
         use TokenKind::*;
-        // Longer operators stand before those they begin with.
+        // Longer operators precede their prefixes.
         const SIGNS: &[(&str, TokenKind)] = &[
             ("..=", DotDotEqual),
             ("...", Foreign),
@@ -249,7 +249,7 @@ impl Lexer<'_> {
         Some(kind)
     }
 
-    /// A run of characters that mean nothing, reported as one.
+    /// A run of unknown characters, reported as one error.
     fn unknown(&mut self) -> TokenKind {
         let start = self.position;
         self.position += self.rest().chars().next().map_or(0, char::len_utf8);
@@ -266,7 +266,7 @@ fn is_unknown_ascii(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "#$'\\`".contains(c)
 }
 
-/// What a text token says: without its quotes and the backslashes before quotes and backslashes.
+/// The value of a text token: without its quotes, and with quotes and backslashes unescaped.
 pub fn text_value(token: &str) -> String {
     let inside = token.strip_prefix('"').unwrap_or(token);
     let inside = inside.strip_suffix('"').unwrap_or(inside);
@@ -284,7 +284,7 @@ pub fn text_value(token: &str) -> String {
     value
 }
 
-/// Source text short enough for a message.
+/// Truncates source text for a message.
 pub fn clip(text: &str) -> String {
     match text.char_indices().nth(40) {
         None => text.to_owned(),

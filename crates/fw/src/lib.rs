@@ -5,12 +5,11 @@
 //!                     `------------------format------------------------^
 //! ```
 //!
-//! The language itself is described in `docs/language.md`. [`parse`] reports all independent errors in one run, with
-//! advice on what people write who know other languages. [`print()`] and [`format()`] share one layout, so what is printed
-//! is formatted already.
+//! The language itself is described in `docs/language.md`. [`parse`] reports all independent errors in one run, with advice for habits from other
+//! languages. [`print()`] and [`format()`] share one layout, so printed text is already formatted.
 //!
-//! Other languages are translated to the same syntax tree ([`ast`]), with what [`build`] and [`names`] have for that, and lowered as it is
-//! ([`lower`]). [`graph`] goes back from a program to a text.
+//! Importers of other languages produce the same syntax tree ([`ast`]), with the help of [`build`] and [`names`], and share its lowering ([`lower`]).
+//! [`graph`] writes a program without source text as .fw.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,16 @@
-//! Names for things that another language named: legal in `.fw`, unique, and the same every time.
+//! Derives names for entities of other languages: legal in `.fw`, unique, and deterministic.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::Keyword;
 
-/// The names already given in one scope.
+/// The names in use in one scope.
 #[derive(Debug, Default)]
 pub struct Names<'a> {
-    /// The scope around this one, whose names are not given again either.
+    /// The enclosing scope, whose names are not used again either.
     outer: Option<&'a Names<'a>>,
     taken: HashSet<String>,
-    /// How many names were made from the same stem: keeps a hostile list of like names from being quadratic.
+    /// The number of names made from each stem: avoids quadratic time on hostile lists of similar names.
     made: HashMap<String, u64>,
 }
 
@@ -24,9 +24,8 @@ impl<'a> Names<'a> {
         self.taken.contains(name) || self.outer.is_some_and(|outer| outer.is_taken(name))
     }
 
-    /// A name that nothing in the scope has yet, as close to `foreign` as possible: characters that no name may hold
-    /// become `_`, `prefix` goes before a name that would start with a digit or be empty, and `suffix` after a keyword
-    /// or a name that is taken.
+    /// A name that is not used in the scope, as close to `foreign` as possible: illegal characters become `_`, `prefix` is prepended to a name that
+    /// would start with a digit or be empty, and `suffix` is appended to a keyword or a name in use.
     pub fn fresh(&mut self, foreign: &str, prefix: &str, suffix: &str) -> String {
         let mut name: String =
             foreign.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();

@@ -1,8 +1,7 @@
-//! From tokens to a syntax tree: the parser itself, with its error recovery. What it reads is in [`super::item`],
-//! [`super::statement`] and [`super::expression`].
+//! The parser's state and its error recovery. The grammar is in [`super::item`], [`super::statement`] and [`super::expression`].
 //!
-//! An error is reported where it is found and unwinds to the statement or item around it as [`Reported`]; there
-//! the parser skips to where the next one begins. So one run reports all independent errors, each of them once.
+//! An error is reported where it is found and propagates as [`Reported`] to the enclosing statement or item; there the parser skips to the start of
+//! the next one. So one run reports all independent errors, each of them once.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -16,21 +15,21 @@ use super::slips;
 use super::token::{Keyword, Token, TokenKind};
 use crate::ast::{File, Name};
 
-/// How deep blocks and expressions may be nested in each other.
+/// Maximum nesting depth of blocks and expressions.
 pub(super) const MAX_NESTING: usize = 100;
 
-/// Reads a file. The tree is complete if there are no diagnostics; otherwise it holds what could be understood.
+/// Parses a file. The tree is complete if there are no diagnostics; otherwise it contains the parts that could be parsed.
 pub fn parse(text: &str) -> (File, Vec<Diagnostic>) {
     parse_unless(&Stop::never(), text)
 }
 
-/// Reads a file as [`parse`] does, unless `stop` says to stop: then what comes back means nothing.
+/// The same as [`parse`], unless `stop` asks to stop: then the result is meaningless.
 pub fn parse_unless(stop: &Stop<'_>, text: &str) -> (File, Vec<Diagnostic>) {
     let Lexed { tokens, diagnostics, .. } = lex_unless(stop, text, MAX_TOKENS);
     parse_tokens(text, &tokens, diagnostics, stop)
 }
 
-/// Reads a file that is tokens already; `diagnostics` are those of the lexer.
+/// Parses the tokens of a file; `diagnostics` are those of the lexer.
 pub(super) fn parse_tokens(
     text: &str,
     tokens: &[Token],
@@ -56,7 +55,7 @@ pub(super) fn parse_tokens(
     (file, diagnostics)
 }
 
-/// The names that stand after `fn`.
+/// The names of all procedures: the names after `fn`.
 fn procedures<'a>(text: &'a str, tokens: &[Token]) -> HashSet<&'a str> {
     let declared = tokens
         .windows(2)
@@ -68,28 +67,28 @@ fn procedures<'a>(text: &'a str, tokens: &[Token]) -> HashSet<&'a str> {
 #[derive(Debug)]
 pub(super) struct Reported;
 
-/// What a parsing function gives.
+/// The result of a parsing function.
 pub(super) type Parse<T> = Result<T, Reported>;
 
-/// The tokens that are left, and the errors so far.
+/// The parser: the remaining tokens, and the errors so far.
 pub(super) struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Token],
     position: usize,
     pub(super) nesting: usize,
-    /// The depth of the deepest expression that was finished inside the one at hand.
+    /// The depth of the deepest expression that was completed inside the current one.
     pub(super) inner_depth: usize,
     diagnostics: Vec<Diagnostic>,
-    /// Where errors were reported: one place has one error.
+    /// Offsets with an error; further errors there are suppressed.
     reported: HashSet<u32>,
-    /// Where lines end; found out when a message first needs to know.
+    /// Offsets of line ends, computed on demand.
     line_breaks: OnceCell<Vec<u32>>,
-    /// What can be called: the names of all procedures, wherever they are declared.
+    /// The names of all procedures, wherever they are declared.
     pub(super) procedures: HashSet<&'a str>,
     stop: &'a Stop<'a>,
 }
 
-/// Looking at tokens.
+/// Access to tokens.
 impl<'a> Parser<'a> {
     pub(super) fn token(&self) -> Token {
         self.tokens[self.position]
@@ -99,7 +98,7 @@ impl<'a> Parser<'a> {
         self.token().kind
     }
 
-    /// The token `ahead` of this one, or the end.
+    /// The kind of the token `ahead` positions later, or `End`.
     pub(super) fn peek_at(&self, ahead: usize) -> TokenKind {
         self.tokens.get(self.position + ahead).map_or(TokenKind::End, |t| t.kind)
     }
@@ -112,11 +111,11 @@ impl<'a> Parser<'a> {
         self.at(TokenKind::Keyword(keyword))
     }
 
-    /// Takes a token; the end is never passed.
+    /// Consumes a token; never moves beyond the end.
     pub(super) fn bump(&mut self) -> Token {
         let token = self.token();
         if token.kind != TokenKind::End {
-            // When asked to stop, the parser behaves as if the file ended here.
+            // After `stop` asked to stop, the parser behaves as if the file ended here.
             self.position = if self.stop.now() { self.tokens.len() - 1 } else { self.position + 1 };
         }
         token
@@ -138,13 +137,13 @@ impl<'a> Parser<'a> {
         &self.text[span.range()]
     }
 
-    /// The end of the token taken last.
+    /// The end of the token that was consumed last.
     pub(super) fn previous_end(&self) -> Span {
         let end = self.position.checked_sub(1).map_or(0, |previous| self.tokens[previous].span.end);
         self.token().span.point(end)
     }
 
-    /// From the start of `span` to the end of the token taken last.
+    /// The span from the start of `span` to the end of the token that was consumed last.
     pub(super) fn since(&self, span: Span) -> Span {
         span.to(self.previous_end())
     }
@@ -155,13 +154,13 @@ impl<'a> Parser<'a> {
         self.position == 0 || self.text[gap].contains('\n')
     }
 
-    /// Whether the next token stands on the line of this one.
+    /// Whether the next token is on the same line as this one.
     pub(super) fn next_on_line(&self) -> bool {
         let next = self.tokens.get(self.position + 1).map_or(self.text.len(), |t| t.span.start as usize);
         !self.text[self.token().span.end as usize..next].contains('\n')
     }
 
-    /// Whether one of the next tokens on this line is a `{`, and nothing before it ends a statement.
+    /// Whether a `{` follows on this line, before a token that ends a statement.
     fn brace_follows(&self) -> bool {
         self.tokens[self.position..]
             .iter()
@@ -187,7 +186,7 @@ impl Parser<'_> {
         Reported
     }
 
-    /// The next token in words.
+    /// The next token, described for a message.
     pub(super) fn found(&self) -> String {
         match self.token() {
             Token { kind: TokenKind::End, .. } => "the end of the file".into(),
@@ -201,7 +200,7 @@ impl Parser<'_> {
         self.expected_with(what, None)
     }
 
-    /// Reports that something else was expected here, with advice.
+    /// The same with advice.
     pub(super) fn expected_with(&mut self, what: &str, help: Option<String>) -> Reported {
         let token = self.token();
         if token.kind == TokenKind::Unknown {
@@ -219,7 +218,7 @@ impl Parser<'_> {
         if self.at(kind) { Ok(self.bump()) } else { Err(self.expected(what)) }
     }
 
-    /// The `;` after something. Where it is missing at the end of a line, the line is taken to end there.
+    /// Consumes `;`. If it is missing at the end of a line, it is reported and assumed.
     pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.eat(TokenKind::Semicolon) {
             return Ok(());
@@ -233,7 +232,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A name that is declared or meant. A keyword in its place is reported and taken for a name.
+    /// Consumes a name. A keyword in its place is reported and used as a name.
     pub(super) fn name(&mut self, what: &str) -> Parse<Name> {
         match self.peek() {
             TokenKind::Name => {}
@@ -254,7 +253,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Goes one level deeper. The caller leaves the level when it is done; after an error, whoever recovers from it does.
+    /// Enters a nesting level. The caller leaves it at the end; after an error, the function that recovers does.
     pub(super) fn enter(&mut self) -> Parse<()> {
         if self.nesting >= MAX_NESTING {
             return Err(self.too_deep(self.token().span));
@@ -288,7 +287,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips a `{` and everything up to the `}` that belongs to it.
+    /// Skips a `{` and everything up to the matching `}`.
     pub(super) fn skip_braces(&mut self) {
         let mut depth = 0_usize;
         loop {
@@ -304,7 +303,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Where a `{` should be and is not: reports it, and goes to the next `{` if there is one on the line.
+    /// Reports a missing `{`, and skips to the next `{` if there is one on the line.
     pub(super) fn missing_brace(&mut self, after: &str) -> Parse<()> {
         let help = "a body stands in braces: `{ ... }`";
         let reported = self.expected_with(&format!("`{{` after {after}"), Some(help.into()));
@@ -317,7 +316,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The line on which an offset stands, counted from 1.
+    /// The line of an offset, counted from 1.
     pub(super) fn line_of(&self, span: Span) -> usize {
         let breaks = self.line_breaks.get_or_init(|| {
             let breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
@@ -327,7 +326,7 @@ impl Parser<'_> {
     }
 }
 
-/// The top level.
+/// Top level.
 impl Parser<'_> {
     fn file(&mut self) -> File {
         let mut items = Vec::new();

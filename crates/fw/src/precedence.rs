@@ -1,8 +1,8 @@
-//! How tightly operators bind.
+//! Precedence of operators.
 
 use fencewright_program::BinaryOp;
 
-/// How tightly an operator binds; larger is tighter. Comparisons do not chain.
+/// The precedence of an operator; larger numbers bind tighter. Comparisons do not chain.
 pub fn precedence(op: BinaryOp) -> u8 {
     use BinaryOp::*;
     match op {
@@ -15,7 +15,7 @@ pub fn precedence(op: BinaryOp) -> u8 {
         Shl | Shr => 7,
         Add | Sub => 8,
         Mul | Div | Rem => 9,
-        // Written like functions, they need no parentheses around them.
+        // Written like functions, so their operands need no parentheses.
         Min | Max => 10,
     }
 }

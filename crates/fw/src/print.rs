@@ -1,7 +1,6 @@
-//! A syntax tree as text.
+//! Prints a syntax tree as text.
 //!
-//! The words and signs are written here, one after the other; where lines break and how far they are indented is the
-//! same [`layout`] that the formatter uses.
+//! This module writes the tokens; line breaks and indentation are left to the [`layout`] that the formatter uses.
 
 use std::fmt::Write as _;
 
@@ -11,9 +10,9 @@ use super::layout::layout;
 use super::lexer::lex;
 use crate::ast::*;
 
-/// A syntax tree as `.fw` text in the one style. Reading the text gives the tree again, except for its spans, if its
-/// names are legal and the tree has a shape that the parser produces: chains of `&&` and of `||` are built by
-/// [`chain`](super::chain), and an empty statement has a label and stands before `}`.
+/// Prints a syntax tree as formatted `.fw` text. Parsing the text yields the same tree, except for spans, provided that names are legal and the tree
+/// has a shape that the parser produces: chains of `&&` and of `||` are built by [`chain`](super::chain), and an empty statement has a label and
+/// precedes `}`.
 pub fn print(file: &File) -> String {
     let mut printer = Printer { out: String::new() };
     let mut before: Option<Section> = None;
@@ -30,7 +29,7 @@ pub fn print(file: &File) -> String {
     layout(&printer.out, &lexed.tokens, &lexed.comments)
 }
 
-/// Items of one kind stand together; blank lines stand between the kinds, and around threads.
+/// Groups of items: blank lines separate different groups, and threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Declaration,
@@ -50,7 +49,7 @@ impl Section {
     }
 }
 
-/// An expression as `.fw` text, on one line.
+/// Prints an expression as `.fw` text, on one line.
 pub fn print_expression(expr: &Expr) -> String {
     let mut printer = Printer { out: String::new() };
     printer.expression(expr);
@@ -66,7 +65,7 @@ impl Printer {
         self.out.push_str(word);
     }
 
-    /// Parts with a comma between them.
+    /// Writes parts separated by commas.
     fn list<T>(&mut self, parts: &[T], mut write: impl FnMut(&mut Self, &T)) {
         for (number, part) in parts.iter().enumerate() {
             if number > 0 {
@@ -396,8 +395,8 @@ impl Printer {
         self.operand(expr, 0, true);
     }
 
-    /// An expression where at least this precedence is wanted; `last` if nothing follows it that a quantifier, which
-    /// reaches as far as it can, would take for its own.
+    /// Writes an operand that must bind at least as tightly as `precedence`; `last` if nothing follows it that a quantifier, which extends as far as
+    /// possible, would include.
     fn operand(&mut self, expr: &Expr, precedence: u8, last: bool) {
         match &expr.kind {
             ExprKind::Int(value) => {
@@ -413,7 +412,7 @@ impl Printer {
             ExprKind::Unary(op, operand) => {
                 self.word(op.symbol());
                 match operand.kind {
-                    // Not a negative number, but the negation of one.
+                    // The negation of a number, as opposed to a negative number.
                     ExprKind::Int(value) if *op == UnaryOp::Neg && value >= 0 => {
                         let _ = write!(self.out, "({value})");
                     }

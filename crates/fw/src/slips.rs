@@ -1,16 +1,16 @@
-//! Advice for people who write `.fw` as if it were another language.
+//! Suggestions for users who write `.fw` as if it were another language.
 
 use strsim::osa_distance;
 
 use super::token::Keyword;
 
-/// The keyword that was probably meant by a word that is none, among those that `fits`.
+/// The keyword that a misspelt word probably means, among those that `fits` accepts.
 pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keyword> {
     if word.len() > 20 {
         return None;
     }
     let lower = word.to_ascii_lowercase();
-    // Synonyms, which no edit distance finds.
+    // Synonyms, which edit distance does not find.
     let synonym = match lower.as_str() {
         "process" | "proctype" => Some(Keyword::Thread),
         "proc" | "func" | "function" | "def" | "procedure" => Some(Keyword::Fn),
@@ -44,13 +44,13 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
         .iter()
         .filter(|&&keyword| fits(keyword))
         .map(|&keyword| (osa_distance(&lower, keyword.text()), keyword))
-        // More than half of a short word must be right.
+        // More than half of a short word must match.
         .filter(|&(distance, keyword)| distance <= allowed && 2 * distance < keyword.text().len())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, keyword)| keyword)
 }
 
-/// What to write in place of an operator of another language; `place` is what stands before it.
+/// The replacement for an operator of another language; `place` is the text before it.
 pub fn foreign_operator(operator: &str, place: Option<&str>) -> String {
     let place = place.unwrap_or("x");
     match operator {

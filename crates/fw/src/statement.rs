@@ -10,7 +10,7 @@ use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 
 impl Parser<'_> {
-    /// `{ ... }`; the `{` is there.
+    /// `{ ... }`; the `{` is the next token.
     pub(super) fn block(&mut self) -> Parse<Block> {
         let open = self.token().span;
         if let Err(reported) = self.enter() {
@@ -60,12 +60,12 @@ impl Parser<'_> {
         Ok(Block { statements, span: self.since(open) })
     }
 
-    /// Whether the next token is a keyword that is used as the name of a label or of what is assigned.
+    /// Whether the next token, a keyword, is used as the name of a label or of an assigned variable.
     fn next_makes_it_a_name(&self) -> bool {
         matches!(self.peek_at(1), TokenKind::Colon | TokenKind::Assign)
     }
 
-    /// Skips what is left of a statement. Blocks on the way are parsed, for the errors in them.
+    /// Skips the rest of a statement. Blocks on the way are parsed, to report the errors in them.
     fn skip_statement(&mut self) {
         let start = self.token();
         loop {
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A statement of one word.
+    /// A statement that is a single word.
     fn word(&mut self, kind: StatementKind) -> Parse<StatementKind> {
         let span = self.bump().span;
         if self.at(TokenKind::OpenParenthesis) {
@@ -213,7 +213,7 @@ impl Parser<'_> {
 
     /// `lock;` or `lock m;`, and the same with `unlock`
     fn mutex_statement(&mut self, kind: fn(Option<Place>) -> StatementKind) -> Parse<StatementKind> {
-        // Where a `;` is missing, the next statement may begin with a name.
+        // If a `;` is missing, the next statement may begin with a name.
         let names = matches!(self.peek_at(2), TokenKind::Semicolon | TokenKind::OpenBracket);
         if self.peek_at(1) != TokenKind::Name || !names && !self.next_on_line() {
             return self.word(kind(None));
@@ -229,7 +229,7 @@ impl Parser<'_> {
         self.bump();
         let ends = match self.peek() {
             TokenKind::Semicolon | TokenKind::CloseBrace | TokenKind::End => true,
-            // Where a `;` is missing, the next statement begins.
+            // If a `;` is missing, the next statement begins here.
             TokenKind::Keyword(keyword) => keyword.begins_statement() && !keyword.begins_operation(),
             TokenKind::Name => matches!(self.peek_at(1), TokenKind::Assign | TokenKind::Colon),
             _ => false,
@@ -244,7 +244,7 @@ impl Parser<'_> {
         self.body(after)
     }
 
-    /// The block that belongs to what stands before it. Without braces, one statement is taken for it.
+    /// The block of a compound statement. If the braces are missing, a single statement is used as the block.
     fn body(&mut self, after: &str) -> Parse<Block> {
         if !self.at(TokenKind::OpenBrace)
             && let Err(reported) = self.missing_brace(after)
@@ -274,7 +274,7 @@ impl Parser<'_> {
             return Ok(StatementKind::If(condition, then, None));
         }
         let otherwise = if self.at_keyword(Keyword::If) {
-            // Each `else if` is one level deeper in the tree.
+            // Each `else if` adds a level to the tree.
             self.enter()?;
             let start = self.token().span;
             let kind = self.if_statement()?;
@@ -292,7 +292,7 @@ impl Parser<'_> {
         let help = || Some("a `for` goes through a range: `for j in 0..N { ... }`".to_string());
         if !self.at(TokenKind::Name) && !matches!(self.peek(), TokenKind::Keyword(_)) {
             let reported = self.expected_with("the name of the index", help());
-            // The head of a `for` in C has `;` inside.
+            // Skips the head of a C-style `for`, which contains `;`.
             while !self.first_on_line() && !matches!(self.peek(), TokenKind::OpenBrace | TokenKind::End) {
                 self.bump();
             }
@@ -357,7 +357,7 @@ impl Parser<'_> {
         Ok(StatementKind::Assign(place, value))
     }
 
-    /// A word at the start of a statement that is followed by what cannot follow a name there.
+    /// Reports an unknown word at the start of a statement, if the token after it cannot follow a name.
     fn misspelt_keyword(&mut self, span: Span) -> Option<Reported> {
         let follows = self.peek_at(1);
         let can_follow = matches!(
@@ -387,7 +387,7 @@ impl Parser<'_> {
         Some(self.report(Diagnostic::new(span, message).help(help)))
     }
 
-    /// `x += e`, `x++`: reported, and read as the assignments they mean.
+    /// `x += e`, `x++`: reported, and parsed as the equivalent assignments.
     fn compound_assignment(&mut self, place: Place, place_text: &str) -> Parse<StatementKind> {
         let token = self.bump();
         let decrement = token.kind != TokenKind::Foreign;
@@ -402,7 +402,7 @@ impl Parser<'_> {
         Ok(StatementKind::Assign(place, value))
     }
 
-    /// Reports what stands where a statement should.
+    /// Reports a token that cannot begin a statement.
     fn no_statement(&mut self) -> Reported {
         let help = match self.peek() {
             TokenKind::Semicolon => {

@@ -1,17 +1,17 @@
-//! The words and signs of the `.fw` language.
+//! The tokens of the `.fw` language.
 
 use fencewright_program::{BinaryOp, Span};
 
-/// A word or sign with the place where it stands.
+/// A token with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TokenKind {
@@ -20,7 +20,7 @@ pub enum TokenKind {
     /// `"..."`
     Text,
     Keyword(Keyword),
-    /// A binary operator; `-` may turn out to be unary and `*` to mean any value.
+    /// A binary operator; the parser decides whether `-` is unary and whether `*` is a choice of any value.
     Operator(BinaryOp),
     Not,
     Tilde,
@@ -39,9 +39,9 @@ pub enum TokenKind {
     CloseBracket,
     OpenBrace,
     CloseBrace,
-    /// An operator of other languages, such as `:=` or `++`: the parser knows what to say about it.
+    /// An operator of another language, such as `:=` or `++`, for which the parser has advice.
     Foreign,
-    /// Characters the language has no use for; the lexer has reported them.
+    /// Characters that are not part of the language; the lexer has reported them.
     Unknown,
     /// The end of the file.
     End,
@@ -49,7 +49,7 @@ pub enum TokenKind {
 
 macro_rules! keywords {
     ($($variant:ident $text:literal)*) => {
-        /// A word that cannot be used as a name.
+        /// A reserved word, which cannot be used as a name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Keyword { $($variant),* }
@@ -58,7 +58,7 @@ macro_rules! keywords {
             /// Every keyword.
             pub const ALL: &[Keyword] = &[$(Keyword::$variant),*];
 
-            /// The keyword that is written like this.
+            /// The keyword with this text.
             pub fn from_text(text: &str) -> Option<Keyword> {
                 match text {
                     $($text => Some(Keyword::$variant),)*
@@ -66,7 +66,7 @@ macro_rules! keywords {
                 }
             }
 
-            /// The keyword as it is written.
+            /// The text of the keyword.
             pub fn text(self) -> &'static str {
                 match self { $(Keyword::$variant => $text),* }
             }
@@ -83,12 +83,12 @@ keywords! {
 }
 
 impl Keyword {
-    /// Whether an item may begin with it.
+    /// Whether an item may begin with this keyword.
     pub fn begins_item(self) -> bool {
         self == Keyword::Const || self.begins_only_items()
     }
 
-    /// Whether an item may begin with it and a statement may not.
+    /// Whether an item, but no statement, may begin with this keyword.
     pub fn begins_only_items(self) -> bool {
         use Keyword::*;
         matches!(
@@ -97,7 +97,7 @@ impl Keyword {
         )
     }
 
-    /// Whether a statement may begin with it.
+    /// Whether a statement may begin with this keyword.
     pub fn begins_statement(self) -> bool {
         use Keyword::*;
         matches!(
@@ -127,14 +127,14 @@ impl Keyword {
         ) || self.begins_operation()
     }
 
-    /// Whether it is a read-modify-write operation.
+    /// Whether the keyword is a read-modify-write operation.
     pub fn begins_operation(self) -> bool {
         matches!(self, Keyword::Cas | Keyword::Swap | Keyword::FetchAdd)
     }
 }
 
 impl TokenKind {
-    /// Whether an operand of an expression can end with it, so that a `-` after it is binary.
+    /// Whether an operand may end with this token, so that a following `-` is binary.
     pub fn ends_operand(self) -> bool {
         use Keyword::{End, False, True};
         match self {

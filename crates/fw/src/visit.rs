@@ -1,8 +1,8 @@
-//! Walks through syntax trees.
+//! Traversals of syntax trees.
 
 use crate::ast::{Block, Const, Expr, ExprKind, File, Item, Name, Place, Procedure, StatementKind, Thread};
 
-/// Visits all statements of a block, those of inner blocks included.
+/// Visits all statements of a block, including those of inner blocks.
 pub fn for_each_statement<'a>(block: &'a Block, visit: &mut impl FnMut(&'a StatementKind)) {
     for statement in &block.statements {
         visit(&statement.kind);
@@ -24,12 +24,12 @@ pub fn for_each_statement<'a>(block: &'a Block, visit: &mut impl FnMut(&'a State
     }
 }
 
-/// Visits the names of all procedures that a block calls itself.
+/// Visits the names of all procedures that a block calls directly.
 pub fn for_each_call<'a>(block: &'a Block, visit: &mut impl FnMut(&'a str)) {
     for_each_statement(block, &mut |kind| expressions_of(kind, &mut |e| calls_in(e, visit)));
 }
 
-/// Visits all expressions in the code of a file, the larger before their parts.
+/// Visits all expressions in the code of a file, in preorder.
 pub fn for_each_expression<'a>(file: &'a File, visit: &mut impl FnMut(&'a Expr)) {
     for item in &file.items {
         match item {
@@ -57,7 +57,7 @@ pub fn has_call_or_access(e: &Expr, is_shared: &impl Fn(&Name) -> bool) -> bool 
     found
 }
 
-/// Visits the expressions of a statement, not those of the statements in it.
+/// Visits the expressions of a statement, but not those of nested statements.
 fn expressions_of<'a>(kind: &'a StatementKind, visit: &mut impl FnMut(&'a Expr)) {
     match kind {
         StatementKind::Assign(place, value) => {
@@ -87,7 +87,7 @@ fn calls_in<'a>(e: &'a Expr, visit: &mut impl FnMut(&'a str)) {
     });
 }
 
-/// Visits an expression and its parts, in the order in which they are written.
+/// Visits an expression and its subexpressions, in preorder.
 fn for_each_part<'a>(e: &'a Expr, visit: &mut impl FnMut(&'a Expr)) {
     visit(e);
     let mut index = |place: &'a Place| place.index.iter().for_each(|index| for_each_part(index, visit));

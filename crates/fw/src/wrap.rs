@@ -1,4 +1,4 @@
-//! Breaking of lines that are too long: at the weakest operator first, so that the lines show how it is read.
+//! Wraps long lines, preferably at the weakest operator, so that lines reflect precedence.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,29 +7,29 @@ use fencewright_program::BinaryOp;
 
 use super::token::{Keyword, TokenKind};
 
-/// The column at which lines end if they can be broken there.
+/// Maximum width of a line that can be wrapped.
 const WIDTH: usize = 100;
-/// A line may hold this many characters, however far it is indented.
+/// Minimum number of characters that a line may hold, however far it is indented.
 const LEAST_WIDTH: usize = 40;
 const STEP: usize = 4;
 
-/// A token as it is written, with the comments that stand before it on the same line.
+/// A token as it is written, with the comments before it on the same line.
 pub struct Piece<'a> {
-    /// What is written.
+    /// The text to write.
     pub text: Cow<'a, str>,
     /// The token.
     pub kind: TokenKind,
-    /// Whether a space stands before it.
+    /// Whether a space precedes it.
     pub space: bool,
     /// Whether it is a binary operator.
     pub binary: bool,
     /// Whether it is the colon after a name, binders or a quantifier in a formula.
     pub header: bool,
-    /// Whether it is one of the signs of `c ? a : b`.
+    /// Whether it is the `?` or `:` of `c ? a : b`.
     pub ternary: bool,
 }
 
-/// Where a line may be broken; weaker ones come first.
+/// The strength of a place where a line may be broken; weaker places are preferred.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Header,
@@ -38,7 +38,7 @@ enum Strength {
 }
 
 impl Strength {
-    /// Whether as much as fits goes on one line; otherwise every part has a line of its own.
+    /// Whether lines are filled; otherwise every part gets a line of its own.
     fn fills(self) -> bool {
         match self {
             Strength::Header => false,
@@ -48,7 +48,7 @@ impl Strength {
     }
 }
 
-/// The lines for a sequence of tokens, each with its indentation: `first` for the first one and `rest` for others.
+/// The lines for a sequence of tokens, each with its indentation: `first` for the first line and `rest` for the others.
 pub fn wrap(pieces: &[Piece], first: usize, rest: usize) -> Vec<(usize, Range<usize>)> {
     let mut ends = Vec::with_capacity(pieces.len() + 1);
     let mut end = 0;
@@ -64,7 +64,7 @@ pub fn wrap(pieces: &[Piece], first: usize, rest: usize) -> Vec<(usize, Range<us
 
 struct Wrapper<'a> {
     pieces: &'a [Piece<'a>],
-    /// For each piece where it would begin, space included, if all stood on one line.
+    /// For each piece its offset, including space, if all pieces were on one line.
     ends: Vec<usize>,
     lines: Vec<(usize, Range<usize>)>,
 }
@@ -83,7 +83,7 @@ impl Wrapper<'_> {
             return;
         };
         if strength == Strength::Header {
-            // Only the last colon: what stands before it belongs together.
+            // Only at the last colon: the headers before it stay together.
             let colon = places[places.len() - 1];
             self.split(range.start..colon, first, rest + STEP);
             self.split(colon..range.end, rest, rest);
@@ -102,10 +102,10 @@ impl Wrapper<'_> {
         self.split(start..range.end, indent, rest + STEP);
     }
 
-    /// The places inside a range where breaking it disturbs the reading least.
+    /// The weakest places in a range, at which it should be broken.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
-        // A place inside more brackets is a worse one; a quantifier counts as a bracket that is never closed.
+        // A place inside more brackets is stronger; a quantifier counts as a bracket that is never closed.
         let mut depth = range.len();
         let mut outside = Vec::new();
         for index in range.clone() {
@@ -135,7 +135,7 @@ impl Wrapper<'_> {
         best.map(|((_, strength), places)| (strength, places))
     }
 
-    /// How much breaking the line before a piece disturbs, if it can be broken there.
+    /// The strength of the place before a piece; `None` if the line cannot be broken there.
     fn strength(&self, index: usize) -> Option<Strength> {
         let before = &self.pieces[index - 1];
         match (before.kind, &self.pieces[index]) {

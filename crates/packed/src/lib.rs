@@ -1,12 +1,13 @@
-//! Packed states as they are written in certificates: sorted, as differences, deflated, in base 64.
+//! The encoding of packed states in certificates: sorted, as differences, deflated, in base 64.
 //!
-//! No proof depends on this: whatever states are read, the checker of certificates goes over them.
+//! No proof depends on this crate: the checker of certificates checks all states that are read.
 //!
-//! A state is a list of words. After the first, which is written in full, each is written as three parts: how many words at its front are those of the state
-//! before it (left out if a state is one word), by how much the next word is greater, and each word after that, combined with that of the state before it by
-//! exclusive or. All these are numbers of seven bits to a byte, least significant first, with the highest bit set in all bytes but the last.
+//! A state is a list of words. The first state is written in full. Each later state is written in three parts: the number of leading words that it
+//! shares with the previous state (omitted if a state has a single word), the difference of the next word to that of the previous state, and each
+//! remaining word, xored with that of the previous state. All numbers are written with seven bits per byte, least significant first, and the highest
+//! bit set in all bytes but the last.
 //!
-//! What is read stays compressed until it is checked: then the limits of the checker hold while it grows.
+//! States that are read stay compressed until they are checked, so that the checker can enforce its limits while they are decompressed.
 
 #![forbid(unsafe_code)]
 
@@ -21,27 +22,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Packed states.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PackedStates {
-    /// So many words each, side by side.
+    /// The number of words per state, and the states in one array.
     Plain(usize, Vec<u64>),
-    /// As they are written.
+    /// In encoded form.
     Compressed {
-        /// How many there are.
+        /// The number of states.
         count: u64,
-        /// What is written.
+        /// The deflated bytes.
         deflated: Vec<u8>,
     },
 }
 
-/// Why there are no states.
+/// Why states cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// What is written is wrong, in these words.
+    /// The encoding is wrong; the reason in words.
     Wrong(&'static str),
     /// Reading was stopped.
     Stopped,
 }
 
-/// What is written.
+/// The serialised form.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -70,13 +71,13 @@ impl<'de> Deserialize<'de> for PackedStates {
     }
 }
 
-/// More states than this have no numbers.
+/// Maximum number of states, since their numbers have to fit 32 bits.
 const MOST_STATES: u64 = u32::MAX as u64 - 1;
-/// So many bytes are inflated, and so many words are read, between two looks at the clock.
+/// Number of bytes that are inflated, and of words that are read, between two polls of `stop`.
 const PART: usize = 1 << 15;
 
 impl PackedStates {
-    /// How many there are.
+    /// The number of states.
     pub fn count(&self) -> u64 {
         match self {
             PackedStates::Plain(words, states) => states.len() as u64 / (*words).max(1) as u64,
@@ -84,7 +85,7 @@ impl PackedStates {
         }
     }
 
-    /// The states side by side, of so many words each; `stop` is asked now and then whether to give up.
+    /// The states in one array, with `words` words each; `stop` is polled regularly.
     pub fn unpacked(&self, words: usize, stop: &dyn Fn() -> bool) -> Result<Cow<'_, [u64]>, Unreadable> {
         let wrong = Unreadable::Wrong;
         if self.count() > MOST_STATES {
@@ -105,7 +106,7 @@ impl PackedStates {
                 return Err(Unreadable::Stopped);
             }
             if full {
-                // A vector would double its capacity, without asking.
+                // A vector would double its capacity on its own.
                 states.reserve_exact(words.max(PART).max(states.len() / 4));
             }
             let before = states.len().saturating_sub(words);
@@ -139,7 +140,7 @@ impl PackedStates {
     }
 }
 
-/// How many different states these are, and what is written of them.
+/// The number of distinct states, and their encoding.
 fn deflated(words: usize, states: &[u64]) -> (u64, Vec<u8>) {
     let mut sorted: Vec<&[u64]> = states.chunks_exact(words).collect();
     sorted.sort_unstable();
@@ -171,7 +172,7 @@ fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
-/// What deflated bytes are, a part at a time.
+/// Inflates bytes piece by piece.
 struct Bytes<'a> {
     deflated: &'a [u8],
     state: Box<InflateState>,
@@ -179,7 +180,7 @@ struct Bytes<'a> {
     read: usize,
     filled: usize,
     ended: bool,
-    /// Whether it ended as it should, with nothing behind it.
+    /// Whether the stream ended properly, with no bytes behind it.
     complete: bool,
 }
 
@@ -189,7 +190,7 @@ impl<'a> Bytes<'a> {
         Bytes { deflated, state, part: vec![0; PART], read: 0, filled: 0, ended: false, complete: false }
     }
 
-    /// The next number; nothing if there is none, or if it is greater than a word.
+    /// The next number; `None` at the end, or if the number does not fit a word.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
@@ -219,7 +220,7 @@ impl Iterator for Bytes<'_> {
             self.deflated = &self.deflated[result.bytes_consumed..];
             (self.read, self.filled) = (0, result.bytes_written);
             self.complete = result.status == Ok(MZStatus::StreamEnd) && self.deflated.is_empty();
-            // Whatever is wrong with it, it ends there.
+            // On any error the stream ends here.
             self.ended = result.status != Ok(MZStatus::Ok) || result.bytes_written == 0;
         }
         self.read += 1;
@@ -229,7 +230,7 @@ impl Iterator for Bytes<'_> {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Three bytes as four digits; fewer as the digits they need.
+/// Encodes each three bytes as four digits; an incomplete group as fewer digits.
 fn to_base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {

@@ -1,10 +1,10 @@
-//! Packed states: what is written is read again, and nothing that is read can do harm.
+//! Packed states: writing and reading are inverse, and hostile encodings do no harm.
 
 use std::cell::Cell;
 
 use fencewright_packed::{PackedStates, Unreadable};
 
-/// Numbers that look random, the same on every machine.
+/// Pseudo-random numbers of various sizes, the same on every machine.
 fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     std::iter::repeat_with(move || {
@@ -50,7 +50,7 @@ fn what_is_written_is_read_again_in_order_and_once() {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Bytes as a certificate has them, deflated without compression.
+/// States with this encoding, deflated without compression.
 fn stored(count: u64, bytes: &[u8]) -> PackedStates {
     let mut deflated = Vec::new();
     let parts = bytes.chunks(60_000);
@@ -72,7 +72,7 @@ fn stored(count: u64, bytes: &[u8]) -> PackedStates {
 #[test]
 fn what_is_wrong_is_refused() {
     let wrong = |what| Err(Unreadable::Wrong(what));
-    // 5, then 3 more, then 1 more.
+    // The numbers 5, 5 + 3, 5 + 3 + 1.
     assert_eq!(unpacked(&stored(3, &[5, 3, 1]), 1), Ok(vec![5, 8, 9]));
     assert_eq!(unpacked(&stored(4, &[5, 3, 1]), 1), wrong("they end"));
     assert_eq!(unpacked(&stored(2, &[5, 3, 1]), 1), wrong("there are more than it says"));
@@ -82,7 +82,7 @@ fn what_is_wrong_is_refused() {
     assert_eq!(unpacked(&stored(2, &[&greatest[..], &[1]].concat()), 1), wrong("they are not in order"));
     assert_eq!(unpacked(&stored(1, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 2]), 1), wrong("they end"));
     assert_eq!(unpacked(&stored(1, &[128; 20]), 1), wrong("they end"));
-    // Of two words: the second state has the first word of the first.
+    // Two words per state: the second state shares the first word of the first one.
     assert_eq!(unpacked(&stored(2, &[1, 2, 1, 3]), 2), Ok(vec![1, 2, 1, 5]));
     assert_eq!(unpacked(&stored(2, &[1, 2, 2, 3]), 2), wrong("some are the same"));
     assert_eq!(unpacked(&stored(u64::MAX, &[1]), 1), wrong("they are too many"));
@@ -91,7 +91,7 @@ fn what_is_wrong_is_refused() {
     for text in ["{\"count\":1,\"deflated\":\"?\"}", "{\"count\":1}", "{\"count\":-1,\"deflated\":\"\"}"] {
         assert!(serde_json::from_str::<PackedStates>(text).is_err(), "{text}");
     }
-    // Whatever is cut off or changed, reading ends.
+    // Truncated or damaged input: reading terminates without a panic.
     let text = written(&PackedStates::Plain(2, numbers(1).take(400).collect()));
     for n in 40..text.len() - 2 {
         let PackedStates::Compressed { count, deflated } = read(&text) else { panic!("it was read") };
@@ -106,7 +106,7 @@ fn what_is_wrong_is_refused() {
 
 #[test]
 fn what_grows_is_stopped() {
-    // Each further state is four bytes here, and half a megabyte when it is read.
+    // A decompression bomb: each further state takes four bytes here, and half a megabyte when it is read.
     let words = 1 << 16;
     let mut bytes = vec![0; words];
     (0..100_000).for_each(|_| bytes.extend([255, 255, 3, 1]));
@@ -116,7 +116,7 @@ fn what_grows_is_stopped() {
         asked.set(asked.get() + 1);
         asked.get() > 12
     };
-    // It asks before each state: no more than 20 MB here.
+    // `stop` is polled before each state, so at most 20 MB are allocated.
     assert_eq!(bomb.unpacked(words, &stop).map(|states| states.len()), Err(Unreadable::Stopped));
     assert_eq!(asked.get(), 13);
 }

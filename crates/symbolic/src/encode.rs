@@ -1,11 +1,12 @@
-//! Paths as formulas. Each step of a path, on one branch through its commands, becomes a conjunction of constraints over versions of cells.
+//! Encoding of paths as formulas. Each step of a path, on one branch through its commands, becomes a conjunction of constraints over versions of
+//! cells (static single assignment).
 //!
-//! Every write to a cell makes a new version of it, a variable of the solver. The formula of a step relates the versions before it to those
-//! after it. If the path can be taken, the formulas hold together. The converse is true if all arithmetic is linear: about a nonlinear
-//! value a formula says nothing.
+//! Every write to a cell makes a new version of it, a variable of the solver. The formula of a step relates the versions before it to those after it.
+//! If the path is feasible, the conjunction of the formulas is satisfiable. The converse holds if all arithmetic is linear: nonlinear values are
+//! unconstrained.
 //!
-//! A summary cell stands for its versions since it was last assigned, one for each value that was folded into it. A copy of one of its
-//! values equals one of these versions.
+//! A summary cell stands for its versions since its last assignment, one for each value that was folded into it. A copy of one of its values equals
+//! one of these versions.
 
 use std::collections::HashMap;
 
@@ -20,26 +21,26 @@ use fencewright_smt::{Formula, Var};
 pub struct Encoding {
     /// The formulas, in order.
     pub formulas: Vec<Formula>,
-    /// For each formula the variables of its `*`s, in order: which cell, which variable.
+    /// For each formula, the variables of its `*`s in order, with their cells.
     pub choices: Vec<Vec<(CellId, Var)>>,
-    /// For each variable the cell it is a version of.
+    /// For each variable, the cell it is a version of.
     pub cells: Vec<CellId>,
     /// The version of each cell after the last formula.
     current: HashMap<CellId, Var>,
-    /// The versions whose value is known: nonlinear values can be computed from them.
+    /// The versions with known values, from which nonlinear values are computed.
     constants: HashMap<Var, i64>,
     /// The versions that each summary cell has stood for, up to the last formula.
     folded: HashMap<CellId, Vec<Var>>,
 }
 
 impl Encoding {
-    /// Adds one branch through some commands.
+    /// Appends one branch through some commands.
     pub fn push(&mut self, commands: &[Command], way: u32) {
         let simple = ways(commands).into_iter().nth(way as usize).unwrap_or_default();
         self.push_simple(&simple);
     }
 
-    /// Adds all branches through some commands. A copy makes no new version: both cells have the same one.
+    /// Appends the disjunction of all branches through some commands. A copy makes no new version: both cells share one.
     pub fn push_any(&mut self, commands: &[Command]) {
         let mut parts = Vec::new();
         let mut choices = Vec::new();
@@ -68,7 +69,7 @@ impl Encoding {
         self.choices.push(choices);
     }
 
-    /// The value of an expression, if it is the same whenever the path is taken.
+    /// The value of an expression, if it is the same for all executions of the path.
     fn certain(&self, e: &Expr<CellId>) -> Option<i64> {
         let mut certain = true;
         let value = e.eval(&mut |cell| {
@@ -79,7 +80,7 @@ impl Encoding {
         value.ok().filter(|_| certain)
     }
 
-    /// Makes a new version of a cell, and the formula that says it equals the expression.
+    /// Makes a new version of a cell, and the formula that equates it with the expression.
     fn equals(&mut self, cell: CellId, e: &Expr<CellId>) -> Formula {
         if let Some(value) = self.certain(e) {
             let version = self.fresh(cell);
@@ -99,22 +100,22 @@ impl Encoding {
         Formula::or(alternatives.collect::<Vec<_>>())
     }
 
-    /// The versions that a summary cell stands for: what was folded into it, the newest last.
+    /// The versions that a summary cell stands for, the newest last.
     fn stands_for(&mut self, summary: CellId) -> Vec<Var> {
         let mut versions = self.folded.get(&summary).cloned().unwrap_or_default();
         versions.push(self.version(summary));
         versions
     }
 
-    /// Makes a new version of a cell, and the formula that says it equals one of the versions that the summary cell stands for.
+    /// Makes a new version of a cell, and the formula that equates it with one of the versions that the summary cell stands for.
     fn copy(&mut self, cell: CellId, summary: CellId) -> Formula {
         let versions = self.stands_for(summary);
         let version = self.fresh(cell);
         Formula::or(versions.into_iter().map(|v| Formula::eq(version, v)).collect::<Vec<_>>())
     }
 
-    /// The formula that says an expression is true (or false). Conjunctions and disjunctions keep their structure, because expanding a
-    /// large one would give very many cubes.
+    /// The formula for the truth (or falsity) of an expression. Conjunctions and disjunctions keep their structure, because the disjunctive normal
+    /// form may be very large.
     fn condition(&mut self, e: &Expr<CellId>, wanted: bool) -> Formula {
         match e {
             Expr::Unary(UnaryOp::Not, operand) => self.condition(operand, !wanted),
@@ -133,7 +134,7 @@ impl Encoding {
         }
     }
 
-    /// Adds simple commands.
+    /// Appends simple commands.
     pub fn push_simple(&mut self, commands: &[Simple]) {
         let mut parts = Vec::new();
         let mut choices = Vec::new();
@@ -191,12 +192,12 @@ impl Encoding {
         fencewright_smt::Linear::sum(terms, linear.constant)
     }
 
-    /// The auxiliary variables of one expression have nothing to do with those of another.
+    /// Removes the auxiliary variables: those of one expression are unrelated to those of another.
     fn forget_auxiliaries(&mut self) {
         self.current.retain(|&cell, _| cell < AUXILIARY);
     }
 
-    /// A multiple of m is m times a number of its own.
+    /// A multiple of m is expressed as m times a fresh variable.
     fn constraint(&mut self, constraint: &Constraint) -> Formula {
         let form = self.linear(constraint.form());
         match constraint {

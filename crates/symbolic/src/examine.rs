@@ -1,4 +1,4 @@
-//! Examining an abstract path with exact integers: can it be taken, and if not, what was too coarse (FENCES12 s.7)?
+//! Examination of an abstract path with exact integers: is it feasible, and if not, which abstraction is too coarse (FENCES12 s. 7)?
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use fencewright_verdict::Task;
 use crate::domain::predicates::Template;
 use crate::encode::Encoding;
 
-/// What exact integers say about a path.
+/// The result of examining a path.
 pub enum Examined {
-    /// It can be taken: the buffers of the machine are too coarse.
+    /// It is feasible: the buffer abstraction is too coarse.
     Possible,
-    /// It cannot: interpolants at each step, as constraints on cells.
+    /// It is infeasible: interpolants at each step, as constraints on cells.
     Impossible(Vec<Linear>),
     /// The solver does not know.
     Unknown,
 }
 
-/// Examines a path: lists of commands, each with the number of the branch that the search took, if known; and a condition at the end.
+/// Examines a path: lists of commands, each with the branch that the search took, if known; and a condition at the end.
 pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget: &Budget) -> Examined {
     let mut found = Vec::new();
     for way in ways(condition) {
@@ -42,7 +42,7 @@ pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }
             }
-            // Z3 gives no refutation that we check. That does no harm here: it only decides which representation is tried next.
+            // Z3 gives no refutation that is checked here. That is harmless: the result only decides which refinement is tried next.
             Answer::UnsatUnproved => {}
             Answer::Unknown(_) => return Examined::Unknown,
         }
@@ -52,7 +52,7 @@ pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget
     Examined::Impossible(found)
 }
 
-/// An atom over versions of cells as constraints on the cells: an equation is two, a disequation its two strict halves.
+/// An atom over versions of cells as constraints on the cells: an equation becomes two inequalities, a disequation its two strict halves.
 fn constraints(encoding: &Encoding, atom: &Atom) -> Vec<Linear> {
     let form = || -> Option<Linear> {
         let mut linear = Linear::constant(atom.linear().constant_part().to_i64()?);
@@ -72,7 +72,7 @@ fn constraints(encoding: &Encoding, atom: &Atom) -> Vec<Linear> {
     both.into_iter().flatten().filter(|l| !l.terms.is_empty()).collect()
 }
 
-/// Predicates to start with: those that the source suggests, as templates.
+/// Initial predicates, as templates: those that the source suggests.
 pub fn hints(task: &Task<'_>) -> BTreeSet<Template> {
     let machine = BufferMachine::new(task.program, Buffers::Sc);
     let initial = machine.initial();

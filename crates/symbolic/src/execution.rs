@@ -1,7 +1,7 @@
-//! From the events of a path to an execution: choosing the values (CONTEXT24 Lemmas 4 and 5, FENCES12 s.7 case 1).
+//! Concretization of a path: from its events to an execution, by solving for the values (CONTEXT24 Lemmas 4 and 5, FENCES12 s. 7 case 1).
 //!
-//! The steps of an exact machine say which conditions the values must meet. A solver finds such values, and the execution is then replayed
-//! on the reference semantics.
+//! The steps of an exact machine give the conditions on the values. A solver finds such values, and the execution is then replayed on the reference
+//! semantics.
 
 use fencewright_kit::choices::faulting_choices;
 use fencewright_memory::{Bound, BufferMachine, Buffers, Command, Control, Outcome, Step};
@@ -12,7 +12,7 @@ use fencewright_smt::{Answer, Budget, Solver, Tiered, Var};
 
 use crate::encode::Encoding;
 
-/// The beginning of an execution: its events, and the constraints on their values.
+/// A prefix of an execution: its events, and the constraints on their values.
 pub struct Execution<'p> {
     machine: BufferMachine<'p>,
     model: MemoryModel,
@@ -29,7 +29,7 @@ struct OpenEvent {
 }
 
 impl<'p> Execution<'p> {
-    /// The start of an execution, with room for this many events.
+    /// The empty prefix, with buffers large enough for this many events.
     pub fn new(program: &'p Program, model: MemoryModel, events: usize) -> Self {
         let buffers = match model {
             MemoryModel::Sc => Buffers::Sc,
@@ -46,17 +46,17 @@ impl<'p> Execution<'p> {
         &self.machine
     }
 
-    /// Where it is.
+    /// The current control state.
     pub fn control(&self) -> &Control {
         &self.control
     }
 
-    /// How many stores a thread has buffered.
+    /// The number of stores in the buffer of a thread.
     pub fn buffered(&self, thread: ThreadId) -> usize {
         self.control.buffers.get(thread.index()).map_or(0, |b| b.queue.len())
     }
 
-    /// Takes a step of the exact machine.
+    /// Appends a step of the exact machine; `None` if it leads beyond the machine.
     pub fn take(&mut self, step: Step) -> Option<()> {
         let Outcome::Control(next) = step.outcome else { return None };
         let fault =
@@ -71,7 +71,7 @@ impl<'p> Execution<'p> {
         Some(())
     }
 
-    /// The execution, if there are values with which it is evidence about the property.
+    /// The execution, if there are values for which it is evidence about the property.
     pub fn finish(mut self, property: &Property, budget: &Budget) -> Option<Trace> {
         let evidence = self.machine.evidence_condition(&self.control, property)?;
         self.encoding.push_any(&[Command::Assume(evidence)]);
@@ -94,7 +94,7 @@ impl<'p> Execution<'p> {
         trace.replay_for(self.machine.program, self.model, property).is_ok().then_some(trace)
     }
 
-    /// The values chosen at an edge. If a choice faults, its value is not written to a cell, so the path does not have it; choices after a
+    /// The values chosen at an edge. The value of a choice that faults is not written to a cell, so the path does not contain it; choices after a
     /// fault are not made.
     fn completed(&self, thread: ThreadId, edge: EdgeId, fault: bool, chosen: Vec<i64>) -> Option<Vec<i64>> {
         let program = self.machine.program;
@@ -107,7 +107,7 @@ impl<'p> Execution<'p> {
     }
 }
 
-/// The registers and memory that the encoding starts with: its first formula has a version for each.
+/// The initial registers and memory; the first formula of the encoding has a version for each.
 fn initial_values(
     machine: &BufferMachine<'_>,
     encoding: &Encoding,

@@ -1,7 +1,8 @@
-//! Symbolic engines: states of a machine whose integers are represented by a domain, and refinement where that is too coarse.
+//! Symbolic engines: states of a machine whose integers are represented by an abstract domain, with refinement.
 //!
-//! One search ([`search`]) works for every machine and every domain ([`domain`]). Engine [`cegar`] abstracts buffers and integers, and examines
-//! each counterexample on exact integers ([`examine`]). Engine [`contexts`] allows threads to take turns so many times, and more and more often.
+//! One search ([`search`]) works for every machine and every domain ([`domain`]). Engine [`cegar`] abstracts buffers and integers, and examines each
+//! counterexample with exact integers ([`examine`]). Engine [`contexts`] bounds the number of contexts, turns that threads take, and increases the
+//! bound.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Advice for names that are not known.
+//! Suggestions for unknown names.
 
-/// Among more names than this no advice is given: looking for it would take longer than reading the program.
+/// Maximum number of known names; with more, comparing them would take longer than reading the program.
 const MOST_COMPARED: usize = 2_000;
-/// Of longer names only so many characters are compared.
+/// Maximum number of characters of a name that are compared.
 const COMPARED_LENGTH: usize = 40;
 
-/// The known name that differs least from `name`, if any is close.
+/// The known name with the smallest edit distance from `name`, if any is close.
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     let length = name.chars().count();
     let start = |name: &str| name.chars().take(COMPARED_LENGTH).collect::<String>();

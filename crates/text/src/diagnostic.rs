@@ -1,20 +1,20 @@
-//! Errors in input: what is wrong, where, and what to do about it.
+//! Errors in input, with their place and advice.
 
 use fencewright_program::Span;
 
-/// After so many errors the rest of a file is not looked at.
+/// Maximum number of errors after which the rest of a file is ignored.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
 
-/// One message about a place in the source.
+/// An error message about a place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: String,
-    /// Where.
+    /// The place.
     pub span: Span,
-    /// What to say directly at the place, if the message does not say it.
+    /// A text shown directly at the place, in addition to the message.
     pub label: Option<String>,
-    /// What to do about it.
+    /// Advice how to fix it.
     pub help: Option<String>,
 }
 
@@ -24,13 +24,13 @@ impl Diagnostic {
         Diagnostic { message: message.into(), span, label: None, help: None }
     }
 
-    /// With words directly at the place.
+    /// Adds a text shown directly at the place.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// With advice.
+    /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self

@@ -1,4 +1,4 @@
-//! Texts that programs are read from: source files, errors with their places, and a token that stops whoever reads.
+//! Source texts: files, errors with their places, and a token that cancels loading.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,6 @@
-//! Source files: from bytes to text, from offsets to lines and columns, from diagnostics to what a terminal shows.
+//! Source files: decodes bytes, maps offsets to lines and columns, and renders diagnostics for a terminal.
 //!
-//! Everything in a source file may be hostile, its name included: what reaches the terminal is escaped and its
-//! length is bounded.
+//! Everything in a source file may be hostile, including its name: output to the terminal is escaped and bounded in length.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -16,12 +15,12 @@ use crate::diagnostic::Diagnostic;
 
 /// The largest file that is read: 64 MiB.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
-/// How many diagnostics are shown; the rest is counted.
+/// Maximum number of diagnostics that are shown; the rest are counted.
 const SHOWN_DIAGNOSTICS: usize = 20;
-/// How much of a source line is shown, in characters, and how much of that stands before the place meant.
+/// Maximum length of an excerpt of a source line, and of its part before the place, in characters.
 const EXCERPT_LENGTH: usize = 160;
 const EXCERPT_BEFORE: usize = 60;
-/// How long a message, a label or an advice may become, in characters.
+/// Maximum length of a message, a label or a piece of advice, in characters.
 const TEXT_LENGTH: usize = 600;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -53,14 +52,14 @@ pub fn decode(bytes: &[u8]) -> Result<String, Diagnostic> {
     }
 }
 
-/// The text with a byte order mark if the file that it takes the place of has one.
+/// The text, with a byte order mark if the file that it replaces has one.
 pub fn marked_like(file: &[u8], text: &str) -> String {
     let mark = if file.starts_with(BYTE_ORDER_MARK) { "\u{feff}" } else { "" };
     format!("{mark}{text}")
 }
 
-/// The text with every character escaped that could change what a terminal does or how it orders what it shows:
-/// control characters (line breaks and tabs too), bidirectional overrides and invisible characters.
+/// Escapes every character that could change what a terminal does or the order in which it shows text: control characters (including line breaks and
+/// tabs), bidirectional overrides and invisible characters.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     text.chars().for_each(|c| push_escaped(&mut escaped, c));
@@ -78,7 +77,7 @@ fn push_escaped(out: &mut String, c: char) {
     }
 }
 
-/// Escaped, and cut off where it becomes too long to read.
+/// Escapes the text and truncates it to TEXT_LENGTH characters.
 fn bounded(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -91,12 +90,12 @@ fn bounded(text: &str) -> String {
     out
 }
 
-/// A named text in which diagnostics have their place.
+/// A named text that spans refer to.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// What to call it: usually its path.
+    /// The name to show: usually the path.
     pub name: String,
-    /// What it says.
+    /// The decoded text.
     pub text: String,
     line_starts: Vec<u32>,
 }
@@ -111,8 +110,8 @@ impl SourceFile {
         SourceFile { name: name.into(), text, line_starts }
     }
 
-    /// A file whose bytes need not be text, to show where [`decode`] failed: what is not UTF-8 is replaced, and
-    /// what is too large is left out.
+    /// A file whose bytes need not be text, to show where [`decode`] failed: invalid UTF-8 is replaced, and a file that is too large has an empty
+    /// text.
     pub fn lossy(name: impl Into<String>, bytes: &[u8]) -> Self {
         let stripped = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let kept = if bytes.len() > MAX_FILE_BYTES { &[] } else { stripped };
@@ -164,7 +163,7 @@ impl SourceFile {
         let (line, column) = self.line_column(start);
         let range = self.line_range(line);
         let start = start.min(range.end);
-        // A span that goes on beyond the line, or ends inside a character, is marked to the end of either.
+        // A span that extends beyond the line, or ends inside a character, is marked up to there.
         let end = (span.end as usize).clamp(start, range.end);
         let before = self.text[range.start..start].char_indices().rev();
         let from = before.take(EXCERPT_BEFORE).last().map_or(start, |(i, _)| range.start + i);
@@ -199,7 +198,7 @@ impl SourceFile {
     }
 }
 
-/// The diagnostics as a terminal shows them, each with an excerpt of the file it is about.
+/// Renders diagnostics for a terminal, each with an excerpt of its file.
 pub(crate) fn render<'f>(
     diagnostics: &[Diagnostic],
     colour: bool,
@@ -217,7 +216,7 @@ pub(crate) fn render<'f>(
         if let Some(help) = &diagnostic.help {
             report = report.with_note(format!("help: {}", bounded(help)));
         }
-        // Writing into memory cannot fail, and the excerpt has the one line that is asked for.
+        // Writing to memory cannot fail, and the excerpt has the one line that is requested.
         let _ = term::emit_to_write_style(&mut buffer, &config, &excerpt, &report);
     }
     let mut rendered = String::from_utf8_lossy(buffer.as_slice()).into_owned();
@@ -227,7 +226,7 @@ pub(crate) fn render<'f>(
     rendered
 }
 
-/// One line of a source file, as it is shown.
+/// One line of a source file, prepared for display.
 struct Excerpt {
     name: String,
     text: String,
@@ -261,7 +260,7 @@ impl<'a> Files<'a> for Excerpt {
         Ok(self.line)
     }
 
-    // Only asked for the place that is marked.
+    // Only the column of the marked place is requested.
     fn column_number(&'a self, (): (), _: usize, _: usize) -> Result<usize, FileError> {
         Ok(self.column)
     }

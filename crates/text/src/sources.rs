@@ -1,4 +1,4 @@
-//! The source files of a program: the one that was asked for, and those that it includes.
+//! The source files of a program: the main file, and the files that it includes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::source::{self, SourceFile, escape};
 pub struct Sources {
     main: SourceFile,
     included: Vec<SourceFile>,
-    /// Those that nobody wrote who uses this program.
+    /// The files that are built into the front end, such as headers.
     built_in: BTreeSet<FileId>,
 }
 
@@ -30,24 +30,24 @@ impl Sources {
         FileId(u32::try_from(self.included.len()).expect("there are fewer files than bytes in a text"))
     }
 
-    /// Adds a file that is part of this project: it is shown, and never changed.
+    /// Adds a file that is built into the front end: it can be shown, but never changed.
     pub fn add_built_in(&mut self, file: SourceFile) -> FileId {
         let id = self.add(file);
         self.built_in.insert(id);
         id
     }
 
-    /// Whether a file is part of this project.
+    /// Whether a file is built into the front end.
     pub fn is_built_in(&self, id: FileId) -> bool {
         self.built_in.contains(&id)
     }
 
-    /// The file of this project with this name.
+    /// The built-in file with this name.
     pub fn built_in(&self, name: &str) -> Option<FileId> {
         self.built_in.iter().copied().find(|id| self.file(*id).name == name)
     }
 
-    /// The name of the main file: what to call the program.
+    /// The name of the main file, which serves as the name of the program.
     pub fn name(&self) -> &str {
         &self.main.name
     }
@@ -63,7 +63,7 @@ impl Sources {
         included.unwrap_or(&self.main)
     }
 
-    /// The user's file with this name.
+    /// The file with this name that is not built in.
     pub fn named(&self, name: &str) -> Option<FileId> {
         let is_meant = |(id, file): &(FileId, &SourceFile)| file.name == name && !self.is_built_in(*id);
         self.iter().find(is_meant).map(|(id, _)| id)
@@ -75,7 +75,7 @@ impl Sources {
         (0..).map(FileId).zip(files)
     }
 
-    /// The same files with other texts.
+    /// The same files with their texts replaced.
     pub fn with_texts<E>(
         &self,
         mut text: impl FnMut(FileId, &SourceFile) -> Result<String, E>,
@@ -86,12 +86,12 @@ impl Sources {
         Ok(Sources { main, included, built_in: self.built_in.clone() })
     }
 
-    /// What stands at a span; nothing if it does not fit into its file.
+    /// The text of a span; empty if the span does not fit into its file.
     pub fn text(&self, span: Span) -> &str {
         self.file(span.file).text.get(span.range()).unwrap_or("")
     }
 
-    /// Where a span starts.
+    /// The start of a span as file, line and column.
     pub fn position(&self, span: Span) -> Position<'_> {
         let file = self.file(span.file);
         let (line, column) = file.line_column(span.start as usize);
@@ -109,7 +109,7 @@ impl Sources {
 pub struct Position<'a> {
     /// The name of the file.
     pub file: &'a str,
-    /// Whether that is not the main file.
+    /// Whether it is another file than the main one.
     pub included: bool,
     /// The line, counted from 1.
     pub line: usize,
@@ -118,12 +118,12 @@ pub struct Position<'a> {
 }
 
 impl<'a> Position<'a> {
-    /// The name of the file if it is not the main one.
+    /// The name of the file; `None` for the main file.
     pub fn included_file(&self) -> Option<&'a str> {
         self.included.then_some(self.file)
     }
 
-    /// The line, as a text that is about the main file names it: `12`, or `lock.h:12` if it is in another one.
+    /// The line as shown in a text about the main file: `12`, or `lock.h:12` for another file.
     pub fn line_name(&self) -> String {
         match self.included_file() {
             Some(file) => format!("{}:{}", escape(file), self.line),

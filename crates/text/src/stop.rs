@@ -1,4 +1,4 @@
-//! Cancellation: loading asks now and then whether to go on.
+//! Cancellation: loading polls a [`Stop`] regularly.
 
 use std::cell::Cell;
 
@@ -6,10 +6,10 @@ use fencewright_program::Span;
 
 use crate::diagnostic::Diagnostic;
 
-/// How much is done between two questions: asking may cost as much as a system call.
+/// Number of small pieces of work between two polls: a poll may cost as much as a system call.
 const STRIDE: usize = 1 << 10;
 
-/// Tells when to stop loading: because time or memory is used up, or because somebody does not want to wait any more.
+/// Tells when to stop loading: because a limit on time or memory is reached, or because the caller cancelled.
 pub struct Stop<'a> {
     ask: Option<&'a dyn Fn() -> bool>,
     calls: Cell<usize>,
@@ -17,22 +17,22 @@ pub struct Stop<'a> {
 }
 
 impl<'a> Stop<'a> {
-    /// Goes on to the end.
+    /// Never stops.
     pub fn never() -> Self {
         Stop { ask: None, calls: Cell::new(0), stopped: Cell::new(false) }
     }
 
-    /// Stops when `ask` says so.
+    /// Stops when `ask` returns true.
     pub fn when(ask: &'a dyn Fn() -> bool) -> Self {
         Stop { ask: Some(ask), ..Stop::never() }
     }
 
-    /// Whether to stop now. To be called once for each small piece of work: a token, a statement.
+    /// Whether to stop now. Call this once for each small piece of work: a token, a statement.
     pub fn now(&self) -> bool {
         self.after(1)
     }
 
-    /// The same for a piece of work that is as large as so many small ones.
+    /// The same for a piece of work as large as `pieces` small ones.
     pub fn after(&self, pieces: usize) -> bool {
         let calls = self.calls.get().saturating_add(pieces);
         self.calls.set(calls % STRIDE);
@@ -42,12 +42,12 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
-    /// Small pieces of work, one after the other, until it is time to stop: then the rest of them is left out.
+    /// Iterates over small pieces of work, and ends early when it is time to stop.
     pub fn polled<I: IntoIterator>(&self, pieces: I) -> impl Iterator<Item = I::Item> {
         pieces.into_iter().take_while(|_| !self.now())
     }
 
-    /// Whether to stop now. To be called between large pieces of work.
+    /// Whether to stop now, polled immediately. Call this between large pieces of work.
     pub fn at_once(&self) -> bool {
         if !self.stopped.get() {
             self.stopped.set(self.ask.is_some_and(|ask| ask()));
@@ -55,7 +55,7 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
-    /// The same as an error, which nobody sees: whoever loads says that it was stopped.
+    /// The same as a result. The diagnostic is never shown: the caller reports that loading was stopped.
     pub fn or_go_on(&self) -> Result<(), Vec<Diagnostic>> {
         match self.at_once() {
             true => Err(vec![Diagnostic::new(Span::default(), "stopped")]),
@@ -63,7 +63,7 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// Whether something was left undone.
+    /// Whether some work was left undone.
     pub fn was_stopped(&self) -> bool {
         self.stopped.get()
     }

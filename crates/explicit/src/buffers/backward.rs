@@ -1,12 +1,13 @@
-//! What multisets for buffers reach, decided backward (THESIS16 Theorem 15, Appendix B): a second implementation, to compare the engine with.
+//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B). A second implementation, used to test the engine.
 //!
-//! A state of the multiset machine (Fig. 3.8) is a *skeleton* (locations, registers, memory, lock, and the value that each thread added last for each memory
-//! cell) with *counts*: how often each value of each cell is in the buffer of each thread. States are ordered: `s <= s'` if they have the same skeleton and each count of
-//! `s'` is at least that of `s`. Where there are finitely many skeletons and values, this is a well-quasi-order, and what `s` can do, a larger state can do too, perhaps after
-//! some more flushes of the same cell. So the states from which a violation can be reached are the upward closure of finitely many minimal ones. These are found
-//! going backward from the minimal violations, until nothing new is found (Lemma 36). If one of them is an initial state, it reaches a violation.
+//! A state of the multiset machine (Fig. 3.8) consists of a *skeleton* (locations, registers, memory, lock, and for each thread and memory cell the
+//! value buffered last) and *counts*: how often each value of each cell occurs in the buffer of each thread. States are ordered: `s <= s'` if they
+//! have the same skeleton and each count of `s'` is at least that of `s`. If there are finitely many skeletons and values, this is a
+//! well-quasi-order, and transitions are monotone up to additional flushes of the same cell. So the set of states from which a violation is reachable
+//! is the upward closure of finitely many minimal states. These are computed backward from the minimal violations, until a fixpoint is reached (Lemma
+//! 36). A violation is reachable if one of them is an initial state.
 //!
-//! What must be counted before a step, for at least `n` to be counted after it:
+//! Least counts before a step such that the counts after it are at least `n`:
 //!
 //! | step | before it |
 //! |---|---|
@@ -16,14 +17,15 @@
 //! | a flush of `v`, the only one of its cell, which was added last | one `v`, and nothing else of the cell |
 //! | any other | `n` |
 //!
-//! Every state counts at least one of each value that was added last. The table is what items 1 and 2 of `minpred` must mean: as printed they speak of the last value of the wrong state.
+//! Every state counts at least one of each value that was added last. The table corrects items 1 and 2 of `minpred`, which as printed refer to the
+//! last value of the wrong state.
 //!
-//! Which skeletons and values there are is found first, going forward with sets of values for buffers: one set for each skeleton, which only grows. If there are
-//! infinitely many, some limit is reached and there is no answer. Skeletons are states of the reference semantics with one store for each cell that is buffered, and their
-//! steps are taken by it: this is to be compared with, not to be fast.
+//! The skeletons and values are computed first, by a forward search in which buffers are sets of values: one set per skeleton, which only grows. If
+//! there are infinitely many skeletons, a limit is reached and there is no answer. Skeletons are states of the reference semantics that buffer one
+//! store per cell, and the reference semantics takes their steps: this code is meant for comparison, not for speed.
 //!
-//! Under PSO the machine is the same. A multiset forgets the order of stores to different cells, which is all that PSO allows more than TSO; and a store fence, which puts
-//! some of that order back, orders nothing inside a multiset.
+//! Under PSO the machine is the same. PSO relaxes only the order of stores to different cells, which multisets ignore anyway; and a store fence,
+//! which restores part of that order, has no effect on a multiset.
 
 use std::collections::VecDeque;
 
@@ -35,18 +37,19 @@ use fencewright_program::{
 use fencewright_verdict::{Limits, Reason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What was decided.
+/// The result of [`decide`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether multisets reach no violation. Then there is none; otherwise there may be one.
+    /// Whether the multiset machine reaches no violation. This is a proof for the program; the converse is not.
     pub safe: bool,
-    /// How many skeletons there are, at most.
+    /// Upper bound on the number of reachable skeletons.
     pub skeletons: usize,
-    /// How many minimal states from which a violation is reached were found.
+    /// The number of minimal states found from which a violation is reachable.
     pub minimal: usize,
 }
 
-/// Decides whether a violation of `property` can be reached if buffers are multisets. The property is about reachable states; values must be finitely many.
+/// Decides whether a violation of `property` is reachable with multiset buffers. The property must be a state property, and values must be finitely
+/// many.
 pub fn decide(
     program: &Program,
     model: MemoryModel,
@@ -88,36 +91,36 @@ fn unsupported(what: &str) -> Reason {
     Reason::Unsupported(what.into(), None)
 }
 
-/// A value of a memory cell in the buffer of a thread.
+/// The thread whose buffer it is, the memory cell, and the buffered value.
 type Pair = (ThreadId, u32, i64);
 
-/// How often each pair occurs, at least once; sorted.
+/// The number of occurrences of each pair, at least 1; sorted.
 type Counts = Vec<(Pair, u32)>;
 
-/// What a step does to counts.
+/// How a step changes the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Change {
     /// Nothing.
     None,
-    /// One more.
+    /// One more copy of the pair.
     Store(Pair),
-    /// One less; others of its cell stay.
+    /// One copy less; other values of the cell remain.
     Flush(Pair),
-    /// One less; it was the only one of its cell.
+    /// One copy less; it was the only buffered value of its cell.
     FlushOnly(Pair),
 }
 
-/// All skeletons, and the steps between them.
+/// All reachable skeletons, and the steps between them.
 struct Graph<'l> {
     skeletons: Vec<State>,
     numbers: FxHashMap<State, usize>,
-    /// For each skeleton, a set of pairs that contains all that can be in its buffers.
+    /// For each skeleton, a superset of the pairs that its buffers can contain.
     pairs: Vec<FxHashSet<Pair>>,
     /// For each skeleton, the steps that lead to it.
     into: Vec<FxHashSet<(usize, Change)>>,
-    /// How many of the first skeletons are initial.
+    /// Skeletons with a smaller index than this are initial.
     initial: usize,
-    /// Roughly how many bytes all this takes.
+    /// Estimated memory use, in bytes.
     bytes: u64,
     limits: &'l Limits,
 }
@@ -139,7 +142,7 @@ impl<'l> Graph<'l> {
         self.limits.exceeded(self.bytes).map_or(Ok(()), Err)
     }
 
-    /// Finds all skeletons, with sets of values for buffers: one set for each skeleton. A set that has grown is looked at again.
+    /// Computes all skeletons, with one set of pairs per skeleton. A skeleton is processed again when its set has grown.
     fn explore(&mut self, reference: &Reference<'_>) -> Result<(), Reason> {
         let mut reason = None;
         let mut stop = || {
@@ -193,7 +196,7 @@ impl<'l> Graph<'l> {
         n
     }
 
-    /// Adds to the pairs of skeleton `m` those that a step from `n` leaves or makes. Says whether there are new ones.
+    /// Adds to the pairs of skeleton `m` those that a step from `n` keeps or adds. Returns whether `m` has new ones.
     fn grow(&mut self, n: usize, m: usize, change: Change) -> bool {
         let stays = |pair: &&Pair| match change {
             Change::FlushOnly((thread, cell, _)) => (pair.0, pair.1) != (thread, cell),
@@ -259,7 +262,7 @@ impl<'l> Graph<'l> {
     }
 }
 
-/// More initial states than this are not tried.
+/// Maximum number of initial states that are enumerated.
 const MOST_INITIAL: usize = 1 << 16;
 const UNBOUNDED: &str =
     "`*` has infinitely many values, and what multisets reach is decided for finitely many only";
@@ -272,12 +275,12 @@ fn store(entry: &Buffered) -> (u32, i64) {
     }
 }
 
-/// The value that a thread added last for a cell.
+/// The value that a thread buffered last for a cell.
 fn last(skeleton: &State, thread: ThreadId, cell: u32) -> Option<i64> {
     skeleton.buffers[thread.index()].iter().map(store).find(|(c, _)| *c == cell).map(|(_, value)| value)
 }
 
-/// The skeleton with another value that was added last.
+/// The skeleton with another value buffered last for a cell.
 fn with_last(mut skeleton: State, (thread, cell, value): Pair) -> State {
     let buffer = &mut skeleton.buffers[thread.index()];
     buffer.retain(|entry| store(entry).0 != cell);
@@ -286,12 +289,12 @@ fn with_last(mut skeleton: State, (thread, cell, value): Pair) -> State {
     skeleton
 }
 
-/// The upward closed set of states from which a violation can be reached.
+/// The upward closed set of states from which a violation is reachable.
 struct Closure<'g> {
     graph: &'g Graph<'g>,
     /// For each skeleton, the counts of the minimal states with it.
     minimal: Vec<Vec<Counts>>,
-    /// Those from which no step back was made so far.
+    /// The worklist: states whose predecessors have not been computed.
     queue: VecDeque<(usize, Counts)>,
     bytes: u64,
 }
@@ -306,7 +309,7 @@ impl<'g> Closure<'g> {
         }
     }
 
-    /// Goes back from these skeletons with whatever counts until nothing new is found. Says whether there is no initial state among it.
+    /// Computes the closure of the goal skeletons with arbitrary counts. Returns true if it contains no initial state.
     fn go_backward(&mut self, goals: &[usize]) -> Result<bool, Reason> {
         for &n in goals {
             let buffers = self.graph.skeletons[n].buffers.iter().zip(0..);
@@ -317,7 +320,7 @@ impl<'g> Closure<'g> {
             }
         }
         while let Some((m, counts)) = self.queue.pop_front() {
-            // A smaller state may have been found since.
+            // A smaller state may have replaced this one since it was queued.
             if !self.minimal[m].contains(&counts) {
                 continue;
             }
@@ -334,7 +337,7 @@ impl<'g> Closure<'g> {
         Ok(true)
     }
 
-    /// The smallest counts before a step from skeleton `n` such that there are at least these after it; none if there are no such.
+    /// The least counts before a step from skeleton `n` such that the counts after it are at least `counts`; `None` if there are none.
     fn before(&self, n: usize, change: Change, counts: &Counts) -> Option<Counts> {
         let mut before = counts.clone();
         match change {
@@ -358,11 +361,11 @@ impl<'g> Closure<'g> {
                 set_count(&mut before, pair, one_more);
             }
         }
-        // What can be in the buffers is known, at least which values.
+        // Prune counts with values that the buffers of `n` can never contain.
         before.iter().all(|(pair, _)| self.graph.pairs[n].contains(pair)).then_some(before)
     }
 
-    /// Adds a state and all larger ones. Says whether an initial state is among them.
+    /// Adds a state and thereby its upward closure. Returns whether an initial state was added.
     fn add(&mut self, n: usize, counts: Counts) -> bool {
         if self.minimal[n].iter().any(|smaller| is_at_most(smaller, &counts)) {
             return false;
@@ -371,7 +374,7 @@ impl<'g> Closure<'g> {
         self.bytes += 2 * (48 + 32 * counts.len() as u64);
         self.minimal[n].push(counts.clone());
         self.queue.push_back((n, counts));
-        // Nothing is buffered in an initial state, and so nothing is counted.
+        // The buffers of an initial state are empty, so its counts are empty.
         n < self.graph.initial
     }
 }
@@ -389,7 +392,7 @@ fn set_count(counts: &mut Counts, pair: Pair, count: u32) {
     }
 }
 
-/// Whether each count is at most the other one.
+/// Whether each count of `smaller` is at most that of `larger`.
 fn is_at_most(smaller: &Counts, larger: &Counts) -> bool {
     smaller.iter().all(|&(pair, n)| n <= count(larger, pair))
 }

@@ -1,15 +1,16 @@
-//! Engine `buffers`: buffers that forget, less and less (THESIS16 Algorithm 3.2).
+//! Engine `buffers`: abstractions of store buffers, refined step by step (THESIS16 Algorithm 3.2).
 //!
-//! Store buffers that grow without end have finitely many abstractions, as long as the values are finitely many: sets of values first, then multisets, then
-//! sets with some stores in order ([`BufferDomain`]). All of them can do what exact buffers do and more, so a search that ends without a violation is a proof. A violation is
-//! one if its events are an execution; otherwise a finer abstraction is next.
+//! Unbounded store buffers have finitely many abstractions if the values are finitely many: sets of values first, then multisets, then sets with some
+//! stores in order ([`BufferDomain`]). Each of them over-approximates exact buffers, so a search that terminates without a violation is a proof. A
+//! violation is real if its path can be turned into an execution; otherwise it is spurious and a finer abstraction is tried.
 //!
-//! Multisets are unbounded, and yet it is decided what they reach (Theorem 15), by *expand, enlarge and check*. With a bound on how often a value is counted, they are *enlarged* if a value that
-//! occurs so often may be there any number of times: what that does not reach they do not reach. They are *expanded* if a store beyond the bound is left out: what that reaches they do
-//! reach. The bound grows until one of the two answers. If multisets reach a violation that is none, no bound helps, and the order of stores has to be kept.
+//! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
+//! copies of a value, they are *enlarged* if a value with that many copies may occur any number of times, which over-approximates multisets; they are
+//! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
+//! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
 //!
-//! How many stores are kept in order is seen from the path that is no execution: as many as it takes for those that overtake others on it not to. Unlike the
-//! algorithm as printed, this one starts with sets: they are multisets with the bound 1.
+//! The number of stores kept in order comes from the spurious path: as many as are needed to exclude the first stores that overtake others on it. The
+//! algorithm as printed does not start with sets; here they are multisets with bound 1.
 
 pub mod backward;
 mod path;
@@ -26,28 +27,28 @@ use crate::abstracted::{self, Outcome};
 use crate::{self as explicit, Abstraction};
 use path::{Examined, Spurious, examine};
 
-/// How buffers forget.
+/// The abstraction of store buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferDomain {
-    /// Which values of each cell are there, and which is the newest.
+    /// For each cell the set of buffered values, and the newest one.
     Set,
-    /// How often each value of each cell is there, and which is the newest.
+    /// For each cell the multiset of buffered values, and the newest one.
     Multiset,
-    /// So many stores in order (PSO: of each memory cell), and for the others as `Set`.
+    /// The given number of stores in order (PSO: per memory cell), and `Set` for the others.
     Partial(u32),
 }
 
-/// Values are counted up to this bound at most; then the order of stores is looked at.
+/// Maximum bound on the number of copies of a value; beyond it, stores are kept in order.
 const MOST_COUNTED: u32 = 8;
-/// More stores than this are not kept in order: such a search does not end in practice.
+/// Maximum number of stores kept in order: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
 
-/// Which abstractions to try.
+/// The abstractions to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The only abstraction to try, if not all of them.
+    /// The only abstraction to try; all of them if `None`.
     pub domain: Option<BufferDomain>,
-    /// Which stores are kept in order.
+    /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
 }
 
@@ -57,10 +58,10 @@ impl Default for Options {
     }
 }
 
-/// The engine.
+/// Engine `buffers`.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
-    /// How each search goes: order, reductions, cores.
+    /// Options of each search: order, reductions, cores.
     pub explicit: explicit::Options,
     /// Which abstractions to try.
     pub options: Options,
@@ -125,7 +126,7 @@ struct Run<'a, 'p> {
     limits: &'a Limits,
     progress: &'a Progress,
     answers: Vec<Option<Answer>>,
-    /// For each property without an answer what is known of paths that are no executions.
+    /// For each open property, the requirements of its spurious paths.
     spurious: Vec<Spurious>,
     report: Report,
 }
@@ -153,7 +154,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Sets, and multisets counted up to a bound that grows, until they reach everything that is left.
+    /// Sets, then multisets with a growing bound, until all open properties have a spurious path with multisets.
     fn multisets(&mut self, most: u32) {
         for many in 1..=most {
             let open: Vec<usize> =
@@ -164,14 +165,14 @@ impl Run<'_, '_> {
             self.round(Abstraction::multiset(many), &open);
             let still = |n: &usize| self.is_open(*n) && !self.spurious[*n].is_of_multisets;
             let open: Vec<usize> = open.into_iter().filter(still).collect();
-            // With one copy of each value there is little to expand.
+            // With one copy of each value the expansion reaches too little to be worth a search.
             if many > 1 && !open.is_empty() {
                 self.round(Abstraction { cut: true, ..Abstraction::multiset(many) }, &open);
             }
         }
     }
 
-    /// More and more stores in order, as many as paths that are no executions ask for.
+    /// Partial buffers with a growing k, as large as the spurious paths require.
     fn partial(&mut self) {
         let mut k = 0;
         loop {
@@ -190,7 +191,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// One search for some properties, and what follows from it.
+    /// One search for the `open` properties, and the conclusions from it.
     fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
         if open.is_empty() {
             return;
@@ -199,7 +200,7 @@ impl Run<'_, '_> {
         let part = Part::new(self.task, open, self.report.work.states);
         let mut sub = part.task();
         sub.observed.clear();
-        // What violates a property here need not violate it.
+        // A path that violates a property may be spurious.
         sub.first_violation = false;
         let found = abstracted::run(&sub, self.explicit, abstraction, self.limits, self.progress);
         let found = match found {
@@ -239,7 +240,7 @@ impl Run<'_, '_> {
                         }
                     }
                 }
-                // Nothing is proved by a search that leaves stores out.
+                // An expanded search proves nothing.
                 Outcome::Answer(Answer::Unknown(Reason::BufferBound(_))) if abstraction.cut => {}
                 Outcome::Answer(answer) if answer.holds().is_some() => self.tell(n, answer),
                 Outcome::Answer(answer) => self.answers[n] = Some(answer),
@@ -251,31 +252,31 @@ impl Run<'_, '_> {
         self.answers[n].is_none() && !self.task.is_settled(n)
     }
 
-    /// The numbers of the properties that have no answer, here or elsewhere.
+    /// The indices of the properties that neither this engine nor another one has answered.
     fn open(&self) -> Vec<usize> {
         (0..self.answers.len()).filter(|&n| self.is_open(n)).collect()
     }
 
-    /// Answers a property, and tells the answer at once.
+    /// Answers a property, and publishes the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
         let author = Author { engine: EngineName::Buffers, work: self.report.work.clone() };
         self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
 
-    /// Gives these properties an answer, which decides nothing.
+    /// Gives the open properties among these an answer that decides nothing.
     fn leave(&mut self, open: &[usize], answer: &Answer) {
         open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
     }
 
-    /// There is no finer abstraction to try.
+    /// Answers the open properties with `unknown`: there is no finer abstraction to try.
     fn give_up(&mut self, why: &str) {
         let open = self.open();
         self.leave(&open, &Answer::Unknown(Reason::Unsupported(why.into(), None)));
     }
 }
 
-/// What a round is doing, in words.
+/// Description of a round for the progress line.
 fn describe(abstraction: Abstraction) -> String {
     match abstraction {
         Abstraction { k: 0, many: 1, .. } => "sets of values".into(),

@@ -1,8 +1,8 @@
-//! Examines a path of an abstract machine to a violation. It is an execution of the program, or at least one of the machine with multisets,
-//! or else spurious; then it shows how many stores must be kept in order to exclude it.
+//! Examination of an abstract path to a violation: is it an execution of the program, at least a path of the multiset machine, or spurious? For a
+//! spurious path: the number of stores that must be kept in order to exclude it.
 //!
-//! A path is an execution if its events are one, or become one with other flushes. For that, executions that take the same steps of the program in the same
-//! order, whatever they read, are enumerated, up to a bound on their number.
+//! A path is an execution if its events are one, or become one with other flushes. To find such flushes, the executions that take the same program
+//! steps in the same order, with arbitrary values read, are enumerated up to a limit.
 
 use std::collections::HashSet;
 
@@ -13,27 +13,27 @@ use fencewright_verdict::{Limits, Task};
 
 use crate::abstracted::Path;
 
-/// So many states are looked at for other flushes.
+/// Maximum number of states explored in the search for other flushes.
 const MOST_STATES: usize = 2_000;
 
-/// What a path is.
+/// The result of examining a path.
 pub enum Examined {
     /// An execution that decides the property.
     Execution(Trace),
-    /// None.
+    /// A spurious path.
     Spurious(Spurious),
 }
 
-/// Why a path is no execution.
+/// Why a path is spurious, and which abstractions exclude it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spurious {
-    /// Whether every store that leaves a buffer is in it, as often as it leaves: then multisets can do the same.
+    /// Whether each flushed store is in the buffer as often as it is flushed: then the multiset machine has the path too.
     pub is_of_multisets: bool,
-    /// How many stores must be kept in order for the first ones that overtake others not to.
+    /// Number of stores that must be kept in order so that the first stores that overtake others cannot do so.
     pub k: u32,
 }
 
-/// Examines a path.
+/// Examines a path of an abstract machine.
 pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, limits: &Limits) -> Examined {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
@@ -51,7 +51,7 @@ fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits:
     let reference = Reference::new(task.program, task.model);
     let Trace { registers, memory, events } = path.trace.clone();
     let start = reference.initial(registers.clone(), memory.clone())?;
-    // The states after the same number of steps, each with the position of the one before it and the event that led to it.
+    // All states after the same number of steps, each with the index of its predecessor and the event that led to it.
     let mut reached: Vec<(State, usize, Option<Event>)> = vec![(start, 0, None)];
     let mut level = 0..1;
     let mut steps = events.into_iter().filter(|event| matches!(event.kind, EventKind::Step { .. }));
@@ -108,8 +108,8 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// Follows a path on exact buffers from which stores may leave in any order. Where one leaves that is not there, the path may still go on, but
-/// from then on it is guesswork.
+/// Follows a path with exact buffers from which stores may leave in any order. After a flush of a store that is not in the buffer the values are
+/// unreliable, so the result is only a heuristic from then on.
 fn spurious(task: &Task<'_>, path: &Path, kept: Kept, limits: &Limits) -> Spurious {
     let reference = Reference::new(task.program, task.model);
     let mut found = Spurious::default();
@@ -148,7 +148,7 @@ fn spurious(task: &Task<'_>, path: &Path, kept: Kept, limits: &Limits) -> Spurio
     found
 }
 
-/// A store to a cell that leaves a buffer.
+/// The flush of the store at `position` of a buffer.
 struct Order<'a> {
     model: MemoryModel,
     kept: Kept,
@@ -162,7 +162,7 @@ impl Order<'_> {
         matches!(entry, Buffered::Store { cell, .. } if *cell == self.cell)
     }
 
-    /// How many stores must be in order for it not to leave yet; 0 if it may leave.
+    /// The number of stores that must be kept in order to prevent this flush; 0 if it is allowed.
     fn needed(&self) -> u32 {
         let (before, rest) = self.buffer.split_at(self.position);
         let pso = self.model == MemoryModel::Pso;
@@ -177,14 +177,14 @@ impl Order<'_> {
         }
     }
 
-    /// Whether it is the newest one of its cell, there are others, and none of them has its value.
+    /// Whether the store is the newest of several to its cell. Then sets and multisets let it leave last.
     fn is_last_of_several(&self) -> bool {
         let others = |range: &[Buffered]| range.iter().filter(|e| self.is_to_cell(e)).count();
         others(&self.buffer[self.position + 1..]) == 0 && others(&self.buffer[..self.position]) > 0
     }
 }
 
-/// Takes a store out of a buffer; a barrier that then has nothing before it has done its work.
+/// Removes a store from a buffer, and a barrier that has become the oldest entry.
 fn remove(state: &mut State, thread: usize, position: usize) {
     let buffer = &mut state.buffers[thread];
     buffer.remove(position);

@@ -1,6 +1,6 @@
-//! Buffers that forget: what they reach against the reference semantics and against each other, their proofs, and proofs that were tampered with.
+//! Abstract buffers: reachable states compared with the reference semantics and with each other; their proofs, also after tampering.
 //!
-//! A normal run takes some hundred programs; `FENCEWRIGHT_PROGRAMS=N` takes N.
+//! Runs some hundred programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,14 +33,14 @@ const ABSTRACTIONS: [Abstraction; 8] = [
     Abstraction::partial(2, Kept::Oldest),
     Abstraction::partial(1, Kept::Newest),
     Abstraction::partial(2, Kept::Newest),
-    // Nobody asks for this one, but the rules have it.
+    // The engine never uses this abstraction, but the rules cover it.
     Abstraction { k: 1, kept: Kept::Newest, many: 2, cut: false },
 ];
 
-/// Abstractions, by their position, and coarser ones.
+/// Pairs of indices into `ABSTRACTIONS`: an abstraction and a coarser one.
 const COARSER: [(usize, usize); 8] = [(1, 0), (2, 1), (3, 0), (4, 3), (5, 0), (6, 5), (7, 5), (7, 1)];
 
-/// What engine `buffers` can be asked to try.
+/// The domains that users can select.
 const DOMAINS: [Option<BufferDomain>; 5] = [
     None,
     Some(BufferDomain::Set),
@@ -49,7 +49,7 @@ const DOMAINS: [Option<BufferDomain>; 5] = [
     Some(BufferDomain::Partial(2)),
 ];
 
-/// A random program; in most of them stores meet loads of other threads, or are separated by store fences.
+/// A random program; in most, threads store to cells that others load, or stores are separated by store fences.
 fn random_program(seed: usize) -> Program {
     let mut random = Random::new(seed as u64);
     let shape = Shape { corners: seed % 5 == 4, ..Shape::default() };
@@ -76,12 +76,12 @@ fn engine(domain: Option<BufferDomain>, kept: Kept, reduced: bool) -> Buffers {
     Buffers { explicit: options(reduced), options: Options { domain, kept } }
 }
 
-/// Little memory, because random programs may have infinitely many states.
+/// A small memory limit, because random programs may have infinitely many states.
 fn limits() -> Limits {
     Limits::starting_now(None, Some(4 << 20), Token::default())
 }
 
-/// All states that an abstraction reaches, as a proof of the only property of the program; nothing if they are too many or it is none.
+/// The states reachable with an abstraction, as a proof of the only property; `None` if the search hits a limit or finds no proof.
 fn all_states(program: &Program, model: MemoryModel, abstraction: Abstraction) -> Option<Arc<StateSet>> {
     let task = Task::new(program, model, program.properties.clone());
     let progress = Progress::default();
@@ -91,14 +91,14 @@ fn all_states(program: &Program, model: MemoryModel, abstraction: Abstraction) -
     Some(Arc::clone(set))
 }
 
-/// The same abstraction for plain machines.
+/// The corresponding abstraction of the plain machines.
 fn plainly(abstraction: Abstraction) -> plain::Abstraction {
     let kept = if abstraction.kept == Kept::Oldest { plain::Kept::Oldest } else { plain::Kept::Newest };
     let counts = if abstraction.cut { Counts::UpTo } else { Counts::OrMore };
     plain::Abstraction { k: abstraction.k as usize, kept, counts: counts(abstraction.many) }
 }
 
-/// The program with one property, which always holds.
+/// The program with a trivially true property instead of its own.
 fn with_a_truth(program: Program) -> Program {
     let kind = PropertyKind::Never(Expr::Const(0));
     let truth = Property { name: "truth".into(), kind, span: Span::default() };
@@ -112,7 +112,7 @@ fn packed(set: &StateSet) -> std::slice::ChunksExact<'_, u64> {
     }
 }
 
-/// Everything but the buffers.
+/// The state without its buffers.
 type Visible = (Vec<LocationId>, Vec<Vec<i64>>, Vec<i64>, Option<ThreadId>);
 
 fn visible(set: &StateSet) -> HashSet<Visible> {
@@ -140,7 +140,7 @@ fn seen(state: State) -> Visible {
     (state.locations, state.registers, state.memory, state.lock)
 }
 
-/// Besides, what abstractions reach is what plain machines with the same abstraction reach, although there a value can also leave for good where here it stays.
+/// The reachable states also equal those of the plain machine with the same abstraction, although that machine has rule WM-D.
 #[test]
 fn abstractions_reach_what_exact_buffers_reach_and_coarser_ones_reach_more() {
     let (mut compared, mut larger, mut states, mut plain_states) = (0, 0, 0, 0);
@@ -182,7 +182,7 @@ fn abstractions_reach_what_exact_buffers_reach_and_coarser_ones_reach_more() {
     assert!(compared > 80 && larger > 5 && states < plain_states);
 }
 
-/// Where stores beyond a bound are left out, what is reached is what plain machines reach that do the same.
+/// Expanded multisets reach the same states as the plain machine that drops stores beyond the bound.
 #[test]
 fn expanded_multisets_reach_what_multisets_reach() {
     let (mut reached, mut not) = (0, 0);
@@ -226,7 +226,7 @@ fn the_checker_takes_the_steps_of_the_engine() {
             }
             let about = format!("seed {seed}, {model:?}, {abstraction:?}");
             assert_eq!(accepted((*set).clone(), &program, &["truth"]), Ok(()), "{about}");
-            // Every state but the initial ones is where a step of the checker leads.
+            // Every non-initial state is the target of a step of the checker.
             let validated = set.validate(&program, &program.properties).expect("it was accepted");
             let mut steps = Steps::new(&program, &set, &validated);
             let mut arrived: HashSet<Vec<u64>> = HashSet::new();
@@ -240,7 +240,7 @@ fn the_checker_takes_the_steps_of_the_engine() {
                     && layout.buffers.iter().all(|b| b.count.get(state) == 0)
             };
             let mut others = packed(&set).filter(|state| !is_start(state));
-            assert!(others.all(|state| arrived.contains(state)), "{about}: a state comes from nowhere");
+            assert!(others.all(|state| arrived.contains(state)), "{about}: a state has no predecessor");
             compared += arrived.len();
         }
     }
@@ -248,7 +248,7 @@ fn the_checker_takes_the_steps_of_the_engine() {
     assert!(compared > 5_000);
 }
 
-/// What each abstraction and all of them together answer is what the reference semantics says.
+/// Each single abstraction, and all of them together, agree with the reference semantics.
 #[test]
 fn verdicts_are_those_of_the_reference_semantics() {
     let (mut safe, mut violated, mut unknown) = (0, 0, 0);
@@ -313,14 +313,14 @@ fn sets_that_were_tampered_with_are_refused() {
             let mut other = (*set).clone();
             let mut changed = states.clone();
             match n % 4 {
-                // A state is missing.
+                // Remove a state.
                 0 | 1 => {
                     let n = random.below(states.len() / words);
                     changed.drain(n * words..(n + 1) * words);
                 }
-                // A bit is another one.
+                // Flip a bit.
                 2 => changed[random.below(states.len())] ^= 1 << random.below(64),
-                // The buffers are said to be others.
+                // Change the claimed abstraction.
                 _ => {
                     let Claimed { k, kept, many } = set.abstraction.expect("these buffers forget");
                     let many = if random.one_in(2) { many + 1 } else { many };
@@ -330,7 +330,7 @@ fn sets_that_were_tampered_with_are_refused() {
             }
             other.states = PackedStates::Plain(words, changed);
             match accepted(other.clone(), &program, &["truth"]) {
-                // Then it is a proof all the same: it has what can be reached.
+                // Accepted: then it must still contain all reachable states.
                 Ok(()) => {
                     assert!(exact.is_subset(&visible(&other)), "seed {seed}, {model:?}, {abstraction:?}");
                     still += 1;
@@ -361,8 +361,8 @@ fn verdict(program: &Program, model: MemoryModel, domain: Option<BufferDomain>, 
     }
 }
 
-/// Fig. 3.3: sets are enough. There are 256 of them if it does not matter which value was added last: 4 cells and registers with two values each, 2
-/// buffers with four sets each. Plain machines reach all of them. Here one of two values never leaves alone for good, and 2 of the 256 are not needed.
+/// Fig. 3.3 is proved with sets. There are 256 states if the value added last is ignored: 4 cells and registers with two values each, 2 buffers with
+/// four sets each. The plain machines reach all of them. Without rule WM-D, 2 of the 256 are unreachable.
 #[test]
 fn figure_3_3_is_proved_by_sets() {
     let program = example("thesis-3-3.fw", &[]);
@@ -389,7 +389,7 @@ fn figure_3_3_is_proved_by_sets() {
     }
 }
 
-/// Fig. 3.7 needs multisets, or three stores in order if the oldest are kept, or one if the newest are.
+/// Fig. 3.7 needs multisets, or three stores in order if the oldest are kept, or one if the newest are kept.
 #[test]
 fn figure_3_7_needs_more_than_sets() {
     let program = example("thesis-3-7.fw", &[]);
@@ -414,7 +414,7 @@ fn unwinding_dekker_is_decided() {
     }
 }
 
-/// Abstract buffers can move where exact ones cannot, so a set of their states says nothing about deadlocks.
+/// Abstract buffers may have steps where exact buffers have none, so a set of their states proves nothing about deadlocks.
 #[test]
 fn nothing_is_proved_about_deadlocks() {
     let program = example("thesis-3-3.fw", &[]);
@@ -423,7 +423,7 @@ fn nothing_is_proved_about_deadlocks() {
     assert!(matches!(accepted((*set).clone(), &program, &["deadlock"]), Err(Rejection::Format(_))));
 }
 
-/// Any abstraction, not only those that are asked for, on programs in which stores come in groups, too.
+/// Any abstraction, not only those the engine uses, also on programs with stores in atomic groups.
 #[test]
 fn any_abstraction_reaches_what_the_plain_machine_reaches() {
     let mut compared = 0;

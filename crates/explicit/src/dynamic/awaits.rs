@@ -1,32 +1,36 @@
-//! Loops that do nothing but wait, as steps that wait.
+//! Waiting loops collapsed into steps that block.
 //!
-//! `await x == 1` loads `x` again and again until it is 1 (unless the program was read for `deadlock`, where it blocks), so that executions have no end, and none is a proof. Here such a loop becomes one step
-//! that is enabled when it would succeed: `{ load; assume }`. What is explored is another program, with the same locations, registers and memory and with
-//! fewer edges; an edge of it stands for one or several edges of the program that was given, taken one right after the other.
+//! `await x == 1` loads `x` repeatedly until it is 1 (unless the program was read for `deadlock`, where it blocks), so its executions are infinite
+//! and exploring them proves nothing. Here such a loop becomes one step `{ load; assume }`, which is enabled when the condition holds. The result is
+//! another program with the same locations, registers and memory and with fewer edges; each of its edges stands for a sequence of one or more edges
+//! of the original program.
 //!
-//! An edge is *idle* for a location `head` if all it does is to load, to compute, to decide and to wait for the own buffer, and if it writes only registers that are
-//! dead at `head`: no property sees them, and the thread overwrites them before it reads them again. The *region* of `head` are locations that
-//! * only idle edges enter, and these come from `head` or from the region;
-//! * the thread always leaves, along one idle edge that assumes nothing or along two that assume the opposite of each other;
-//! * no property tells apart from `head`.
+//! An edge is *idle* for a location `head` if it only loads, computes, branches or waits for its own buffer to drain, and writes only registers that
+//! are dead at `head`: no property observes them, and the thread overwrites them before it reads them again. The *region* of `head` is the set of
+//! locations such that
+//! * only idle edges enter them, and these come from `head` or from the region;
+//! * the thread can always leave them, along one idle edge without an assumption or along two with complementary assumptions;
+//! * no property distinguishes them from `head`.
 //!
-//! Some of the region is *doomed*: from there the thread comes back to `head` whatever it does, or stays. Two things are changed:
-//! 1. **Idle edges from `head` and its region that lead back to `head`, or to what is doomed, are removed.** Take an execution, and remove from it what
-//!    a thread does between leaving `head` and coming back in the region. That has changed nothing but registers that are dead at `head`, so the rest is
-//!    an execution too, and in each of its states the thread is at `head` where it was in the region: no property sees the difference. What is left
-//!    are executions of the new program. A thread that waits for a value loads the one that it waits for, or nothing.
-//! 2. **A load with the only way on behind it is one step**, if the other way was removed. What comes after the load is local and
-//!    looks like what comes before, so one may as well take it at once; and where it cannot be taken, not to load leaves out nothing but an execution
-//!    that is stuck. If the condition has several loads, earlier ones stay as they are: `await x == 1 && y == 1` waits for `x`, and then for `y`.
+//! A location of the region is *doomed* if every path from it returns to `head` or stays in doomed locations. Two transformations are applied:
+//! 1. **Remove idle edges from `head` and its region that lead back to `head` or to a doomed location.** This preserves the properties: take an
+//!    execution, and remove from it the steps of a thread between leaving `head` and coming back in the region. They changed nothing but registers
+//!    that are dead at `head`, so the rest is an execution, in which the thread is at `head` whenever it was in the region: no property observes the
+//!    difference. What remains is an execution of the new program, in which a waiting thread loads the value it waits for, or does not load.
+//! 2. **Merge a load with the only remaining edge behind it**, if the alternative was removed. The steps after the load are local and the locations
+//!    before and after them look the same to properties, so they may be taken at once; where they cannot be taken, not loading only drops an
+//!    execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1 && y == 1` waits for `x`, and
+//!    then for `y`.
 //!
-//! A `cas` that fails in an empty loop waits for the empty buffer and changes nothing: it is idle, and `while !cas(l, 0, 1) { }` waits until it succeeds.
+//! A `cas` that fails in an empty loop waits for its buffer to drain and changes nothing. So it is idle, and `while !cas(l, 0, 1) { }` waits until it
+//! succeeds.
 //!
-//! | property | |
+//! | property | why it is preserved |
 //! |---|---|
-//! | a formula that must never hold | its values are those of the states of the shorter execution; a formula that tells two locations of a region apart, or sees a register written there, keeps the loop |
-//! | `assertions` | no edge that could fault is removed (nor one that could look outside of an open array: there is no answer then), and of what is made one step only the first part can |
-//! | `finally` | in a final state every thread has ended, and none is in a region |
-//! | `deadlock` | a thread that goes round in a loop moves: a state is a deadlock if nothing can move *in the program that was given* ([`Judge`](super::Judge) asks it). No thread is stuck in a region, except while another one holds the lock: then loops are kept |
+//! | a formula that must never hold | its values are those in the states of the shorter execution; a formula that distinguishes two locations of a region, or observes a register written there, prevents the transformation |
+//! | `assertions` | no edge that may fault is removed (nor one that may access an open array out of bounds, which gives no answer), and of a merged step only the first part may fault |
+//! | `finally` | in a final state every thread has ended, so none is in a region |
+//! | `deadlock` | a thread in a waiting loop can move, so a state is a deadlock only if no thread can move *in the original program* ([`Judge`](super::Judge) decides that). A thread is stuck in a region only while another one holds the lock, so programs with locks are not transformed |
 
 use fencewright_analysis::liveness::LiveRegisters;
 use fencewright_analysis::looks::Looks;
@@ -40,22 +44,22 @@ use fencewright_verdict::{Limits, Task};
 
 use super::waits::are_opposite;
 
-/// Regions with more locations than this are no loops that wait.
+/// Maximum number of locations in a region; larger loops are left alone.
 const LARGEST_REGION: usize = 64;
 
-/// For each thread and edge of a program, the edges of another one that it stands for.
+/// For each thread and edge of a transformed program, the edges of the original program that it stands for.
 pub type Origins = Vec<Vec<Vec<EdgeId>>>;
 
-/// A program in which loops that only wait are steps that wait.
+/// A program whose waiting loops are blocking steps.
 pub struct Waiting {
     /// The program.
     pub program: Program,
-    /// For each of its edges, those of the program that was given, one right after the other.
+    /// For each of its edges, the sequence of original edges it stands for.
     pub origins: Origins,
 }
 
 impl Waiting {
-    /// The program of a task with steps that wait; nothing if it has no loops that do, or if there is no time to look for them.
+    /// Transforms the program of a task; `None` if it has no waiting loops, or if time runs out.
     pub fn new(task: &Task<'_>, limits: &Limits) -> Option<Self> {
         let edges = || task.program.threads.iter().flat_map(|t| &t.edges);
         let asks_for_deadlocks = task.properties.iter().any(|p| p.kind == PropertyKind::NoDeadlock);
@@ -79,7 +83,7 @@ impl Waiting {
                     return None;
                 }
             }
-            // Of a loop in a loop the outer one first: what both wait for is one step.
+            // Outer loops first: then conditions of inner and outer loop merge into one step.
             heads.sort_by_key(|(size, head)| (std::cmp::Reverse(*size), *head));
             for (n, (_, head)) in heads.into_iter().enumerate() {
                 found |= graph.wait_at(head);
@@ -95,7 +99,7 @@ impl Waiting {
     }
 }
 
-/// An edge, and those that it stands for.
+/// An edge, and the original edges that it stands for.
 #[derive(Clone)]
 struct Step {
     edge: Edge,
@@ -109,10 +113,10 @@ struct Graph<'t> {
     live: LiveRegisters,
     looks: Looks,
     steps: Vec<Step>,
-    /// For each location the steps that leave it, in order, and those that enter it.
+    /// For each location, the outgoing steps in order.
     leaving: Vec<Vec<usize>>,
     entering: Vec<Vec<usize>>,
-    /// For each location whether a step that left it was removed.
+    /// For each location, whether an outgoing step was removed.
     lost: Vec<bool>,
     /// For each step whether it was removed.
     removed: Vec<bool>,
@@ -154,14 +158,14 @@ impl<'t> Graph<'t> {
         self.leaving[location.index()].iter().map(|&n| &self.steps[n].edge)
     }
 
-    /// Whether an edge may fault, or load from outside of the modelled part of an open array, which must not go unnoticed either.
+    /// Whether an edge may fault, or load beyond the modelled part of an open array, which must be reported too.
     fn may_fail(&self, edge: &Edge) -> bool {
         let is_open =
             |op: &Op| matches!(op, Op::Load(_, a) if self.program.variables[a.variable.index()].open);
         self.program.edge_may_fault(self.thread, edge) || edge.action.ops().iter().any(is_open)
     }
 
-    /// Whether an edge has no effect but on registers that are dead at a location.
+    /// Whether an edge only affects registers that are dead at `head`.
     fn is_idle(&self, edge: &Edge, head: LocationId) -> bool {
         let is_dead = |op: &Op| written_register(op).is_none_or(|r| !self.live.is_live(r, head));
         let is_idle = |op: &Op| match op {
@@ -176,9 +180,9 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// Whether a thread always leaves a location, along edges that are idle for another one.
+    /// Whether the thread can always leave a location, along edges that are idle for `head`.
     fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
-        // There may be very many, and with three one knows enough.
+        // A location may have very many edges; three suffice to decide.
         let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();
         let goes_on = match &edges[..] {
             [only] => !only.action.ops().iter().any(|op| matches!(op, Op::Assume(_))),
@@ -191,7 +195,7 @@ impl<'t> Graph<'t> {
         goes_on && edges.iter().all(|edge| self.is_idle(edge, head))
     }
 
-    /// The region of a location.
+    /// The region of `head`.
     fn region(&self, head: LocationId) -> Vec<LocationId> {
         let targets = |from: LocationId| {
             self.edges_from(from).filter(|edge| self.is_idle(edge, head)).map(|edge| edge.to)
@@ -219,7 +223,7 @@ impl<'t> Graph<'t> {
         region
     }
 
-    /// Makes the loops at a location wait. Whether there are any.
+    /// Turns the waiting loops at `head` into blocking steps. Returns whether there are any.
     fn wait_at(&mut self, head: LocationId) -> bool {
         let region = self.region(head);
         let mut doomed = region.clone();
@@ -255,7 +259,7 @@ impl<'t> Graph<'t> {
         !back.is_empty()
     }
 
-    /// The step that loads and takes the only way through a region that is left behind that.
+    /// Merges a load with the only remaining path through the region behind it.
     fn load_and_go(&self, load: usize, region: &[LocationId]) -> Option<Step> {
         let mut step = self.steps[load].clone();
         let Action::Op(op @ Op::Load(..)) = &step.edge.action else { return None };
@@ -282,7 +286,7 @@ impl<'t> Graph<'t> {
         Some(step)
     }
 
-    /// Looks again at what enters some locations, once for all steps that no longer do. What nothing enters any more is not left any more.
+    /// Updates the incoming steps of some locations after removals, and removes the outgoing steps of locations that became unreachable.
     fn tidy(&mut self, mut locations: Vec<LocationId>) {
         while !locations.is_empty() {
             locations.sort_unstable();
@@ -302,7 +306,7 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// The thread, and what its edges stand for.
+    /// The transformed thread, and the origins of its edges.
     fn finish(self) -> (Thread, Vec<Vec<EdgeId>>) {
         let mut builder: ThreadBuilder<Vec<EdgeId>> = ThreadBuilder::like(self.thread, |_| ());
         for (n, leaving) in self.leaving.iter().enumerate() {
@@ -311,7 +315,7 @@ impl<'t> Graph<'t> {
                 let Step { edge, origin } = self.steps[n].clone();
                 builder.edge(edge.from, edge.to, edge.action, edge.span, origin);
             }
-            // A thread that waits forever has not ended.
+            // A thread that waits forever has not ended: keep a blocked edge, so that the location is no end.
             if let Some((_, edge)) = self.thread.edges_from(location).next().filter(|_| leaving.is_empty()) {
                 builder.op(location, location, Op::Assume(Expr::Const(0)), edge.span, Vec::new());
             }
@@ -321,7 +325,7 @@ impl<'t> Graph<'t> {
     }
 }
 
-/// Removes locations from a set until each one that is left belongs to it.
+/// Removes elements until every remaining one satisfies `belongs` with respect to the set: the greatest fixpoint.
 fn keep(set: &mut Vec<LocationId>, belongs: impl Fn(&[LocationId], LocationId) -> bool) {
     while let Some(n) = set.iter().position(|&location| !belongs(set, location)) {
         set.remove(n);

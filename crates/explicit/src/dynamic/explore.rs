@@ -1,15 +1,14 @@
-//! The search: depth first over executions, with the order of events kept by vector clocks.
+//! Depth-first search over executions; vector clocks keep the happens-before order of the events.
 //!
-//! The stack is the present execution. Each node has the state before its event, the steps that [sleep](super::wakeup) there and the
-//! wakeup tree of what is still to be explored. At a node without a tree any step that does not sleep is taken. When an execution has
-//! ended, each of its races is reversed: for an event `e` and a later event `f` that conflicts with it, with nothing between them, the
-//! sequence of all events after `e` that do not happen after it, and then the step of the agent of `f`, is added to the tree where `e`
-//! was taken.
+//! The stack is the current execution. Each node has the state before its event, the [sleep set](super::wakeup) and the wakeup tree of the sequences
+//! still to be explored. At a node without a tree any step that is not asleep is taken. When an execution has ended, each of its races is reversed:
+//! for an event `e` and a later event `f` that conflicts with it and directly races with it, the sequence of all events after `e` that do not happen
+//! after `e`, followed by the step of the agent of `f`, is added to the tree of the node where `e` was taken.
 //!
-//! A step that waits (for the lock, or for values in memory) may have been enabled before an event that conflicts with it although no event
-//! of it follows, or one that comes much later. So for these steps, and for those that are not enabled when the execution
-//! ends, one goes back through the writes of what they wait for until one is found before which they were enabled. These writes happen one
-//! after the other in every execution, so that leaving out one and what happens after it gives back the values before it.
+//! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event and be taken much later, or never. So
+//! for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
+//! until it finds one before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the events
+//! after it restores the earlier values.
 
 use std::collections::VecDeque;
 
@@ -23,24 +22,24 @@ use super::races::{Event, Link, NOWHERE};
 use super::state::{NONE, State};
 use super::wakeup::{Branch, Sequence, Tree, insert};
 
-/// A state of the present execution, and what is to be done there.
+/// A state of the current execution, and what remains to be explored from it.
 pub(super) struct Node {
     pub(super) state: State,
     pub(super) asleep: Vec<Branch>,
     pub(super) trees: VecDeque<Tree>,
     /// The event that leads to the next node.
     pub(super) event: Option<Event>,
-    /// What identifies the state, in a program that could come back to it.
+    /// The hash of the state, if the program has loops that could return to it.
     identity: Option<u64>,
 }
 
-/// Looks at states, and says when to stop.
+/// Inspects states and decides when to stop.
 pub trait Observer {
-    /// A state was reached by a step with this footprint. Whether to go on.
+    /// Called after a step with this footprint. Returns whether to go on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
-    /// The present execution has ended. Whether some thread waits forever, if it is that sort of end; nothing to stop.
+    /// Called at the end of an execution. Returns whether some thread waits forever; `None` to stop.
     fn ended(&mut self, search: &mut Search<'_>, sampled: bool) -> Option<bool>;
-    /// Whether to stop, so many bytes being used.
+    /// Polled with the bytes in use. Returns whether to stop.
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool;
 }
 
@@ -48,29 +47,29 @@ pub trait Observer {
 pub struct Search<'p> {
     /// The interpreter.
     pub machine: Machine<'p>,
-    /// What was explored.
+    /// Counters of the exploration.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
-    /// For each key the last access and the last write.
+    /// For each key, the last access and the last write.
     pub(super) heads: Vec<Link>,
     /// The last event of each agent.
     pub(super) last: Vec<u32>,
-    /// Whether the observer wants no more.
+    /// Whether the observer asked to stop.
     pub(super) stopped: bool,
-    /// How many events have been done again to reverse races.
+    /// Number of events replayed in order to reverse races.
     pub(super) redone: u64,
-    /// How many steps wait in trees.
+    /// Number of steps in all wakeup trees.
     pub(super) waiting: usize,
-    /// The identities of the states of the present execution.
+    /// The hashes of the states of the current execution.
     path: FxHashSet<u64>,
-    /// Whether an execution could come back to a state.
+    /// Whether an execution may return to an earlier state.
     loops: bool,
-    /// Executions with more events than this are cut.
+    /// Maximum number of events of an execution; longer ones are cut.
     longest: usize,
 }
 
 impl<'p> Search<'p> {
-    /// A search that has not begun; `loops` if threads may come back to a location. Executions with more than `longest` events are cut.
+    /// A new search; `loops` if threads may return to a location. Executions with more than `longest` events are cut.
     pub fn new(machine: Machine<'p>, loops: bool, longest: usize) -> Self {
         let heads = vec![NOWHERE; machine.tables.keys];
         let last = vec![NONE; machine.tables.agents.count()];
@@ -89,12 +88,12 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// The state that the present execution has reached.
+    /// The last state of the current execution.
     pub fn state(&self) -> &State {
         &self.nodes.last().expect("a search has a state").state
     }
 
-    /// What has happened in the present execution, after the local work that threads begin with.
+    /// The events of the current execution, after the initial local steps of the threads.
     pub fn happened(&mut self) -> Vec<Happened> {
         let mut log = Vec::new();
         for node in &self.nodes {
@@ -105,7 +104,7 @@ impl<'p> Search<'p> {
         log
     }
 
-    /// Explores all executions from a state. Whether it came to the end.
+    /// Explores all executions from a state. Returns whether the search was completed.
     pub fn run(&mut self, initial: State, observer: &mut impl Observer) -> bool {
         self.nodes.clear();
         self.heads.fill(NOWHERE);
@@ -152,7 +151,8 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Asks the observer whether to stop. A long execution has many races, and each is as long as the execution, so it is asked there too.
+    /// Asks the observer whether to stop. Also called for each race: a long execution has many, and reversing one takes time linear in the length of
+    /// the execution.
     pub(super) fn is_over(&mut self, observer: &mut impl Observer) -> bool {
         self.stopped = observer.poll(self.bytes(), &self.count);
         self.stopped
@@ -169,7 +169,7 @@ impl<'p> Search<'p> {
         before.event.as_ref().expect("it was taken").branch.footprint.clone()
     }
 
-    /// A node without a tree gets one: all alternatives that do not sleep of the first agent that has some.
+    /// Gives a node without a tree one: all alternatives that are not asleep, of the first agent that has some.
     fn any_step(&mut self) -> Free {
         let sampled_before = std::mem::take(&mut self.machine.sampled);
         let mut enabled = false;
@@ -202,12 +202,12 @@ impl<'p> Search<'p> {
         Free::Step(first)
     }
 
-    /// The number of the event that is taken next.
+    /// The index of the next event.
     fn event_number(&self) -> u32 {
         self.nodes.len() as u32 - 1
     }
 
-    /// Takes the first step of the tree at the last node. Gives its thread, and whether the execution has been in that state before.
+    /// Takes the first step of the tree at the last node. Returns its thread, and whether the new state occurred before in this execution.
     fn take_first(&mut self, known: Option<Stepped>) -> (usize, bool) {
         let number = self.event_number();
         self.machine.now = number;
@@ -220,7 +220,10 @@ impl<'p> Search<'p> {
                 .expect("a step of a wakeup tree is enabled")
         });
         let branch = Branch { agent, alternative, total: step.total, footprint: step.footprint.clone() };
-        debug_assert_eq!(branch.footprint, node.trees[0].branch.footprint, "a step of a tree is as it was");
+        debug_assert_eq!(
+            branch.footprint, node.trees[0].branch.footprint,
+            "the step of a tree has the footprint it was added with"
+        );
         if step.total > 1 && !free {
             for alternative in (0..step.total).filter(|k| *k != alternative) {
                 let other = Branch { alternative, ..branch.clone() };
@@ -236,7 +239,7 @@ impl<'p> Search<'p> {
         (self.machine.tables.agents.thread(agent as usize), again)
     }
 
-    /// Goes to a state. Whether the execution has been there before.
+    /// Pushes a state. Returns whether it occurred before in this execution.
     fn push(&mut self, state: State, asleep: Vec<Branch>, trees: VecDeque<Tree>) -> bool {
         let identity = self.loops.then(|| state.identity());
         let again = identity.is_some_and(|i| !self.path.insert(i));
@@ -253,7 +256,7 @@ impl<'p> Search<'p> {
         self.machine.recycle(node.state);
     }
 
-    /// Reverses the races of the present execution, and goes back to a node with a step that is still to be explored. Whether there is one.
+    /// Reverses the races of the current execution, and backtracks to a node with an unexplored step. Returns false if there is none.
     fn next_execution(&mut self, observer: &mut impl Observer) -> bool {
         self.reverse_races(observer);
         if self.stopped {
@@ -274,10 +277,10 @@ impl<'p> Search<'p> {
     }
 }
 
-/// What can be done at a node without a tree.
+/// The free choice at a node without a tree.
 enum Free {
-    /// A step, with its outcome if that is known; its trees are at the node now.
+    /// A step was put into the trees of the node; with its outcome if that is known.
     Step(Option<Stepped>),
-    /// Nothing that does not sleep; whether anything at all, and whether a `*` was tried with samples.
+    /// Every enabled step is asleep; `enabled` tells whether there is one, `sampled` whether a `*` was tried with samples only.
     Nothing { enabled: bool, sampled: bool },
 }

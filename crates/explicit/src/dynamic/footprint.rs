@@ -1,8 +1,8 @@
-//! What a step depends on: its footprint, a list of things that it reads and writes. Two steps of different agents are independent if
-//! their footprints do not conflict; the head of [`dynamic`](super) says why that is enough.
+//! The footprint of a step: the objects that it reads and writes. Steps of different agents are independent if their footprints do not conflict; see
+//! [`dynamic`](super) for why.
 //!
-//! Most of a footprint is found by running the step. What does not depend on values is looked up here: which locations wait, and for
-//! what; which steps a property sees; which agents there are.
+//! Most of a footprint is collected while the step runs. The value-independent part comes from the tables here: which locations wait and for which
+//! cells, which steps a property observes, and which agents there are.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -16,16 +16,16 @@ use fencewright_verdict::Task;
 
 use super::waits::{Classes, Waits};
 
-/// Something that steps read and write: a memory cell, the global lock, or one of the others that [`Tables`] numbers.
+/// An object that steps read and write: a memory cell, the global lock, a buffered store, or one of the others that [`Tables`] numbers.
 pub type Key = u64;
 
-/// Keys from here on are buffered stores, numbered in each thread.
+/// Keys from here on are buffered stores, numbered per thread.
 const STORES: Key = 1 << 63;
 
-/// One thing that a step reads, and perhaps writes.
+/// An access to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is.
+    /// The object.
     pub key: Key,
     mode: u8,
 }
@@ -35,27 +35,27 @@ const WRITES: u8 = 2;
 const FLUSHES: u8 = 4;
 
 impl Item {
-    /// The step reads it.
+    /// A read.
     pub fn read(key: Key) -> Self {
         Item { key, mode: 0 }
     }
 
-    /// The step reads it, and is enabled for some of its values only.
+    /// A read by a step that is enabled for some of the values only.
     pub fn wait(key: Key) -> Self {
         Item { key, mode: WAITS }
     }
 
-    /// The step writes it.
+    /// A write.
     pub fn write(key: Key) -> Self {
         Item { key, mode: WRITES }
     }
 
-    /// The step takes a store out of the buffer of a thread. Such steps commute, but not with a step that sees whether the buffer is empty.
+    /// A flush from the buffer of a thread. Flushes commute with each other, but not with a step that observes whether the buffer is empty.
     pub fn flush(key: Key) -> Self {
         Item { key, mode: FLUSHES }
     }
 
-    /// Whether the step waits for certain values.
+    /// Whether the step is enabled for some of the values only.
     pub fn waits(self) -> bool {
         self.mode & WAITS != 0
     }
@@ -65,12 +65,12 @@ impl Item {
         self.mode & WRITES != 0
     }
 
-    /// Whether the step takes a store out of a buffer.
+    /// Whether the access is a flush from a buffer.
     pub fn flushes(self) -> bool {
         self.mode & FLUSHES != 0
     }
 
-    /// Whether it is one of the buffered stores, not one of the things that [`Tables`] numbers.
+    /// Whether the object is a buffered store, which [`Tables`] does not number.
     pub fn is_store(self) -> bool {
         self.key >= STORES
     }
@@ -80,7 +80,7 @@ impl Item {
     }
 }
 
-/// All that a step reads and writes.
+/// All accesses of a step, at most one per object.
 pub type Footprint = Rc<[Item]>;
 
 /// Whether two footprints conflict.
@@ -88,7 +88,7 @@ pub fn conflict(a: &[Item], b: &[Item]) -> bool {
     a.iter().any(|x| b.iter().any(|y| x.conflicts(*y)))
 }
 
-/// Adds an item to a footprint, or to the item that is there for the same thing.
+/// Adds an access to a footprint, merging it with an access to the same object.
 pub fn add(items: &mut Vec<Item>, item: Item) {
     match items.iter_mut().find(|i| i.key == item.key) {
         Some(known) => known.mode |= item.mode,
@@ -96,45 +96,45 @@ pub fn add(items: &mut Vec<Item>, item: Item) {
     }
 }
 
-/// What steps from a location wait for in memory.
+/// The memory cells that steps from a location wait for.
 #[derive(Clone, Debug)]
 pub enum Awaited {
     /// Nothing.
     Nothing,
-    /// This one cell, whose index is computed from registers.
+    /// One cell, whose index is computed from registers.
     Cell(Address),
-    /// Several cells, written one after the other in every execution: this stands for all of them.
+    /// Several cells. Their writes are totally ordered in every execution, so one key stands for all of them.
     Class(Key),
 }
 
-/// What can be said of a location without running anything.
+/// Static facts about a location.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Whether all steps that leave it are local and unseen by properties.
+    /// Whether all outgoing steps are local and not observed by properties.
     pub local: bool,
-    /// Whether some step that leaves it is enabled only while no other thread holds the lock.
+    /// Whether some outgoing step is enabled only while no other thread holds the lock.
     pub locks: bool,
-    /// Whether some steps that leave it wait until the buffer is empty, and others do not.
+    /// Whether some but not all outgoing steps wait until the buffer is empty.
     pub sees_emptiness: bool,
-    /// What steps that leave it wait for in memory.
+    /// The memory cells that outgoing steps wait for.
     pub awaited: Awaited,
 }
 
-/// Everything about footprints that does not depend on values.
+/// The value-independent part of footprints.
 pub struct Tables {
-    /// How many memory cells there are: the first keys.
+    /// The number of memory cells; their keys come first.
     pub cells: usize,
-    /// How many keys there are, other than buffered stores.
+    /// The number of keys, without buffered stores.
     pub keys: usize,
-    /// The key of the lock, if some thread takes it.
+    /// The key of the lock, if the program has one.
     pub lock: Option<Key>,
-    /// For each thread and location.
+    /// Facts about each location of each thread.
     pub places: Vec<Vec<Place>>,
-    /// For each thread and edge the keys of the formulas that see it.
+    /// For each thread and edge, the keys of the formulas whose value it may change.
     pub seen: Vec<Vec<Box<[Key]>>>,
-    /// For each cell the keys of the formulas that look at it.
+    /// For each cell, the keys of the formulas that read it.
     pub seen_cells: Vec<Box<[Key]>>,
-    /// For each cell the class of cells that it is awaited with, if there is one.
+    /// For each cell, its class of cells awaited together, if any.
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,
@@ -211,17 +211,17 @@ impl Tables {
         }
     }
 
-    /// The key of a formula: every step that may change its value writes it.
+    /// The key of a formula. Every step that may change its value writes this key.
     pub fn formula(&self, property: usize) -> Key {
         2 * self.cells as Key + 1 + property as Key
     }
 
-    /// The key of a thread's buffer: steps that see whether it is empty read it.
+    /// The key of a thread's buffer. Steps that observe whether it is empty read this key.
     pub fn buffer(&self, thread: usize) -> Key {
         (self.keys - self.agents.threads + thread) as Key
     }
 
-    /// The thread whose buffer a key is, if it is one.
+    /// The thread whose buffer has this key, if any.
     pub fn buffer_owner(&self, key: Key) -> Option<usize> {
         (key as usize).checked_sub(self.keys - self.agents.threads)
     }
@@ -231,12 +231,12 @@ impl Tables {
         STORES | Key::from(thread) << 32 | Key::from(number)
     }
 
-    /// The thread and the number of the buffered store that a key stands for, if it is one.
+    /// The thread and the number of the buffered store with this key, if any.
     pub fn numbered_store(key: Key) -> Option<(u32, u32)> {
         (key >= STORES).then_some(((key & !STORES) >> 32) as u32).map(|thread| (thread, key as u32))
     }
 
-    /// Adds what a write to a memory cell writes.
+    /// Adds the keys that a write to a memory cell writes.
     pub fn add_write(&self, items: &mut Vec<Item>, cell: u32) {
         add(items, Item::write(Key::from(cell)));
         if let Some(class) = self.classes[cell as usize] {
@@ -245,13 +245,13 @@ impl Tables {
     }
 }
 
-/// The agents: the program of each thread, and its buffer; under PSO its buffer for each cell that it stores to.
+/// The agents: the program of each thread, and its buffer; under PSO one buffer per cell that it stores to.
 pub struct Agents {
-    /// How many threads there are: agents with smaller numbers are their programs.
+    /// The number of threads: agents with smaller numbers are programs.
     pub threads: usize,
-    /// For each thread the agents that flush its stores.
+    /// For each thread, the agents that flush its buffer.
     flushers: Vec<Range<usize>>,
-    /// For each agent that flushes, the thread, and under PSO the cell.
+    /// For each flushing agent, the thread, and under PSO the cell.
     buffers: Vec<(u32, Option<u32>)>,
 }
 
@@ -285,12 +285,12 @@ impl Agents {
         self.threads + self.buffers.len()
     }
 
-    /// The thread whose buffer this agent flushes, and under PSO the cell; nothing if it is a program.
+    /// The thread whose buffer this agent flushes, and under PSO the cell; `None` if the agent is a program.
     pub fn buffer(&self, agent: usize) -> Option<(u32, Option<u32>)> {
         agent.checked_sub(self.threads).map(|n| self.buffers[n])
     }
 
-    /// The agents that flush the stores of a thread.
+    /// The agents that flush the buffer of a thread.
     pub fn flushers(&self, thread: usize) -> Range<usize> {
         self.flushers[thread].clone()
     }
@@ -301,7 +301,7 @@ impl Agents {
     }
 }
 
-/// Whether a step neither looks at memory nor waits for anybody.
+/// Whether a step neither accesses memory nor waits for another agent.
 pub fn is_local(action: &Action, model: MemoryModel) -> bool {
     match action {
         Action::Op(Op::Load(..)) => false,
@@ -316,15 +316,15 @@ fn needs_lock(action: &Action, model: MemoryModel) -> bool {
     !is_local(action, model) && !matches!(action, Action::Fence)
 }
 
-/// What formulas that are looked at in every state see.
+/// What the formulas of state properties depend on.
 struct Seen<'t> {
     task: &'t Task<'t>,
-    /// The key of the first property's formula.
+    /// The key of the formula of property 0.
     first: Key,
 }
 
 impl Seen<'_> {
-    /// The leaves of the formulas, with the keys of these.
+    /// The leaves of each formula, with the key of the formula.
     fn leaves(&self) -> impl Iterator<Item = (Key, Vec<Observable>)> {
         self.task.properties.iter().zip(self.first..).filter_map(|(property, key)| {
             let PropertyKind::Never(formula) = &property.kind else { return None };
@@ -334,7 +334,7 @@ impl Seen<'_> {
         })
     }
 
-    /// For each memory cell the keys of the formulas that look at it.
+    /// For each memory cell, the keys of the formulas that read it.
     fn cells(&self) -> Vec<Box<[Key]>> {
         let mut seen: Vec<Vec<Key>> = vec![Vec::new(); self.task.program.cells()];
         for (key, leaves) in self.leaves() {
@@ -349,7 +349,7 @@ impl Seen<'_> {
         seen.into_iter().map(Vec::into_boxed_slice).collect()
     }
 
-    /// For each edge of a thread the keys of the formulas whose value it may change.
+    /// For each edge of a thread, the keys of the formulas whose value it may change.
     fn edges(&self, id: ThreadId) -> Vec<Box<[Key]>> {
         let (program, model) = (self.task.program, self.task.model);
         let thread = program.thread(id);

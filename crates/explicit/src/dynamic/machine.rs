@@ -1,8 +1,8 @@
-//! The interpreter of a search that keeps no states: the steps of one agent from one state, with what they read and write.
+//! The interpreter of the stateless search: computes the steps of one agent from a state, with their footprints.
 //!
-//! Rules are those of `fencewright_program::reference`. A step of a program runs on through local work that nobody sees and that has one
-//! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that
-//! many *alternatives*, numbered in a fixed order; its footprint is that of all of them together.
+//! The rules are those of `fencewright_program::reference`. A step of a program includes the following local steps that are unobserved and have one
+//! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that many
+//! *alternatives*, numbered in a fixed order; its footprint is the union of theirs.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{
@@ -14,34 +14,34 @@ use super::awaits::Origins;
 use super::footprint::{Awaited, Footprint, Item, Key, Tables, add};
 use super::state::{Buffered, NONE, State};
 
-/// A flush, for the order of events.
+/// Data of a flush that determine the events it happens after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flushed {
     /// The event that issued the store.
     pub issuer: u32,
     /// The last event that loaded it from the buffer.
     pub reader: u32,
-    /// How many store fences of the thread came before the store.
+    /// The number of store fences that the thread issued before the store.
     pub fences: u32,
 }
 
-/// What a step did.
+/// The outcome of a step.
 pub struct Stepped {
-    /// How many alternatives the step has.
+    /// The number of alternatives of the step.
     pub total: u32,
-    /// What the alternatives read and write.
+    /// The footprint of all alternatives together.
     pub footprint: Footprint,
-    /// The state after the alternative that was asked for.
+    /// The state after the requested alternative.
     pub next: State,
-    /// Whether this one waits until the own buffer is empty.
+    /// Whether the requested alternative waits until the thread's buffer is empty.
     pub drains: bool,
-    /// Whether this one frees the lock.
+    /// Whether the requested alternative releases the lock.
     pub unlocks: bool,
     /// The store that was flushed, if the agent is a buffer.
     pub flushed: Option<Flushed>,
 }
 
-/// How operations went.
+/// The result of an operation.
 pub(super) enum Flow {
     Done,
     Disabled,
@@ -49,7 +49,7 @@ pub(super) enum Flow {
     Limit(Limit),
 }
 
-/// What the alternatives of one step are gathered in.
+/// Accumulator for the alternatives of one step.
 struct Gathered<'l> {
     wanted: u32,
     total: u32,
@@ -62,27 +62,26 @@ struct Gathered<'l> {
 pub struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) model: MemoryModel,
-    /// What footprints are made of.
+    /// The value-independent parts of footprints.
     pub tables: Tables,
     samples: &'p [i64],
-    /// What the edges stand for, if the program was made from another one.
+    /// The edges that each edge stands for, if the program is a transformed one.
     origins: Option<&'p Origins>,
-    /// Where the registers of each thread are in a state, and memory.
+    /// Offset of the registers of each thread in the values of a state; `memory` is the offset of the first cell.
     pub(super) registers: Vec<usize>,
     pub(super) memory: usize,
-    /// States that are no longer needed. Copies of states take their memory: there is one for each step, and they are all of one size.
+    /// Discarded states, whose allocations are reused: every step copies a state, and all states have the same size.
     pub(super) spare: Vec<State>,
-    /// The number of the event that steps are taken for.
+    /// The index of the event for which steps are computed.
     pub now: u32,
     /// Whether a `*` was tried with samples only.
     pub sampled: bool,
-    /// An action whose result cannot be represented.
+    /// The first action whose result cannot be represented.
     pub limit: Option<(Limit, Span)>,
 }
 
 impl<'p> Machine<'p> {
-    /// The interpreter for a task; an unbounded `*` is tried with samples. Events are logged as those of the program that this one was made
-    /// from, if `origins` are given.
+    /// The interpreter for a task. An unbounded `*` is tried with the samples. With `origins`, events are logged as events of the original program.
     pub fn new(task: &Task<'p>, samples: &'p [i64], origins: Option<&'p Origins>) -> Self {
         let program = task.program;
         let mut next = 1 + program.threads.len();
@@ -106,7 +105,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The state with these registers and memory, after the local work that every thread begins with.
+    /// The state with these registers and memory, after the initial local steps of every thread.
     pub fn initial(
         &mut self,
         registers: &[Vec<i64>],
@@ -126,8 +125,8 @@ impl<'p> Machine<'p> {
         state
     }
 
-    /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if there are not so many); nothing if
-    /// none is enabled. What happens is added to the log.
+    /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if the number is too large); `None` if the agent
+    /// has no enabled step. The events of the step are appended to the log.
     pub fn step(
         &mut self,
         state: &State,
@@ -141,7 +140,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What the step of an agent waits for, whether it is enabled or not.
+    /// The keys that the step of an agent waits for, enabled or not.
     pub fn awaited(&self, state: &State, agent: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         match self.tables.agents.buffer(agent) {
@@ -160,7 +159,7 @@ impl<'p> Machine<'p> {
         keys
     }
 
-    /// Where a thread is.
+    /// The location of a thread.
     pub fn location(&self, state: &State, thread: usize) -> LocationId {
         LocationId(state.values[1 + thread] as u32)
     }
@@ -193,7 +192,7 @@ impl<'p> Machine<'p> {
         !state.buffers.iter().any(|b| b.thread == thread as u32)
     }
 
-    /// What steps from the location of a thread see whether they are taken or not.
+    /// Adds the keys that steps from the location of a thread read, whether they are taken or not.
     fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
         let location = self.location(state, thread);
         let Some(place) = self.tables.places[thread].get(location.index()) else { return };
@@ -206,7 +205,7 @@ impl<'p> Machine<'p> {
         match &place.awaited {
             Awaited::Nothing => {}
             Awaited::Class(class) => items.push(Item::wait(*class)),
-            // Where there is no such cell, the step faults whatever memory contains.
+            // If the index is out of range, the step faults whatever memory contains.
             Awaited::Cell(address) => {
                 if let Ok(cell) = self.address(state, thread, address) {
                     add(items, Item::wait(Key::from(cell)));
@@ -215,7 +214,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// (WM): TSO flushes the oldest store, PSO the oldest of a cell if no store fence keeps it.
+    /// (WM): TSO flushes the oldest store, PSO the oldest store to the cell unless an older one is separated from it by a store fence.
     fn flush(
         &mut self,
         state: &State,
@@ -259,7 +258,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// One edge of a thread, and local work after it.
+    /// One edge of a thread, and the local steps after it.
     fn advance(
         &mut self,
         state: &State,
@@ -326,7 +325,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Operations of one step, with all values for the `*`s among them.
+    /// The operations of one step, with all values for their `*`s.
     #[allow(clippy::too_many_arguments)]
     fn ops(
         &mut self,
@@ -371,7 +370,7 @@ impl<'p> Machine<'p> {
                     next.values[self.registers[thread] + register.index()] = value;
                     self.ops(next, thread, (id, edge), &ops[n + 1..], chosen, path, gathered);
                 } else {
-                    // Nobody asks for this outcome, and its footprint is that of every other one.
+                    // This alternative was not requested, and all alternatives have the same footprint.
                     gathered.total += 1;
                     skipped = true;
                 }
@@ -386,7 +385,7 @@ impl<'p> Machine<'p> {
         self.alternative(state, thread, (id, edge), chosen, path, Flow::Done, gathered);
     }
 
-    /// One enabled alternative: how it ends, and what it reads and writes.
+    /// One enabled alternative: its outcome and footprint.
     #[allow(clippy::too_many_arguments)]
     fn alternative(
         &mut self,
@@ -410,13 +409,13 @@ impl<'p> Machine<'p> {
         gathered.total += 1;
     }
 
-    /// Adds what an enabled alternative reads and writes.
+    /// Adds the footprint of an enabled alternative.
     fn gather(&self, thread: usize, id: EdgeId, path: &[Item], gathered: &mut Gathered<'_>) {
         let seen = self.tables.seen[thread][id.index()].iter().map(|key| Item::write(*key));
         path.iter().copied().chain(seen).for_each(|item| add(&mut gathered.items, item));
     }
 
-    /// Moves a thread along an edge. At a limit it goes to a location that does not exist, and never moves again.
+    /// Moves a thread along an edge. At a limit it goes to a nonexistent location, from which it never moves again.
     pub(super) fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
         state.values[1 + thread] = match flow {
             Flow::Fault => i64::from(self.program.threads[thread].fault.0),
@@ -428,7 +427,7 @@ impl<'p> Machine<'p> {
         };
     }
 
-    /// Adds the step along an edge to a log. Of several edges that are one here only the first can fault.
+    /// Logs the step along an edge. If the edge stands for several, only the first can fault.
     pub(super) fn log(
         &self,
         log: &mut Vec<Event>,

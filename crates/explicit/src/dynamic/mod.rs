@@ -1,5 +1,5 @@
-//! Dynamic partial order reduction: one execution of each trace, no states kept (THESIS16 s.4.2 and s.4.3.1; Algorithm 4.4 with source
-//! sets and wakeup trees in place of its backtracking sets).
+//! Dynamic partial order reduction: explores one execution of each trace and stores no states (THESIS16 s. 4.2 and s. 4.3.1; Algorithm 4.4 with
+//! source sets and wakeup trees in place of its backtracking sets).
 //!
 //! # Traces
 //!
@@ -20,43 +20,42 @@
 //! | `lock`, `unlock` | | the lock |
 //! | atomic step, read-modify-write | the cells it loads | the cells it stores to |
 //!
-//! Also, whatever it reads and writes, a flush comes after the event that issued its store; under PSO after the flushes of stores that an
-//! `sfence` puts before it; and a step that waits for an empty buffer comes after the flushes that empty it. These need no footprint: nothing
-//! but the earlier events enables the later one, and nothing disables it.
+//! Independently of footprints, a flush happens after the event that issued its store; under PSO also after the flushes of stores that an `sfence`
+//! orders before it; and a step that waits for an empty buffer happens after the flushes that empty it. These dependencies need no footprint: only
+//! the earlier events enable the later one, and nothing disables it.
 //!
 //! # Waiting and choosing
 //!
-//! The algorithm was made for programs whose steps, once enabled, stay so until they are taken, and with one next step for each process.
-//! Ours wait and choose, so three rules are added, which make more pairs of events dependent:
-//! * **Steps that wait.** An access of a thread reads the lock, if the program has one: it waits while another thread holds it. An atomic
-//!   step that loads and then assumes waits for values. If several cells are waited for at one location, a write to one of them
-//!   counts as a write to all. So the writes of what a step waits for happen one after the other in every execution, and a step that
-//!   was enabled before one of them is found by leaving out that write and what happens after it, whether the step is taken later or never.
-//! * **Locations that several edges leave.** Which of them are enabled is part of what a thread observes. A step from there reads what any of
-//!   them waits for: the lock, cells, and whether the own buffer is empty if only some of them wait for that.
-//! * **Alternatives.** Edges that leave one location and are enabled together, and the values of a `*`, are alternatives of one
-//!   step: each is explored, and each has the footprint of all of them. So they are independent of the same events, and one that
-//!   was explored is no reason to leave out another.
+//! The algorithm was designed for programs in which an enabled step stays enabled until it is taken, and in which each process has one next step.
+//! Here steps may wait and choose, so three rules add dependences:
+//! * **Steps that wait.** An access of a thread reads the lock, if the program has one: it waits while another thread holds it. An atomic step that
+//!   loads and then assumes waits for values. If several cells are awaited at one location, a write to one of them counts as a write to all. So the
+//!   writes to what a step waits for are totally ordered in every execution, and a point at which the step was enabled is found by leaving out such a
+//!   write and the events after it, whether the step is taken later or never.
+//! * **Locations with several outgoing edges.** A thread observes which of them are enabled. A step from there reads what any of them waits for: the
+//!   lock, cells, and whether its own buffer is empty if only some of them wait for that.
+//! * **Alternatives.** Edges that leave one location and are enabled together, and the values of a `*`, are alternatives of one step: each is
+//!   explored, and each has the footprint of all of them. So they are independent of the same events, and having explored one never makes another one
+//!   redundant.
 //!
-//! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`.
-//! Loops that only wait, as `await` is one, are steps that wait: see `awaits`. An `await` on registers is an event of its thread alone: if
-//! it does not hold, the thread waits forever.
+//! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`. Waiting
+//! loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is false, the
+//! thread waits forever.
 //!
 //! # Properties
 //!
-//! * `assertions`: a fault is an event of its thread. Every execution is the beginning of a maximal one, and that has the trace of an explored
-//!   one, with the same events.
-//! * `deadlock` and `finally` speak of the last states of maximal executions, and a trace decides its last state.
-//! * A formula that must never hold looks at every state, also at those between events that are independent. So events that may change its
-//!   value are dependent: each writes the formula. They happen one after the other in a trace, and the values it has on the way are those in
-//!   every execution of this trace. (The thesis turns goals into atomic writes that count threads at their goals, s.4.2.1, which orders the
-//!   same events, and more of them.)
+//! * `assertions`: a fault is an event of its thread. Every execution is a prefix of a maximal one, whose trace is that of an explored execution with
+//!   the same events.
+//! * `deadlock` and `finally` depend on the last states of maximal executions, and a trace determines its last state.
+//! * A formula that must never hold depends on every state, also between independent events. So events that may change its value are made dependent:
+//!   each writes the formula. They are totally ordered in a trace, so the formula takes the same values in every execution of the trace. (The thesis
+//!   turns goals into atomic writes that count threads at their goals, s. 4.2.1, which orders these events and more.)
 //!
-//! # What is assumed
+//! # Assumptions
 //!
-//! The search ends only if all executions do. An execution that comes back to a state it has been in, or that is very long, is cut, and then the answer is at
-//! best a violation, else `unknown`. A proof has no set of states to be checked: the door explores small programs again, and says of others that they
-//! stand on the engine alone.
+//! The search terminates only if all executions do. An execution that returns to an earlier state, or is very long, is cut; then the answer is a
+//! violation or `unknown`. A proof has no set of states to be checked: the check of verdicts explores small programs again, and marks the verdicts of
+//! larger ones as depending on the engine alone.
 
 mod awaits;
 mod explore;
@@ -87,17 +86,17 @@ use footprint::Item;
 use machine::Machine;
 use state::{NONE, State};
 
-/// What to do about an execution that does not end, or is very long: there will be no proof.
+/// How to treat an execution that does not terminate or is very long. In both cases there is no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endless {
-    /// Cut it, and look for violations elsewhere.
+    /// Cut it, and continue with other executions to find violations.
     Cut,
-    /// Give up.
+    /// Stop the search.
     GiveUp,
 }
 
 impl Endless {
-    /// Executions with more events than this count as endless. What waits to be explored takes memory with the square of their length.
+    /// Executions with more events than this count as infinite. The memory for sequences to be explored is quadratic in the length of executions.
     fn longest(self) -> usize {
         match self {
             Endless::Cut => 4_000,
@@ -106,7 +105,7 @@ impl Endless {
     }
 }
 
-/// Explores one execution of each trace. An unbounded `*` is tried with these values, all within `radius` among them.
+/// Explores one execution of each trace. An unbounded `*` is tried with the samples, which include all values within `radius`.
 pub(crate) fn run(
     task: &Task<'_>,
     samples: &[i64],
@@ -150,15 +149,15 @@ pub(crate) fn run(
 
 const ENDLESS: &str = "some execution does not end, or has very many events: a search that keeps no states cannot see all of it";
 
-/// How many bytes of the present execution were used at most, and what was found.
+/// The observer of the search: evaluates the properties.
 struct Judge<'a> {
     task: &'a Task<'a>,
     limits: &'a Limits,
     progress: &'a Progress,
     endless: Endless,
-    /// The program that was given, if another one with steps that wait is explored.
+    /// The original program, if the explored one was transformed by `awaits`.
     given: Option<Machine<'a>>,
-    /// The initial registers and memory of the present executions, and the local work that threads begin with.
+    /// The initial registers and memory of the current executions, and the initial local steps of the threads.
     start: (Vec<Vec<i64>>, Vec<i64>, Vec<Event>),
     answers: Vec<Option<Answer>>,
     finals: BTreeSet<Vec<i64>>,
@@ -191,7 +190,7 @@ impl<'a> Judge<'a> {
         self.answers[property].is_none() && !self.task.is_settled(property)
     }
 
-    /// Whether anything is left to look for.
+    /// Whether any property or set of final states is still undecided.
     fn goes_on(&self) -> bool {
         let violated = |answer: &Option<Answer>| matches!(answer, Some(Answer::Violated(_)));
         if self.task.first_violation && self.answers.iter().any(violated) {
@@ -202,7 +201,7 @@ impl<'a> Judge<'a> {
             || (0..self.answers.len()).any(|n| self.is_open(n))
     }
 
-    /// Looks at the first state. Whether to go on.
+    /// Checks the initial state. Returns whether to go on.
     fn begins(&mut self, machine: &Machine<'_>, state: &State) -> bool {
         for n in 0..self.answers.len() {
             let decided = match &self.task.properties[n].kind {
@@ -223,7 +222,7 @@ impl<'a> Judge<'a> {
         self.goes_on()
     }
 
-    /// Whether a formula holds; nothing if that cannot be computed.
+    /// Whether a formula holds; `None` if its value overflows.
     fn holds(&mut self, machine: &Machine<'_>, state: &State, formula: &Formula) -> Option<bool> {
         match formula.eval(&mut |leaf| observe(machine, state, leaf)) {
             Ok(value) => Some(value != 0),
@@ -235,14 +234,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether some thread can move in the program that was given, because it goes round in a loop that waits.
+    /// Whether some thread can move in the original program, because it is in a waiting loop.
     fn goes_round(&mut self, state: &State) -> bool {
         self.given.as_mut().is_some_and(|given| {
             (0..given.tables.agents.count()).any(|agent| given.step(state, agent, 0, None).is_some())
         })
     }
 
-    /// The present execution decides a property.
+    /// Records the current execution as the one that decides a property.
     fn decide_by(&mut self, property: usize, search: &mut Search<'_>) {
         self.count = Executions { complete: search.count.complete + 1, ..search.count };
         let mut events = self.start.2.clone();
@@ -354,7 +353,7 @@ impl Observer for Judge<'_> {
     }
 }
 
-/// What one can see of a state.
+/// The value of an observable in a state.
 fn observe(machine: &Machine<'_>, state: &State, leaf: &Observable) -> i64 {
     match leaf {
         Observable::At(thread, at) => at.contains(&machine.location(state, thread.index())) as i64,
@@ -363,12 +362,12 @@ fn observe(machine: &Machine<'_>, state: &State, leaf: &Observable) -> i64 {
     }
 }
 
-/// Initial registers and memory, all combinations one after the other.
+/// Enumerates all combinations of initial registers and memory.
 struct Initial {
     choices: Vec<Vec<i64>>,
-    /// Which value of each, once the first combination was given.
+    /// The index of the value of each choice; `None` before the first combination.
     positions: Option<Vec<usize>>,
-    /// How many registers each thread has.
+    /// The number of registers of each thread.
     registers: Vec<usize>,
     /// Whether some values were only sampled.
     sampled: bool,

@@ -1,4 +1,4 @@
-//! Single operations of the interpreter.
+//! Single operations of the interpreter: loads, stores, assignments, assumptions.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{Address, EvalError, Expr, MemoryModel, Op, Range, RegisterId};

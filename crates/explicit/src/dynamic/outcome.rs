@@ -1,4 +1,4 @@
-//! Changes of a state outside of a step that is being explored: local work that is done together with a step, and events that are replayed.
+//! State changes that are not explored steps: local steps merged into the step before them, and the replay of known events.
 
 use fencewright_program::{Action, Edge, EdgeId, Event, Op};
 
@@ -6,14 +6,14 @@ use super::footprint::{Item, Key, Tables, is_local};
 use super::machine::{Flow, Machine};
 use super::state::State;
 
-/// A step runs on through at most this much local work: a loop of it must not go on without anybody looking at limits.
+/// Maximum number of local steps merged into one step: limits must be polled even if a loop of local steps does not terminate.
 const MOST_LOCAL: usize = 256;
 
-/// So many states are kept for their memory.
+/// Maximum number of discarded states kept for reuse.
 const MOST_SPARE: usize = 64;
 
 impl Machine<'_> {
-    /// A copy of a state.
+    /// A copy of a state, in the allocation of a discarded one if there is one.
     pub fn copy(&mut self, state: &State) -> State {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.values.clone_from(&state.values);
@@ -22,14 +22,14 @@ impl Machine<'_> {
         copy
     }
 
-    /// Takes a state that is no longer needed.
+    /// Keeps a discarded state for reuse.
     pub fn recycle(&mut self, state: State) {
         if self.spare.len() < MOST_SPARE {
             self.spare.push(state);
         }
     }
 
-    /// Does to a state what an event has done, a step of an agent with this footprint that led to the state `after`.
+    /// Applies to a state the effect of an event: a step of an agent with this footprint that led to the state `after`.
     pub fn copy_outcome(
         &self,
         agent: usize,
@@ -67,7 +67,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Local work that nobody sees and that has one outcome.
+    /// Performs unobserved local steps with a single outcome.
     pub(super) fn settle(&mut self, state: &mut State, thread: usize, mut log: Option<&mut Vec<Event>>) {
         let code = &self.program.threads[thread];
         for _ in 0..MOST_LOCAL {
@@ -80,7 +80,7 @@ impl Machine<'_> {
             let several = code.edges_from(location).count() > 1;
             for (id, edge) in code.edges_from(location) {
                 debug_assert!(is_local(&edge.action, self.model), "the location is local");
-                // With one edge there is nothing to go back to.
+                // With a single edge the state need not be restored.
                 let mut copy = several.then(|| state.clone());
                 let flow = match &edge.action {
                     Action::Op(Op::Havoc(..)) => return,
@@ -98,7 +98,7 @@ impl Machine<'_> {
                 };
                 match flow {
                     Flow::Disabled => {}
-                    // A limit is met by a step of its own.
+                    // A limit is reported by a step of its own.
                     Flow::Limit(_) => return,
                     Flow::Done | Flow::Fault if only.is_some() => return,
                     Flow::Done | Flow::Fault => only = Some((id, edge, flow, copy)),

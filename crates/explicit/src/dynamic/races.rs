@@ -1,4 +1,4 @@
-//! Events of the present execution: what happens before what, and which races are to be reversed.
+//! Events of the current execution: the happens-before relation, and the races to be reversed.
 
 use super::explore::{Node, Observer, Search};
 use super::footprint::{Item, Key};
@@ -6,31 +6,31 @@ use super::machine::Stepped;
 use super::state::{NONE, State};
 use super::wakeup::{Branch, Sequence, insert};
 
-/// After so many events that are done again the observer is asked whether to stop.
+/// Number of replayed events between two polls of the observer.
 const EVENTS_AT_A_STRETCH: u64 = 256;
 
-/// When an event happens after others: for each agent, the number of its last event that happens before, plus 1.
+/// A vector clock: for each agent, the index of its last event that happens before, plus 1.
 type Clock = Box<[u32]>;
 
 /// An event of the present execution.
 pub(super) struct Event {
     pub(super) branch: Branch,
     clock: Clock,
-    /// What happens before the event whatever it reads and writes: kept if it waits.
+    /// The part of the clock that does not depend on footprints; kept if the event waits.
     base: Option<Clock>,
-    /// For each item of the footprint the accesses before this one.
+    /// For each item of the footprint, the accesses before this one.
     links: Box<[Link]>,
     /// The previous event of the agent.
     previous: u32,
-    /// Events that conflict with this one, with nothing between them.
+    /// Earlier events that race with this one directly: no event lies between them in happens-before order.
     races: Vec<u32>,
-    /// Whether it frees the lock.
+    /// Whether it releases the lock.
     unlocks: bool,
-    /// For a flush, how many store fences came before the store.
+    /// For a flush, the number of store fences issued before the store.
     fences: u32,
 }
 
-/// The last access to something, and the last write; [`NONE`] if there was none.
+/// The last access to a key, and the last write; [`NONE`] if there was none.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     access: u32,
@@ -41,7 +41,7 @@ pub(super) struct Link {
 pub(super) const NOWHERE: Link = Link { access: NONE, write: NONE };
 
 impl Event {
-    /// Whether the event with this number, of this agent, happens before this one or is this one.
+    /// Whether the event with this index, of this agent, is this one or happens before it.
     fn is_after(&self, number: u32, agent: u32) -> bool {
         self.clock[agent as usize] > number
     }
@@ -60,8 +60,8 @@ impl Search<'_> {
         self.nodes[number as usize].event.as_ref().expect("the event has happened")
     }
 
-    /// What the step of an agent happens after whatever it reads and writes: program order, a store before its flush, flushes before what
-    /// waits for an empty buffer, and flushes that a store fence keeps in order.
+    /// The clock of the next step of an agent without its footprint: program order, a store before its flush, flushes before a step that waits for an
+    /// empty buffer, and flushes ordered by a store fence.
     fn base(&self, agent: usize, step: Option<&Stepped>) -> Clock {
         let agents = &self.machine.tables.agents;
         let mut clock = vec![0; self.last.len()].into_boxed_slice();
@@ -89,7 +89,7 @@ impl Search<'_> {
         clock
     }
 
-    /// Events of other agents that a step conflicts with, the last ones only where these come after all others.
+    /// The events of other agents that conflict with a step; for each key only the last ones, where they are ordered after all others.
     fn conflicts(&self, agent: usize, step: &Stepped) -> Vec<u32> {
         let agents = &self.machine.tables.agents;
         let mut found = Vec::new();
@@ -121,7 +121,7 @@ impl Search<'_> {
         found
     }
 
-    /// The event that a step is, if it is taken now.
+    /// The event for a step that is taken now.
     pub(super) fn event(&self, number: u32, branch: Branch, step: &Stepped) -> Event {
         let agent = branch.agent as usize;
         let base = self.base(agent, Some(step));
@@ -152,7 +152,7 @@ impl Search<'_> {
         if item.is_store() { NOWHERE } else { self.heads[item.key as usize] }
     }
 
-    /// The event happens.
+    /// Records an event as the last access to its keys.
     pub(super) fn enter(&mut self, number: u32, event: Event) {
         for item in event.branch.footprint.iter().filter(|i| !i.is_store() && !i.flushes()) {
             let head = &mut self.heads[item.key as usize];
@@ -165,7 +165,7 @@ impl Search<'_> {
         self.nodes[number as usize].event = Some(event);
     }
 
-    /// The event has not happened.
+    /// Removes the last event and restores the accesses before it.
     pub(super) fn leave(&mut self, number: usize) {
         let event = self.nodes[number].event.take().expect("the event has happened");
         for (item, link) in event.branch.footprint.iter().zip(&event.links) {
@@ -176,9 +176,9 @@ impl Search<'_> {
         self.last[event.branch.agent as usize] = event.previous;
     }
 
-    /// Adds sequences that reverse the races of the present execution to the trees of its nodes. Races that earlier executions had too are among
-    /// them: what comes after both events is part of the sequence, and the step that is put first may touch something else there than it did
-    /// here, so that it does not commute with what it would commute with here.
+    /// Adds sequences that reverse the races of the current execution to the wakeup trees of its nodes. This includes races that earlier executions
+    /// had too: the sequence also contains the events after both, and the step moved to the front may access other objects there than it did here, so
+    /// that it commutes with fewer events.
     pub(super) fn reverse_races(&mut self, observer: &mut impl Observer) {
         for number in 0..self.nodes.len() as u32 - 1 {
             let event = self.at(number);
@@ -200,7 +200,7 @@ impl Search<'_> {
                 }
             }
         }
-        // Steps that are not enabled at the end may have been so before.
+        // Steps that are disabled at the end may have been enabled earlier.
         for agent in 0..self.last.len() as u32 {
             let awaited = self.machine.awaited(self.state(), agent as usize);
             if awaited.is_empty() {
@@ -214,7 +214,7 @@ impl Search<'_> {
         }
     }
 
-    /// Goes back through the writes of something that an agent waits for, until one is found before which its step was enabled.
+    /// Goes back through the writes to a key that an agent waits for, until its step is enabled before the write.
     fn reverse_wait(
         &mut self,
         key: Key,
@@ -232,7 +232,7 @@ impl Search<'_> {
             if base[of as usize] > write {
                 return;
             }
-            // Before the lock was freed, its holder had it.
+            // Skip the release of the lock: before it, the lock was held, so the step was not enabled.
             if !unlocks && of != agent {
                 tried.push(write);
                 if self.reverse(write, agent, observer) {
@@ -243,14 +243,14 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the sequence in which the step of an agent comes before an event, and before all that happens after that: what else has
-    /// happened, and then this step. Whether the step is enabled there.
+    /// Adds the sequence that moves the step of an agent before event `number`: all later events that do not happen after that event, and then the
+    /// step. Returns whether the step is enabled there.
     fn reverse(&mut self, number: u32, agent: u32, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
         let mut state = self.machine.copy(&self.nodes[number as usize].state);
         let mut sequence = Vec::with_capacity(self.nodes.len() - number as usize);
         for later in number + 1..self.nodes.len() as u32 - 1 {
-            // Races are many and sequences may be short: what is done again is counted over all of them.
+            // There may be many races with short sequences, so replayed events are counted over all of them.
             self.redone += 1;
             if self.redone.is_multiple_of(EVENTS_AT_A_STRETCH) && self.is_over(observer) {
                 return false;
@@ -261,7 +261,10 @@ impl Search<'_> {
             sequence.push(later);
             self.do_again(later, &mut state);
         }
-        debug_assert!(self.is_replayed(number, &sequence, &state), "an event does what it did");
+        debug_assert!(
+            self.is_replayed(number, &sequence, &state),
+            "the replayed events lead to the same state"
+        );
         let step = self.machine.step(&state, agent as usize, 0, None);
         self.machine.recycle(state);
         let Some(step) = step else { return false };
@@ -274,7 +277,7 @@ impl Search<'_> {
             all.extend(sequence.iter().filter_map(event).map(|event| &event.branch).chain([&last]));
             let added = insert(trees, asleep, all);
             self.waiting += added;
-            // The other alternatives follow when the first one is taken.
+            // The other alternatives are added when the first one is taken.
             if added > 0 {
                 break;
             }
@@ -283,8 +286,8 @@ impl Search<'_> {
         true
     }
 
-    /// Does to a state what an event of the present execution has done, some events being left out that do not happen before it: it does the
-    /// same there, so that its outcome is looked up. Running the step again was most of the time of a search.
+    /// Applies the effect of an event of the current execution to a state from which some events are missing that do not happen before it. The effect
+    /// is the same there, so it is looked up: recomputing steps dominated the search time.
     fn do_again(&self, number: u32, state: &mut State) {
         let Branch { agent, footprint, .. } = &self.at(number).branch;
         self.machine.copy_outcome(
@@ -296,7 +299,7 @@ impl Search<'_> {
         );
     }
 
-    /// Whether a state is what steps of the present execution lead to from a state of it.
+    /// Whether replaying the steps of the sequence from node `number` leads to `expected`.
     fn is_replayed(&mut self, number: u32, sequence: &[u32], expected: &State) -> bool {
         let mut state = self.nodes[number as usize].state.clone();
         for &later in sequence {

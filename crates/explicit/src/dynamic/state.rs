@@ -1,33 +1,33 @@
-//! States of the interpreter.
+//! States of the interpreter of the stateless search.
 
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-/// No event.
+/// Marks the absence of an event.
 pub const NONE: u32 = u32::MAX;
 
-/// A state of a whole program.
+/// A state of the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The holder of the lock plus 1, locations, registers, memory.
+    /// The holder of the lock plus 1 (0 if it is free), locations, registers, memory.
     pub values: Vec<i64>,
-    /// All buffered stores, those of each thread in the order in which they were issued.
+    /// All buffered stores; those of each thread in the order in which they were issued.
     pub buffers: Vec<Buffered>,
-    /// For each thread how many stores and store fences it has issued; empty under SC.
+    /// For each thread, the numbers of stores and of store fences it has issued; empty under SC.
     pub issued: Vec<[u32; 2]>,
 }
 
 /// A store that has not reached memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffered {
-    /// Whose it is.
+    /// The thread that issued it.
     pub thread: u32,
     /// The memory cell.
     pub cell: u32,
     /// The value.
     pub value: i64,
-    /// How many stores, and store fences, of the thread came before.
+    /// The numbers of stores and of store fences that the thread issued before it.
     pub issued: [u32; 2],
     /// The event that issued it.
     pub event: u32,
@@ -36,12 +36,12 @@ pub struct Buffered {
 }
 
 impl State {
-    /// A hash of everything that decides what can happen next.
+    /// A hash of the components that determine the future behaviour.
     pub fn identity(&self) -> u64 {
         let mut hasher = FxHasher::default();
         self.values.hash(&mut hasher);
         for (n, store) in self.buffers.iter().enumerate() {
-            // Of store fences it matters which stores they separate.
+            // Store fences matter only by the stores they separate.
             let mine = |b: &&Buffered| b.thread == store.thread;
             let fenced = self.buffers[n + 1..].iter().find(mine).map(|next| next.issued[1]);
             let fenced = fenced.unwrap_or(self.issued[store.thread as usize][1]) > store.issued[1];
@@ -50,7 +50,7 @@ impl State {
         hasher.finish()
     }
 
-    /// Whether the state is the same but for the events that stores come from.
+    /// Whether the states are equal up to the indices of events.
     pub fn is_like(&self, other: &State) -> bool {
         let store = |b: &Buffered| (b.thread, b.cell, b.value, b.issued);
         let stores = |state: &State, thread: u32| {
@@ -61,7 +61,7 @@ impl State {
             && (0..self.issued.len() as u32).all(|thread| stores(self, thread) == stores(other, thread))
     }
 
-    /// How many bytes it takes.
+    /// Memory use in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<State>()
             + size_of_val(&*self.values)

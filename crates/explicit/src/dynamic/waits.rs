@@ -1,9 +1,9 @@
-//! Which memory cells the steps from a location wait for, read off the text.
+//! Static analysis: the memory cells that the steps from a location wait for.
 
 use fencewright_kit::accesses::{cells_of, for_each_read, written_register};
 use fencewright_program::{Action, Address, Edge, Expr, Op, Program, RegisterId, UnaryOp};
 
-/// What the steps from one location wait for, before classes of cells are known.
+/// The cells that the steps from one location wait for, before they are grouped into classes.
 pub enum Waits {
     /// Nothing.
     Nothing,
@@ -14,7 +14,7 @@ pub enum Waits {
 }
 
 impl Waits {
-    /// What the steps along some edges from one location wait for.
+    /// The cells that the steps along these edges, all from one location, wait for.
     pub fn new<'e>(program: &Program, edges: impl Iterator<Item = &'e Edge>) -> Self {
         let edges: Vec<&Edge> = edges.collect();
         let mut addresses: Vec<&Address> = Vec::new();
@@ -45,8 +45,8 @@ impl Waits {
     }
 }
 
-/// Whether two steps are the outcomes of one test, as of a `cas`: where one of them cannot be taken for the value that it loads, the other one can.
-/// They wait for an empty buffer, so they load from memory, and the cell is in the footprint of whichever is taken.
+/// Whether two steps are the two outcomes of one test, such as a `cas`: for each loaded value exactly one of them is enabled. Both wait for an empty
+/// buffer, so they load from memory, and the cell is in the footprint of either.
 fn is_decided(one: &Action, other: &Action) -> bool {
     let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
         (one, other)
@@ -60,7 +60,7 @@ fn is_decided(one: &Action, other: &Action) -> bool {
     one[..test] == other[..test] && once(one) && once(other) && are_opposite(a, b)
 }
 
-/// Whether of two conditions one holds exactly where the other does not.
+/// Whether two conditions are complementary: one holds exactly if the other does not.
 pub fn are_opposite(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
     let is_not = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
     match (a, b) {
@@ -71,18 +71,18 @@ pub fn are_opposite(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
     }
 }
 
-/// Cells that some location waits for together, in classes.
+/// Union-find over cells that some location awaits together.
 pub struct Classes {
     parents: Vec<u32>,
 }
 
 impl Classes {
-    /// Each cell by itself.
+    /// Each cell in a class of its own.
     pub fn new(cells: usize) -> Self {
         Classes { parents: (0..cells as u32).collect() }
     }
 
-    /// The class of a cell: the first cell of it.
+    /// The representative of a cell's class: its smallest cell.
     pub fn of(&self, mut cell: u32) -> u32 {
         while self.parents[cell as usize] != cell {
             cell = self.parents[cell as usize];
@@ -90,7 +90,7 @@ impl Classes {
         cell
     }
 
-    /// Makes the classes of two cells one.
+    /// Merges the classes of two cells.
     pub fn unite(&mut self, a: u32, b: u32) {
         let (a, b) = (self.of(a), self.of(b));
         self.parents[a.max(b) as usize] = a.min(b);

@@ -1,32 +1,32 @@
 //! Sleep sets and wakeup trees (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas, *Source sets: a foundation for optimal dynamic partial
 //! order reduction*, JACM 2017), for agents whose steps may have several alternatives.
 //!
-//! A wakeup tree holds sequences of steps that are still to be explored from a state. A sequence `v` need not be added if every
-//! execution that begins with it is explored anyway. That is so if a step that was explored, or that will be, is
-//! * an initial of `v`: it occurs in `v`, and nothing before it conflicts with it; or
-//! * independent of all of `v`, so that it can come first. With several alternatives this takes all of them: an execution
-//!   that begins with `v` goes on with any of them.
+//! A wakeup tree holds the sequences of steps still to be explored from a state. A sequence `v` need not be added if all executions that begin with
+//! it are explored anyway. This is the case if a step that was explored, or is in the tree, is
+//! * a weak initial of `v`: it occurs in `v`, and no earlier step of `v` conflicts with it; or
+//! * independent of all of `v`, so that it can come first. If the step has several alternatives, all of them must have been explored or be in the
+//!   tree: an execution that begins with `v` may continue with any of them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::footprint::{Footprint, conflict};
 
-/// A step: whose, and which of its alternatives.
+/// One alternative of a step of an agent.
 #[derive(Clone, Debug)]
 pub struct Branch {
     /// The agent.
     pub agent: u32,
     /// Which alternative.
     pub alternative: u32,
-    /// How many alternatives there are.
+    /// The number of alternatives of the step.
     pub total: u32,
-    /// What they read and write.
+    /// The footprint of all alternatives together.
     pub footprint: Footprint,
 }
 
 impl Branch {
-    /// Whether two steps of different agents may be exchanged.
+    /// Whether two steps commute and belong to different agents.
     pub fn is_independent(&self, other: &Branch) -> bool {
         self.agent != other.agent && !conflict(&self.footprint, &other.footprint)
     }
@@ -35,7 +35,7 @@ impl Branch {
         self.agent == other.agent && self.alternative == other.alternative
     }
 
-    /// How the step relates to a sequence from the same state.
+    /// The relation between the step and a sequence from the same state.
     fn relation(&self, sequence: &Sequence<'_>) -> Relation {
         for (n, step) in sequence.iter().enumerate() {
             if self.is_alternative(step) {
@@ -49,35 +49,35 @@ impl Branch {
     }
 }
 
-/// A sequence of steps. One takes them out mostly at the front.
+/// A sequence of steps; a deque because steps are mostly removed at the front.
 pub type Sequence<'b> = VecDeque<&'b Branch>;
 
 /// How a step relates to a sequence.
 enum Relation {
-    /// It is this one of the sequence, and can come first.
+    /// It occurs in the sequence at this index, and can come first.
     Initial(usize),
-    /// It does not occur and can come first.
+    /// It does not occur in the sequence and can come first.
     Independent,
     /// It cannot come first.
     Dependent,
 }
 
-/// A wakeup tree below a step; a leaf stands for all executions that begin like this.
+/// A wakeup tree below a step. A leaf stands for all executions with this prefix.
 #[derive(Debug)]
 pub struct Tree {
     /// The step.
     pub branch: Branch,
-    /// What comes after it, in the order in which it is explored.
+    /// The subtrees, in the order of exploration.
     pub children: VecDeque<Tree>,
 }
 
 impl Tree {
-    /// A tree with no more than a step.
+    /// A tree with a single step.
     pub fn leaf(branch: Branch) -> Self {
         Tree { branch, children: VecDeque::new() }
     }
 
-    /// A tree with one sequence.
+    /// A tree with a single sequence; `None` if it is empty.
     fn sequence(steps: &Sequence<'_>) -> Option<Self> {
         let mut below: Option<Tree> = None;
         for &branch in steps.iter().rev() {
@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// A tree is as deep as an execution is long: too deep for one call in another.
+/// Iterative, because a tree is as deep as an execution is long: recursion could overflow the stack.
 impl Drop for Tree {
     fn drop(&mut self) {
         let mut left = Vec::from(std::mem::take(&mut self.children));
@@ -98,19 +98,18 @@ impl Drop for Tree {
     }
 }
 
-/// A place in a tree where the rest of a sequence is to be added.
+/// A position in a tree where the rest of a sequence is to be inserted.
 struct Place<'t, 'b> {
     trees: &'t mut VecDeque<Tree>,
     asleep: Vec<&'b Branch>,
     rest: Sequence<'b>,
 }
 
-/// Adds a sequence to the trees that leave a state, unless its executions are explored anyway. The steps that sleep were explored. Gives
-/// the number of steps that were added.
+/// Inserts a sequence into the trees of a state, unless its executions are explored anyway. The steps that are asleep have been explored. Returns the
+/// number of steps that were added.
 ///
-/// Whether a step that sleeps covers the sequence is asked once. On the way down steps are taken out of the sequence; the
-/// first one that a sleeping step depends on wakes it up when it is taken out, so that nothing that did not cover the sequence covers
-/// a rest of it.
+/// Whether a sleeping step covers the sequence is tested once. On the way down, steps are removed from the sequence. A sleeping step is woken up when
+/// the first step that depends on it is removed, so a sequence that was not covered has no covered rest.
 pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<'_>) -> usize {
     let asleep: Vec<&Branch> = asleep.iter().collect();
     if is_covered(&asleep, &sequence) {
@@ -119,7 +118,7 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     let mut added = 0;
     let mut places = vec![Place { trees, asleep, rest: sequence }];
     while let Some(Place { trees, mut asleep, mut rest }) = places.pop() {
-        debug_assert!(!is_covered(&asleep, &rest), "it was not covered before");
+        debug_assert!(!is_covered(&asleep, &rest), "the rest of an uncovered sequence is not covered");
         let is_initial = |tree: &Tree| matches!(tree.branch.relation(&rest), Relation::Initial(_));
         if trees.iter().any(|tree| tree.children.is_empty() && is_initial(tree)) {
             continue;
@@ -133,7 +132,7 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
             rest.remove(position);
         }
         let agent = trees[below.start].branch.agent;
-        // Below a leaf, whatever follows is explored.
+        // All continuations of a leaf are explored anyway.
         let goes_on = |tree: &&mut Tree| tree.branch.agent == agent && !tree.children.is_empty();
         let mut below = trees.range_mut(below).filter(goes_on).peekable();
         while let Some(tree) = below.next().filter(|_| !rest.is_empty()) {
@@ -148,7 +147,8 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     added
 }
 
-/// Among which trees a sequence goes on, those of the agent of the first of them, and which of its steps these have taken; nothing if it is new here.
+/// The trees in which the insertion goes on, starting with that of the first one that can come first, and the index of the step of the sequence that
+/// it consumes, if any; `None` if the sequence becomes a new tree here.
 fn way_down(
     trees: &VecDeque<Tree>,
     asleep: &[&Branch],
@@ -172,7 +172,7 @@ fn way_down(
     None
 }
 
-/// Whether all executions that begin with a sequence have been explored from steps that sleep, or will be found by their races.
+/// Whether all executions that begin with a sequence have been explored from sleeping steps, or will be found by their races.
 fn is_covered(asleep: &[&Branch], sequence: &Sequence<'_>) -> bool {
     asleep.iter().any(|branch| match branch.relation(sequence) {
         Relation::Initial(_) => true,

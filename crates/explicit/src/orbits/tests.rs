@@ -1,4 +1,4 @@
-//! The stored states and all that automorphisms make of them are the states that a search without symmetry stores, each once.
+//! The orbits of the stored states partition the states that a search without symmetry stores.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::super::search::{Found, search};
 use super::super::{Options, Order, Reduction};
 use super::{Class, Representatives, next_permutation};
 
-/// All states of a search that nothing decides.
+/// All states of a search in which no property is decided.
 fn all_states(task: &Task<'_>, options: &Options) -> (Code, Found) {
     let (limits, progress) = (Limits::default(), Progress::default());
     let code = Code::new(task, options, None, &limits).expect("a small program");
@@ -24,7 +24,7 @@ fn all_states(task: &Task<'_>, options: &Options) -> (Code, Found) {
     (code, found.expect("a small program"))
 }
 
-/// What a packed state says, whatever the layout.
+/// The contents of a packed state, independently of its layout.
 fn unpacked(code: &Code, layout: &Layout, state: &[u64]) -> Vec<i64> {
     let slots = 0..code.first_register();
     let mut values: Vec<i64> = slots.map(|slot| layout.slots[slot].get(state)).collect();
@@ -43,7 +43,7 @@ fn unpacked(code: &Code, layout: &Layout, state: &[u64]) -> Vec<i64> {
     values
 }
 
-/// All that automorphisms make of a state.
+/// The orbit of a state.
 fn orbit(code: &Code, layout: &Layout, state: &[u64]) -> BTreeSet<Vec<i64>> {
     let mut representatives = Representatives::new(code);
     let whole = |(n, class): (usize, &Class)| (n, 0, class.threads.len());
@@ -62,7 +62,7 @@ fn orbit(code: &Code, layout: &Layout, state: &[u64]) -> BTreeSet<Vec<i64>> {
     }
 }
 
-/// Formulas that no state satisfies, but that look at what the original ones look at.
+/// The program with formulas that no state satisfies but that depend on the same observables.
 fn undecided(program: &Program) -> Program {
     let mut program = program.clone();
     for property in &mut program.properties {

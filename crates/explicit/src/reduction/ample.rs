@@ -1,13 +1,13 @@
-//! Ample sets (THESIS16 s.2.2.2, Algorithm 2.2): in a state where it is enough, only some steps of one thread are taken.
+//! Ample sets (THESIS16 s. 2.2.2, Algorithm 2.2): in some states it suffices to take certain steps of one thread.
 //!
-//! Three kinds of choices are tried, in this order: one flush; the edges of a thread; its edges and its flushes. They are ample if
+//! Three kinds of candidates are tried, in this order: one flush; the edges of a thread; its edges and its flushes. A candidate is ample if
 //!
-//! * C0: there is a step among them;
-//! * C1: nothing that another thread may still do, flushes of its buffer included, depends on any of them, also on one that is blocked now:
-//!   what could unblock it counts as well. While a thread holds the lock, others cannot do anything that its steps depend on.
-//!   Steps of the same thread that are not chosen commute with those that are (see [`summary`](super::summary));
-//! * C2: no property sees them;
-//! * C3: none of them may close a cycle.
+//! * C0: it contains a step;
+//! * C1: no step that another thread may still take, flushes of its buffer included, depends on any of its steps, blocked ones and those that may
+//!   unblock them included. While a thread holds the lock, no other thread can take a step that its steps depend on. Steps of the same thread that
+//!   are not in the set commute with those that are (see [`summary`](super::summary));
+//! * C2: no property observes its steps;
+//! * C3: none of its steps may close a cycle.
 
 use super::summary::{ACCESS, Footprint, LOCK, Summaries, VISIBLE};
 use super::{View, attempt, heads};
@@ -15,12 +15,12 @@ use crate::code::Code;
 use crate::expand::{Expander, Part, Sink, Summary};
 use crate::layout::{Growth, Layout};
 
-/// Chooses ample sets.
+/// Computes ample sets.
 pub struct Ample<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     view: View,
-    /// For each thread what all others may still do.
+    /// For each thread, the union of the future footprints of all others.
     others: Vec<Footprint>,
 }
 
@@ -82,7 +82,7 @@ impl<'c> Ample<'c> {
         }));
     }
 
-    /// C1 and C2 for steps of a thread that touch this.
+    /// Conditions C1 and C2 for steps of a thread with this footprint.
     fn is_ample(&self, t: usize, steps: Footprint) -> bool {
         let waits = self.view.is_locked_out(t) && steps.has(ACCESS | LOCK);
         let disturbed = self.view.holder != t + 1 && (waits || steps.disturbs(self.others[t]));

@@ -1,19 +1,20 @@
-//! Cartesian vectors (THESIS16 s.4.3.2, Figs. 4.5 and 4.6): every thread goes on by itself until its steps may depend on those of others.
+//! Cartesian vectors (THESIS16 s. 4.3.2, Figs. 4.5 and 4.6): every thread runs on its own until its steps may depend on those of others.
 //!
-//! A cartesian vector has a prefix of an execution for each thread such that at most the last steps of two prefixes depend on each other. From a
-//! state with such a vector, one successor for each prefix is enough, and what lies between is not stored. For take any execution from
-//! the state. If some thread comes to the end of its prefix, let it be the first one to do so: all that the others have done by then is independent
-//! of its prefix, which may as well come first. If none does, every thread can go on to its end, and the property has seen nothing yet: visible
-//! steps end a prefix. A run of the thread of the first step can then be put in front. Either way what remains is shorter, so
-//! nothing is put off forever, and cycles need no more than this: a prefix ends with a step that may close one, so it is finite.
+//! A cartesian vector has a prefix of an execution for each thread such that only the last steps of two prefixes may depend on each other. From a
+//! state with such a vector it suffices to explore one successor per prefix, and the states inside the prefixes are not stored. Proof: take any
+//! execution from the state. If some thread completes its prefix, consider the first one that does: all steps that the others have taken by then are
+//! independent of its prefix, which can be moved to the front. If none does, every thread can complete its prefix afterwards, and the property has
+//! observed nothing yet, because visible steps end a prefix. Then a run of the thread of the first step can be moved to the front. Either way the
+//! remaining execution is shorter, so no step is postponed forever. No cycle proviso is needed: a prefix ends with a step that may close a cycle, so
+//! it is finite.
 //!
-//! Where a thread can go on in several ways its prefix is a tree. Edges and flushes of a thread are processes of their own; the prefix of
-//! the flushes is one flush. A store that makes a flush possible which was not ends a prefix: otherwise there would be steps outside of all prefixes.
-//! A blocked thread takes part with what it waits for. While a thread holds the lock, its steps depend on nothing but giving it back.
+//! If a thread branches, its prefix is a tree. Edges and flushes of a thread are separate processes; the prefix of the flushes is one flush. A store
+//! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of what it waits for
+//! counts. While a thread holds the lock, its steps depend on nothing except for the release of the lock.
 //!
-//! Prefixes are found thread by thread. One that is already found counts with what its steps touch, one that is not yet with all that the thread may
-//! still do. So in Fig. 4.5 the first thread ends at its first store, because the second will load that variable, and the second
-//! goes on until it does: the vector of the text.
+//! Prefixes are computed thread by thread. Finished ones count with the footprint of their steps, the others with everything that the thread may
+//! still do. So in Fig. 4.5 the first thread ends at its first store, because the second will load that variable, and the second goes on until it
+//! does, as the text says.
 
 use fencewright_program::MemoryModel;
 
@@ -23,19 +24,19 @@ use crate::code::Code;
 use crate::expand::{Expander, Part, Sink, Step, StepKind, Summary};
 use crate::layout::{Growth, Layout};
 
-/// A prefix with so many steps, on all its ways together, ends wherever it is.
+/// Maximum number of steps in a prefix, over all its branches.
 const LONGEST: usize = 256;
 
-/// Runs threads along cartesian vectors.
+/// Computes and runs cartesian vectors.
 pub struct Cartesian<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     view: View,
-    /// For each thread, what its prefix may depend on or, if it has been found, what it touches.
+    /// For each thread, the footprint of its prefix, or everything it may still do if the prefix has not been computed.
     touched: Vec<Footprint>,
-    /// States inside the present prefix, one after the other, that have not been left yet.
+    /// The worklist: states inside the current prefix that have not been expanded.
     inside: Vec<u64>,
-    /// The one of them that is being left.
+    /// The state of the prefix that is being expanded.
     here: Vec<u64>,
 }
 
@@ -91,7 +92,7 @@ impl<'c> Cartesian<'c> {
             let left = expander.expand_parts(layout, &self.here, [Part::Edges(t)], &mut between)?;
             let taken = between.taken;
             steps += taken.max(1);
-            // A thread that has ended or is blocked inside its prefix is at an end of it.
+            // If the thread has ended or is blocked inside its prefix, this state is a leaf of it.
             if taken == 0 && !is_start {
                 let step = Step { thread: t as u32, kind: StepKind::Run, visible: false, fault: false };
                 sink.take(step, &self.here);
@@ -102,14 +103,14 @@ impl<'c> Cartesian<'c> {
         Ok(summary)
     }
 
-    /// What the prefixes of other threads touch.
+    /// The union of the footprints of the other threads' prefixes.
     fn others(&self, t: usize) -> Footprint {
         let both = self.touched.iter().zip(&self.view.threads).enumerate();
         let others = both.filter(|(u, _)| *u != t);
         others.fold(Footprint::default(), |sum, (_, (touched, view))| sum.with(*touched).with(view.heads))
     }
 
-    /// Whether the edges that leave the present state inside a prefix end it.
+    /// Whether the edges that leave the current state end the prefix.
     fn ends(&self, layout: &Layout, t: usize, place: &Place, others: Footprint) -> bool {
         let holds_lock = layout.slots[self.code.lock()].raw(&self.here) as usize == t + 1;
         let depends = match holds_lock {
@@ -117,17 +118,17 @@ impl<'c> Cartesian<'c> {
             false => place.next.disturbs(others),
         };
         let locked_out = self.view.is_locked_out(t) && place.next.has(ACCESS | LOCK);
-        // Under PSO it is not known which cell is stored, so any may be new in the buffer.
+        // Under PSO the stored cell is not known here, and any cell may be new in the buffer.
         let enables = place.stores
             && (self.code.model == MemoryModel::Pso || layout.buffers[t].count.raw(&self.here) == 0);
         depends || locked_out || enables || !place.may_be_passed()
     }
 }
 
-/// Keeps states inside a prefix and passes on those at its ends.
+/// Collects states inside a prefix, and passes on those at its leaves.
 struct Between<'a, S> {
     sink: &'a mut S,
-    /// Where states inside go; nothing if all steps are the last ones.
+    /// The worklist for inner states; `None` if all steps are last ones.
     inside: Option<&'a mut Vec<u64>>,
     taken: usize,
 }
@@ -136,7 +137,7 @@ impl<S: Sink> Sink for Between<'_, S> {
     fn take(&mut self, step: Step<'_>, state: &[u64]) {
         self.taken += 1;
         match &mut self.inside {
-            // A fault is an end, whatever else there is.
+            // A fault always ends a prefix.
             Some(inside) if !step.fault => inside.extend_from_slice(state),
             _ => self.sink.take(step, state),
         }

@@ -1,16 +1,16 @@
-//! Which parts of threads depend on each other in a given state: what sleep sets go by.
+//! Dynamic dependence: which parts of threads depend on each other in a given state. Used by sleep sets.
 //!
-//! Two parts are independent in a state if every step of one commutes there with every step of the other, and taking it neither adds a step to the
-//! other part nor takes one away. That speaks of one state only, so more is independent than [summaries](super::summary) can tell: an index has a
-//! value, and a load of a cell that the own buffer has does not look at memory.
+//! Two parts are independent in a state if every step of one commutes there with every step of the other, and taking it neither enables nor disables
+//! a step of the other part. Since this concerns a single state, it is more precise than the static [summaries](super::summary): array indices have
+//! values, and a load of a cell in the thread's own buffer does not access memory.
 //!
-//! The edges of a thread and the flushes of its buffer commute, but not
+//! The edges of a thread and the flushes of its buffer commute, except
 //!
-//! * if an edge waits for the empty buffer: the last flush adds it;
-//! * under PSO if an edge stores: that may be to a cell of which there was nothing to flush;
-//! * if an edge stores and buffers are bounded: a flush makes room.
+//! * if an edge waits for the empty buffer: the last flush enables it;
+//! * under PSO if an edge stores: it may enable a flush, of a cell with no buffered store;
+//! * if an edge stores and buffers are bounded: a flush may enable it.
 //!
-//! Giving back the lock adds steps to all who waited for it. What a property sees depends on everything else that it sees.
+//! Releasing the lock enables the steps of all threads that wait for it. Visible steps depend on each other.
 
 use fencewright_program::MemoryModel;
 
@@ -20,13 +20,13 @@ use super::summary::{ACCESS, Footprint, LOCK, Summaries, UNLOCK, VISIBLE};
 use crate::code::{ActionCode, AddressCode, Code, OpCode};
 use crate::layout::Layout;
 
-/// What the parts of one state touch.
+/// The footprints of the parts of one state.
 pub struct Dependence<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     /// Whether buffers are bounded.
     bounded: bool,
-    /// For each part by the number of its bit.
+    /// The footprint of each part, indexed by its bit.
     touched: Vec<Footprint>,
     stack: Vec<i64>,
 }
@@ -36,7 +36,7 @@ impl<'c> Dependence<'c> {
         Dependence { code, summaries, bounded, touched: Vec::new(), stack: Vec::new() }
     }
 
-    /// Looks at some parts of a state.
+    /// Computes the footprints of the given parts in a state.
     pub(super) fn look(&mut self, view: &View, layout: &Layout, state: &[u64], parts: u64) {
         self.touched.clear();
         self.touched.resize(2 * view.threads.len(), Footprint::default());
@@ -49,7 +49,7 @@ impl<'c> Dependence<'c> {
         }
     }
 
-    /// Those of some parts that depend on this one. All have been looked at.
+    /// The subset of `others` that depends on `part`. All footprints must have been computed.
     pub(super) fn on(&self, view: &View, part: u64, others: u64) -> u64 {
         bits(others).filter(|&other| self.depends(view, part, other)).fold(0, |all, other| all | other)
     }
@@ -69,7 +69,7 @@ impl<'c> Dependence<'c> {
         is_flush == other_is_flush || place.drains || (place.stores && adds)
     }
 
-    /// What the edges of a thread touch in a state, whether they are enabled or not.
+    /// The footprint of a thread's outgoing edges in a state, enabled or not.
     fn next(&mut self, layout: &Layout, state: &[u64], t: usize) -> Footprint {
         let location = layout.slots[self.code.pc(t)].raw(state) as usize;
         let edges = &self.code.threads[t].edges[location];
@@ -93,7 +93,7 @@ impl<'c> Dependence<'c> {
         })
     }
 
-    /// The cell that an address means in a state; nothing if there is none.
+    /// The cell that an address denotes in a state; `None` if the index is out of range or undefined.
     fn cell(&mut self, layout: &Layout, state: &[u64], address: &AddressCode) -> Option<u32> {
         match address {
             AddressCode::Cell(cell) => Some(*cell),
@@ -105,7 +105,7 @@ impl<'c> Dependence<'c> {
     }
 }
 
-/// Whether the buffer of a thread has a store to a cell.
+/// Whether the buffer of a thread contains a store to a cell.
 fn is_buffered(code: &Code, layout: &Layout, state: &[u64], t: usize, cell: u32) -> bool {
     let kind = u64::from(code.threads[t].cell_kind[cell as usize]);
     layout.buffers.get(t).is_some_and(|buffer| {

@@ -1,28 +1,28 @@
-//! Partial order reductions: which steps are left out because their order does not matter.
+//! Partial order reductions: steps whose order does not matter are not explored in all orders.
 //!
-//! [`Reduction::Local`] is built into the steps themselves (`expand.rs`); the others decide state by state, from static [summaries](summary)
-//! of what threads may still do, which steps are enough:
+//! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The others choose in each state a subset of the steps that suffices,
+//! based on static [summaries](summary) of what threads may still do:
 //!
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
-//! * [`persistent`]: the steps of the smallest group of threads that nobody outside can disturb (s.4.1);
-//! * [`sleep`]: of these, the ones that were not taken already, in another order (s.4.1);
-//! * [`cartesian`]: for each thread everything up to the first step that may depend on others, in one go (s.4.3.2).
+//! * [`persistent`]: the steps of the smallest set of threads that no other thread can disturb (s. 4.1);
+//! * [`sleep`]: of these, the steps that were not already taken in another order (s. 4.1);
+//! * [`cartesian`]: for each thread, all steps up to the first that may depend on others, at once (s. 4.3.2).
 //!
-//! **What is preserved.** All these choices satisfy one condition (C1, persistence): whatever threads do without taking a chosen step is
-//! independent of all chosen steps. By it alone every state without successors is found, hence all deadlocks and final states. With a bound on how long a
-//! step can be put off (C3) every execution is a part of one that is explored, up to the order of independent steps, so a fault is found too.
-//! What a `forbid` or `invariant` looks at needs more (C2): `ample` never chooses visible steps unless it takes all;
-//! `persistent` takes visible steps to depend on each other; `cartesian` ends a prefix with a visible step. So the explored execution shows
-//! the property the same values in the same order.
+//! **What is preserved.** All choices satisfy condition C1 (persistence): all steps that threads may take without taking a chosen one are independent
+//! of all chosen steps. C1 alone preserves all states without successors, hence all deadlocks and final states. With a bound on how long a step can
+//! be postponed (C3), every execution is part of an explored one, up to the order of independent steps, so faults are preserved too. The formulas of
+//! `forbid` and `invariant` require more (C2): `ample` never chooses visible steps unless it takes all; `persistent` treats visible steps as
+//! dependent on each other; `cartesian` ends a prefix with a visible step. So formulas take the same values in the same order in the explored
+//! execution.
 //!
-//! **The cycle proviso.** Steps are not put off forever, because no choice but "all" contains an edge of a thread that may close a cycle of its
-//! control-flow graph. A run of chosen steps moves every thread along a graph without cycles and otherwise only flushes what is in buffers,
-//! so it ends. The search order and the number of workers play no role in this, nor does symmetry: an automorphism maps each of these edges to one.
+//! **The cycle proviso.** No step is postponed forever, because no choice but the full one contains an edge that may close a cycle in a control-flow
+//! graph. A run of chosen steps moves every thread along an acyclic graph and otherwise only flushes buffers, so it terminates. This depends neither
+//! on the search order nor on the number of workers nor on symmetry: automorphisms map back edges to back edges.
 //!
-//! **What is assumed.** Nothing about programs: with loops, locks, indivisible steps, faults and unbounded values all this holds. Where
-//! a step is cut off by a limit of the engine, or a `*` is sampled, all steps are taken. What a reduced search has seen is no inductive
-//! invariant. With persistent sets the checker of certificates can tell that it is enough all the same, because it computes these sets
-//! again; with the other choices a proof stands on the engine, and is confirmed only where the reference semantics can be explored too.
+//! **Assumptions.** None about programs: loops, locks, atomic steps, faults and unbounded values are covered. Where a step reaches a limit of the
+//! engine, or a `*` is sampled, all steps are taken. The states of a reduced search are no inductive invariant. For persistent sets the checker of
+//! certificates can still check that they suffice, because it recomputes the sets; with the other choices a proof relies on the engine, and is
+//! confirmed only if the reference semantics can be explored too.
 
 mod ample;
 mod cartesian;
@@ -44,34 +44,34 @@ use persistent::Persistent;
 pub use sleep::{Sleep, SleepSink};
 pub use summary::{Footprint, Place, Summaries, UNLOCK, order};
 
-/// So many threads have few interleavings.
+/// Up to this number of threads there are few interleavings.
 const FEW_THREADS: usize = 2;
 
-/// Which interleavings a search leaves out.
+/// The partial order reduction of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
-    /// Local events first where there are at most two threads, which gives the shortest counterexamples; persistent sets where there are more,
-    /// because the interleavings of many threads are what makes a search long.
+    /// Local events first for at most two threads, which gives the shortest counterexamples; persistent sets for more, because then the number of
+    /// interleavings dominates.
     Suited,
     /// None: every interleaving is explored.
     None,
-    /// Ample sets: steps of one thread that nobody can disturb.
+    /// Ample sets: steps of one thread that no other thread can disturb.
     Ample,
-    /// Local events first: a thread goes on until it does something that others can see.
+    /// Local events first: a thread goes on until it takes a step that others can observe.
     #[default]
     Local,
-    /// Persistent sets: steps of a group of threads that nobody outside can disturb.
+    /// Persistent sets: steps of a set of threads that no other thread can disturb.
     Persistent,
-    /// Persistent sets, and sleep sets: steps that were taken already, in another order, are not taken again.
+    /// Persistent sets with sleep sets: steps that were already taken in another order are not repeated.
     Sleep,
-    /// Cartesian: each thread goes on until its steps may depend on those of others, and states in between are not stored.
+    /// Cartesian vectors: each thread goes on until its steps may depend on those of others; intermediate states are not stored.
     Cartesian,
-    /// Dynamic: one execution of each trace, and no states are stored. Only for programs all of whose executions end.
+    /// Dynamic partial order reduction: one execution per trace, no stored states. Only for programs all of whose executions terminate.
     Dynamic,
 }
 
 impl Reduction {
-    /// All reductions of a search that stores states: they decide what is decided without them.
+    /// All reductions of a search that stores states; each of them gives the same answers.
     pub const ALL: [Reduction; 6] = [
         Reduction::None,
         Reduction::Ample,
@@ -81,18 +81,18 @@ impl Reduction {
         Reduction::Cartesian,
     ];
 
-    /// Whether it decides by what threads may still do, or have done.
+    /// Whether it is based on summaries of the threads.
     pub fn needs_summaries(self) -> bool {
         !matches!(self, Reduction::None | Reduction::Local)
     }
 
-    /// Whether the states it finds are a proof that can be checked.
+    /// Whether the states it finds are a checkable proof.
     pub fn has_proof(self) -> bool {
         matches!(self, Reduction::None | Reduction::Local | Reduction::Persistent)
     }
 
-    /// This one, or another one if there are more threads than persistent sets are computed for, or if buffers are bounded: a flush makes room
-    /// for a store that was cut off, which the checker of certificates, who knows no bound, does not see.
+    /// This reduction, with `Suited` resolved. Persistent sets are replaced if there are more threads than they support, or if buffers are bounded:
+    /// then a flush enables a store that was cut off, which the checker of certificates, whose buffers are unbounded, does not account for.
     pub fn suited(self, threads: usize, bounded: bool) -> Self {
         let fits = !bounded && threads <= MOST_THREADS;
         match self {
@@ -103,34 +103,34 @@ impl Reduction {
         }
     }
 
-    /// This one, or another one if it does not know what threads may still do because buffers forget or versions have no values.
+    /// This reduction, or a replacement that needs no summaries: they support neither abstract buffers nor versions.
     pub fn without_summaries(self) -> Self {
         if self.needs_summaries() { Reduction::Local } else { self }
     }
 }
 
-/// What a reduction has to know about a thread in a state.
+/// The view of a thread in a state, as needed by reductions.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadView {
     place: Place,
-    /// What flushes of anything in the buffer touch.
+    /// The footprint of flushes of all entries in the buffer.
     buffered: Footprint,
-    /// What flushes that are possible at once touch.
+    /// The footprint of the flushes that are enabled now.
     heads: Footprint,
-    /// Whether there is anything in the buffer.
+    /// Whether the buffer is not empty.
     pending: bool,
 }
 
-/// What a reduction has to know about a state.
+/// The view of a state, as needed by reductions.
 #[derive(Debug, Default)]
 struct View {
-    /// Who holds the lock: 0 for nobody, else the thread plus 1.
+    /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.
     holder: usize,
     threads: Vec<ThreadView>,
 }
 
 impl View {
-    /// Looks at a state.
+    /// Computes the view of a state.
     fn look(&mut self, code: &Code, summaries: &Summaries, layout: &Layout, state: &[u64]) {
         self.holder = layout.slots[code.lock()].raw(state) as usize;
         self.threads.clear();
@@ -158,14 +158,14 @@ impl View {
     }
 }
 
-/// The kinds of entries that may leave a buffer at once, given all its entries: the oldest, and under PSO all before the first barrier.
+/// Of all entries of a buffer, the kinds that can be flushed now: the oldest, and under PSO all before the first barrier.
 fn heads(code: &Code, t: usize, entries: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     let most = if code.model == fencewright_program::MemoryModel::Pso { usize::MAX } else { 1 };
     let barrier = code.threads[t].barrier();
     entries.take(most).take_while(move |&kind| kind != barrier)
 }
 
-/// A reduction at work.
+/// A reduction that chooses steps state by state.
 pub enum Reducer<'c> {
     /// Ample sets.
     Ample(Ample<'c>),
@@ -176,7 +176,7 @@ pub enum Reducer<'c> {
 }
 
 impl<'c> Reducer<'c> {
-    /// What decides about the states of a program, one by one; nothing if the steps themselves do, or if it matters how a state was reached.
+    /// The reducer for a reduction; `None` if it is built into the steps, or depends on how a state was reached.
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {
@@ -191,7 +191,7 @@ impl<'c> Reducer<'c> {
         }
     }
 
-    /// Gives enough steps from `state` to the sink, as [`Expander::expand`] does with all steps.
+    /// Passes a sufficient subset of the successors of `state` to the sink; see [`Expander::expand`].
     pub fn expand<S: Sink>(
         &mut self,
         expander: &mut Expander<'_>,
@@ -207,7 +207,7 @@ impl<'c> Reducer<'c> {
     }
 }
 
-/// Tries a choice of steps: nothing if it has none, or if one of them was cut off, so that the choice may not be good enough.
+/// Tries a choice of steps. Returns `None` if it has no steps, or if one of them was cut off, so that the choice may be insufficient.
 fn attempt<S: Sink>(
     expander: &mut Expander<'_>,
     layout: &Layout,

@@ -1,17 +1,17 @@
-//! Persistent sets (THESIS16 s.4.1): the steps of the smallest group of threads that nobody outside can disturb.
+//! Persistent sets (THESIS16 s. 4.1): the steps of the smallest set of threads that no other thread can disturb.
 //!
-//! As printed, the algorithm looks at enabled steps only, and what it computes is not persistent (t1: `r = x`; t2: `skip; x = 1`: the load alone would
-//! be chosen, although t2 will store x). Here a set grows until it is closed under what *may still happen*. Its elements are parts of threads,
-//! the edges that leave its location or the flushes that are possible:
+//! As printed, the algorithm considers enabled steps only, and its result is not persistent (t1: `r = x`; t2: `skip; x = 1`: the load alone would be
+//! chosen, although t2 will store x). Here a set grows until it is closed under what *may still happen*. Its elements are parts of threads: the
+//! outgoing edges, or the possible flushes:
 //!
-//! * if another thread may still do something that depends on a step of the set, its edges join. If something in its buffer does, its
-//!   flushes join: all that comes later comes after one of these;
-//! * if a step of the set waits for the empty buffer of its thread, the flushes of the thread join; if it waits for the lock, the edges of the
-//!   thread that holds it. While a thread holds the lock, nobody else can disturb what it does;
-//! * visible steps depend on each other: with one in the set, every part joins after which there may be another.
+//! * if another thread may still take a step that depends on a step of the set, its edges are added. If an entry of its buffer does, its flushes are
+//!   added: all its later flushes come after one of these;
+//! * if a step of the set waits for the empty buffer of its thread, the flushes of the thread are added; if it waits for the lock, the edges of the
+//!   holder are. While a thread holds the lock, no other thread can disturb its steps;
+//! * visible steps depend on each other: if the set contains one, every part is added that a visible step may follow.
 //!
-//! A set that may close a cycle is not taken, unless it is everything. The checker of certificates computes the same sets and takes the same one, so
-//! that it needs the states only.
+//! A set with an edge that may close a cycle is not used, unless it is the full set. The checker of certificates computes the same sets and chooses
+//! the same one, so a certificate contains only states.
 
 use super::parts::{MOST_THREADS, bits, edges, flushes, part, thread_of};
 use super::summary::{ACCESS, Footprint, LOCK, Summaries, VISIBLE};
@@ -20,14 +20,14 @@ use crate::code::Code;
 use crate::expand::{Expander, Sink, Summary};
 use crate::layout::{Growth, Layout};
 
-/// Chooses persistent sets.
+/// Computes persistent sets.
 pub struct Persistent<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     pub(super) view: View,
-    /// What each part needs.
+    /// For each part, the parts that must be in the same set.
     needs: Vec<Option<u64>>,
-    /// The closed sets, smallest first.
+    /// The closed sets, ordered by size.
     pub(super) sets: Vec<u64>,
 }
 
@@ -45,7 +45,7 @@ impl<'c> Persistent<'c> {
     ) -> Result<Summary, Growth> {
         self.look(layout, state);
         self.needs.clear();
-        // Most sets are single parts: those are tried as soon as they are found.
+        // Most sets are single parts, so those are tried as soon as they are found.
         for position in 0..self.parts() {
             let single = 1 << position;
             let needed = self.needed_by(single);
@@ -66,12 +66,12 @@ impl<'c> Persistent<'c> {
         expander.expand(layout, state, sink)
     }
 
-    /// Looks at a state.
+    /// Computes the view of a state.
     pub(super) fn look(&mut self, layout: &Layout, state: &[u64]) {
         self.view.look(self.code, self.summaries, layout, state);
     }
 
-    /// Closes the set of each single part, and keeps those that may be taken.
+    /// Computes the closure of each single part, and keeps those that may be used.
     pub(super) fn find_sets(&mut self) {
         self.needs.clear();
         for position in 0..self.parts() {
@@ -80,7 +80,7 @@ impl<'c> Persistent<'c> {
         self.close();
     }
 
-    /// The sets of all parts, of which it is known what they need.
+    /// Computes the closures, once `needs` is known for all parts.
     fn close(&mut self) {
         self.sets.clear();
         for position in 0..self.needs.len() {
@@ -93,20 +93,20 @@ impl<'c> Persistent<'c> {
         self.sets.dedup();
     }
 
-    /// How many parts there are; none if there are too many threads.
+    /// The number of parts; 0 if there are too many threads.
     fn parts(&self) -> usize {
         let threads = self.view.threads.len();
         if threads > MOST_THREADS { 0 } else { 2 * threads }
     }
 
-    /// Whether a part has any steps, possible or not.
+    /// Whether a part has any steps, enabled or not.
     fn is_there(&self, bit: u64) -> bool {
         let (t, is_flush) = thread_of(bit);
         let view = &self.view.threads[t];
         if is_flush { view.pending } else { view.place.leaves }
     }
 
-    /// The closure of a part; nothing if it has a step that may close a cycle, or one of which only samples are tried.
+    /// The closure of a part; `None` if it contains a step that may close a cycle or samples a `*`.
     fn closed(&self, start: u64) -> Option<u64> {
         let (mut set, mut open) = (start, start);
         while open != 0 {
@@ -117,7 +117,7 @@ impl<'c> Persistent<'c> {
         Some(set)
     }
 
-    /// The parts that must be in a set with this part, and the part; nothing if it must not be in any.
+    /// The part together with the parts that must be in every set that contains it; `None` if it must not be in any set.
     fn needed_by(&self, part: u64) -> Option<u64> {
         let (t, is_flush) = thread_of(part);
         let view = &self.view;

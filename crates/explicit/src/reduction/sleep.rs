@@ -1,29 +1,31 @@
-//! Sleep sets with [persistent sets](super::persistent), where states are stored (THESIS16 s.4.1, after Godefroid).
+//! Sleep sets combined with [persistent sets](super::persistent), for a search that stores states (THESIS16 s. 4.1, after Godefroid).
 //!
-//! Of two independent steps in a persistent set both are taken, one after the other, and again in the other order. A sleep set keeps apart what need not be
-//! taken a second time. When the parts a, b, c of a set are taken in this order, what has been taken sleeps in the successors of what comes
-//! later, and goes on sleeping until a step is taken that [depends](super::dependence) on it. What sleeps is not taken. So fewer transitions are
-//! taken, and no more states found; often there are no fewer states either, for all of them are found along some order.
+//! If a persistent set contains two independent steps, both orders are explored. Sleep sets avoid the redundant one. When the parts a, b, c of a set
+//! are taken in this order, each part is asleep in the successors of the parts taken after it, and stays asleep until a step is taken that
+//! [depends](super::dependence) on it. Sleeping parts are not taken. So fewer transitions are taken and no additional states found; often the number
+//! of states is unchanged, because each state is still found along some order.
 //!
-//! Each state has a sleep set, the intersection of those it was reached with. A state that is reached again with a smaller one is expanded again: for the parts of
-//! its persistent set that have woken up, or for all of this set that is awake if a part outside of it has woken up, because that one went on sleeping in
-//! successors where it now must not. With a part that is taken in an expansion, those sleep on that sleep in the state or were taken before *in the same
-//! expansion*; nothing that an earlier expansion has taken.
+//! The sleep set of a state is the intersection of the sleep sets it was reached with. If a state is reached again with a smaller one, it is expanded
+//! again: for the parts of its persistent set that have woken up, or, if a part outside of the set has woken up, for all awake parts of the set,
+//! because the woken part may no longer sleep in their successors. In the successors of a part taken in an expansion, the parts sleep that sleep in
+//! the state or were taken before it *in the same expansion*, but not those taken in earlier expansions.
 //!
-//! **Nothing is lost.** Take an execution w from an initial state. As long as there is an explored state s on the way such that no step of its persistent set P(s)
-//! is an initial one (can come first, up to the order of independent steps) of what remains of w, append a step of P(s) to w. It is
-//! independent of what remains, so it can be taken after it, and closes no cycle, for otherwise P(s) would be everything. So only finitely many steps are appended, and
-//! after that what remains has an initial step in P(s) in every state s on the way, until w itself has been taken. Now follow w such that *no part that
-//! sleeps in s at the end of the search is an initial one of what remains*. This is true in the initial state, where nothing sleeps. In s consider the latest
-//! expansion in which initial parts were taken, and of these the first, a. Let p sleep in the successor and be initial in what remains there. It is independent of a in
-//! s, so it is initial in s too, and does not sleep in s at the end. It was not taken before a in the same expansion, because a was the first. So it slept in
-//! s then, and has woken up. Therefore there was a later expansion of s: it took p if p is in P(s), and a again if not. Both contradict the choice of a.
+//! **Correctness.** Take an execution w from an initial state. As long as there is an explored state s along w such that no step of its persistent
+//! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. It is independent of
+//! the rest, so it can be taken after it; and it closes no cycle, for otherwise P(s) would be the full set. So only finitely many steps are appended,
+//! and after that the rest has an initial in P(s) in every state s along w, until w itself has been taken. Now follow w with the invariant that *no
+//! part that sleeps in s at the end of the search is an initial of the rest*. It holds in the initial state, whose sleep set is empty. In s consider
+//! the latest expansion in which initial parts were taken, and of these the first, a. Let p sleep in the successor and be an initial of the rest
+//! there. Since p is independent of a in s, it is an initial in s too, so it does not sleep in s at the end. It was not taken before a in the same
+//! expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of s, which took p if p is in
+//! P(s), and a again if not. Both contradict the choice of a.
 //!
-//! So everything is found that persistent sets alone find: deadlocks and final states, faults and, as visible steps depend on each
-//! other, what properties see. What is explored is a part of what persistent sets explore. A step may be taken again, but only when parts outside of a persistent set wake
-//! up, and that is rare. Neither the order of the search nor the number of workers plays a role in all this, and an automorphism takes sleep sets along.
+//! So everything is found that persistent sets alone find: deadlocks and final states, faults and, as visible steps depend on each other, what
+//! properties observe. The explored graph is a subgraph of the one explored with persistent sets. Only the rare case that parts outside of a
+//! persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers, and automorphisms map sleep
+//! sets to sleep sets.
 //!
-//! Only states in which something slept when they were found have an entry here. A state whose steps are all asleep has steps: it is no deadlock.
+//! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
 
 use super::View;
 use super::dependence::Dependence;
@@ -36,29 +38,29 @@ use crate::layout::{Growth, Layout, LiveSlots};
 use crate::orbits::Representatives;
 use crate::store::{NONE, Store, hash};
 
-/// A sink that is told what sleeps in the successors to come.
+/// A sink that receives the sleep sets of successors.
 pub trait SleepSink: Sink {
-    /// These parts sleep in all successors from now on.
+    /// Sets the sleep set of all following successors.
     fn asleep(&mut self, parts: u64);
 }
 
-/// What sleeps in one state.
+/// The sleep set of one state.
 #[derive(Clone, Copy)]
 struct Entry {
     asleep: u64,
-    /// The persistent set with which the state was expanded; nothing if it has not been.
+    /// The persistent set with which the state was expanded; 0 if it has not been expanded.
     set: u64,
-    /// The number of the state, or [`NONE`] if there is none.
+    /// The index of the state, or [`NONE`] for an empty entry.
     number: u32,
 }
 
-/// After so many states in a new layout it is asked whether there is time for more.
+/// Number of states moved to a new layout between two polls of the limits.
 const CARRIED: usize = 256;
 
-/// The same for entries that get another place.
+/// Number of entries moved to a new table between two polls of the limits.
 const MOVED: usize = 1 << 14;
 
-/// A table with fewer entries grows when it has to: that takes no time to speak of.
+/// Tables with fewer entries grow on demand, because that takes negligible time.
 const LARGE_TABLE: usize = 1 << 18;
 
 const EMPTY: Entry = Entry { asleep: 0, set: 0, number: NONE };
@@ -67,15 +69,15 @@ const EMPTY: Entry = Entry { asleep: 0, set: 0, number: NONE };
 pub struct Sleep<'c> {
     persistent: Persistent<'c>,
     dependence: Dependence<'c>,
-    /// A hash table; its length is a power of two.
+    /// An open-addressing hash table; its length is a power of two.
     entries: Vec<Entry>,
     used: usize,
-    /// States to be expanded again, for these parts.
+    /// States to be expanded again, each with the parts to expand.
     again: Vec<(u32, u64)>,
 }
 
 impl<'c> Sleep<'c> {
-    /// For the states of a program, with buffers that are bounded or not.
+    /// Sleep sets for the states of the given program; `bounded` if buffers are.
     pub fn new(code: &'c Code, summaries: &'c Summaries, bounded: bool) -> Self {
         Sleep {
             persistent: Persistent::new(code, summaries),
@@ -86,12 +88,12 @@ impl<'c> Sleep<'c> {
         }
     }
 
-    /// How many bytes the sleep sets occupy.
+    /// Memory use in bytes.
     pub fn bytes(&self) -> usize {
         self.entries.len() * size_of::<Entry>() + self.again.len() * size_of::<(u32, u64)>()
     }
 
-    /// How many more bytes are needed at once for `more` states.
+    /// The additional memory needed for `more` states, in bytes.
     pub fn bytes_to_grow(&self, more: usize) -> usize {
         let table = match self.is_full(more) {
             true => self.entries.len() * 2 * size_of::<Entry>(),
@@ -100,22 +102,22 @@ impl<'c> Sleep<'c> {
         table + more * size_of::<(u32, u64)>()
     }
 
-    /// How many states wait to be expanded again.
+    /// The number of states to be expanded again.
     pub fn waiting(&self) -> usize {
         self.again.len()
     }
 
-    /// A state to be expanded again, and for which parts.
+    /// The next state to be expanded again, with the parts to expand.
     pub fn next(&self) -> Option<(u32, u64)> {
         self.again.last().copied()
     }
 
-    /// The next state has been expanded again.
+    /// Removes the state that [`next`](Self::next) returned.
     pub fn done(&mut self) {
         self.again.pop();
     }
 
-    /// A new state was reached with this sleep set.
+    /// Records the sleep set of a new state.
     pub fn meet(&mut self, store: &Store, number: u32, asleep: u64) {
         if asleep == 0 {
             return;
@@ -127,19 +129,19 @@ impl<'c> Sleep<'c> {
         place(&mut self.entries, store, Entry { asleep, set: 0, number });
     }
 
-    /// Makes room for `more` entries, unless `go_on`, which is asked after every few milliseconds, says no: then there is as much as before.
+    /// Makes room for `more` entries. `go_on` is called every few milliseconds; if it returns false, the table stays as it is.
     pub fn make_room(&mut self, store: &Store, more: usize, go_on: &mut dyn FnMut() -> bool) {
         if self.entries.len() >= LARGE_TABLE && self.is_full(more) {
             self.replace(store, self.entries.len() * 2, go_on);
         }
     }
 
-    /// Whether the table is too small for `more` entries.
+    /// Whether `more` entries would exceed the maximum load of the table.
     fn is_full(&self, more: usize) -> bool {
         (self.used + more) * 4 > self.entries.len() * 3
     }
 
-    /// Goes over to a table of that length, with every entry where it belongs; false, and nothing has changed, if `go_on` says no.
+    /// Moves all entries to a table of the given length. Returns false, with no change, if `go_on` does.
     fn replace(&mut self, store: &Store, length: usize, go_on: &mut dyn FnMut() -> bool) -> bool {
         let mut table = vec![EMPTY; length];
         for entries in self.entries.chunks(MOVED) {
@@ -153,7 +155,7 @@ impl<'c> Sleep<'c> {
         true
     }
 
-    /// A known state was reached again with this sleep set.
+    /// Intersects the sleep set of a known state with the one it was reached with again.
     pub fn meet_again(&mut self, store: &Store, state: &[u64], hash: u64, asleep: u64) {
         let Some(n) = self.find(store, state, hash) else { return };
         let entry = &mut self.entries[n];
@@ -165,7 +167,7 @@ impl<'c> Sleep<'c> {
         }
     }
 
-    /// Gives the steps from a state that are needed to the sink: those of a persistent set, or of parts that have woken up.
+    /// Passes the required successors of a state to the sink: those of a persistent set, or of the parts that have woken up.
     pub fn expand<S: SleepSink>(
         &mut self,
         expander: &mut Expander<'_>,
@@ -181,7 +183,7 @@ impl<'c> Sleep<'c> {
         if let Some(woken) = woken {
             let awake = Awake { expander, layout, state, sink };
             let summary = awake.take(&self.persistent.view, &mut self.dependence, woken, asleep)?;
-            // Something has slept here, so there are steps.
+            // The state has an entry, so some part slept in it: it has steps.
             return Ok(Summary { moved: true, ..summary });
         }
         let (summary, set) = self.first(expander, layout, state, asleep, sink)?;
@@ -191,7 +193,7 @@ impl<'c> Sleep<'c> {
         Ok(summary)
     }
 
-    /// Expands a state for the first time; also the persistent set.
+    /// Expands a state for the first time. Returns its persistent set too.
     fn first<S: SleepSink>(
         &mut self,
         expander: &mut Expander<'_>,
@@ -203,7 +205,7 @@ impl<'c> Sleep<'c> {
         self.persistent.find_sets();
         let threads = self.persistent.view.threads.len();
         if threads > MOST_THREADS {
-            // Nothing ever sleeps.
+            // Too many threads for bit masks: no part ever sleeps.
             return Ok((expander.expand(layout, state, sink)?, 0));
         }
         for set in self.persistent.sets.iter().copied() {
@@ -218,8 +220,8 @@ impl<'c> Sleep<'c> {
         Ok((awake.take(&self.persistent.view, &mut self.dependence, set, asleep)?, set))
     }
 
-    /// Prepares for a wider layout: threads that change places there take along whether they sleep. False, and of no use any more, if
-    /// `go_on` says that there is no time for it.
+    /// Prepares for a wider layout: where the permutation of threads in the representative changes, sleep sets are permuted too. Returns false if
+    /// `go_on` does; then the sleep sets are unusable.
     pub fn repack(
         &mut self,
         code: &Code,
@@ -250,7 +252,7 @@ impl<'c> Sleep<'c> {
         true
     }
 
-    /// Puts every sleep set where it belongs after the states have been packed anew; false if `go_on` says that there is no time for it.
+    /// Rebuilds the table after the states have been repacked. Returns false if `go_on` does.
     pub fn rehash(&mut self, store: &Store, go_on: &mut dyn FnMut() -> bool) -> bool {
         self.replace(store, self.entries.len(), go_on)
     }
@@ -267,12 +269,12 @@ impl<'c> Sleep<'c> {
     }
 }
 
-/// Where in a table the entry of a state with this hash belongs.
+/// The preferred position in a table of the entry of a state with this hash.
 fn slot(entries: &[Entry], hash: u64) -> usize {
     (hash >> (64 - entries.len().trailing_zeros())) as usize
 }
 
-/// Puts an entry into the first free place from where it belongs.
+/// Inserts an entry at the first free position from its preferred one.
 fn place(entries: &mut [Entry], store: &Store, entry: Entry) {
     let mut slot = slot(entries, hash(store.state(entry.number)));
     while entries[slot].number != NONE {
@@ -281,7 +283,7 @@ fn place(entries: &mut [Entry], store: &Store, entry: Entry) {
     entries[slot] = entry;
 }
 
-/// A state of which some parts are awake.
+/// A state to be expanded, with its sleep set.
 struct Awake<'a, 'c, S> {
     expander: &'a mut Expander<'c>,
     layout: &'a Layout,
@@ -290,7 +292,7 @@ struct Awake<'a, 'c, S> {
 }
 
 impl<S: SleepSink> Awake<'_, '_, S> {
-    /// Takes the steps of a set of parts, one part after the other, but for those that sleep.
+    /// Takes the steps of a set of parts, except for sleeping parts, one part after the other.
     fn take(
         self,
         view: &View,
@@ -299,13 +301,13 @@ impl<S: SleepSink> Awake<'_, '_, S> {
         mut asleep: u64,
     ) -> Result<Summary, Growth> {
         let Awake { expander, layout, state, sink } = self;
-        // What sleeps has steps.
+        // Sleeping parts have steps.
         let mut summary = Summary { moved: set & asleep != 0, ..Summary::default() };
         dependence.look(view, layout, state, set | asleep);
         for bit in bits(set & !asleep) {
             sink.asleep(asleep & !dependence.on(view, bit, asleep));
             let taken = expander.expand_parts(layout, state, [part(bit)], sink)?;
-            // A part of which a step was cut off is not known in full, and what it waits for is in no persistent set.
+            // A part with a step that was cut off is not fully explored, and what it waits for may be missing from the persistent set.
             asleep |= if taken.moved && taken.is_complete() { bit } else { 0 };
             summary = summary.with(taken);
         }

@@ -1,16 +1,16 @@
-//! What each thread does next, and what it may still do: static summaries, and when two of them depend on each other.
+//! Static summaries of threads: the footprints of the next steps from each location and of all future steps, and when two footprints are dependent.
 //!
-//! Two steps of different threads are dependent if one accesses a cell in memory that the other writes, or if one takes the lock, or gives it
-//! back, and the other needs that no other thread holds it. Everything else a step touches belongs to its thread. A store that enters a buffer
-//! touches nothing else either; its flush does, so a thread that may store a cell may also write it.
+//! Steps of different threads are dependent if one accesses a memory cell that the other writes, or if one acquires or releases the lock and the
+//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses nothing else; its flush does,
+//! so a thread that may store to a cell may also write it.
 //!
-//! A flush commutes with all other steps of its own thread that can come before it. A store enters the buffer at the other end, and a
-//! barrier too. A load of the same cell sees the same value before and after it. Whatever waits for an empty buffer (a fence, a lock, an
-//! indivisible step) can only come after it. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of
-//! its buffer are two independent [processes](Part), but for steps that wait for the empty buffer.
+//! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
+//! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only
+//! come after it. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of its buffer are two independent
+//! [processes](Part), except for steps that wait for the empty buffer.
 //!
-//! Cells are put into at most 64 classes, and cells of one class count as one: that makes steps dependent which are not, and never the other
-//! way round. Cells of which all accesses commute, because one thread has them for itself or nobody writes them, are in no class.
+//! Cells are partitioned into at most 64 classes, and cells of one class are not distinguished. This over-approximates dependence. Cells whose
+//! accesses all commute, because only one thread accesses them or none writes them, belong to no class.
 
 use std::cmp::Reverse;
 
@@ -23,16 +23,16 @@ use fencewright_verdict::{Limits, Reason};
 use crate::code::{ActionCode, Code, EdgeCode, OpCode, ThreadCode};
 use crate::layout::Layout;
 
-/// The step is possible only while no other thread holds the lock.
+/// Mark: the step is enabled only while no other thread holds the lock.
 pub const ACCESS: u8 = 1;
-/// The step takes the lock.
+/// Mark: the step acquires the lock.
 pub const LOCK: u8 = 2;
-/// A property may see the step.
+/// Mark: a property may observe the step.
 pub const VISIBLE: u8 = 4;
-/// The step gives the lock back.
+/// Mark: the step releases the lock.
 pub const UNLOCK: u8 = 8;
 
-/// What some steps touch beyond their own thread.
+/// The footprint of a set of steps: the shared objects they access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// The classes of cells that are read in memory.
@@ -44,7 +44,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// What two sets of steps touch together.
+    /// The union of two footprints.
     pub fn with(self, other: Footprint) -> Footprint {
         Footprint {
             reads: self.reads | other.reads,
@@ -53,13 +53,13 @@ impl Footprint {
         }
     }
 
-    /// Whether any of the steps has any of these marks.
+    /// Whether the footprint has any of these marks.
     pub fn has(self, marks: u8) -> bool {
         self.marks & marks != 0
     }
 
-    /// Whether a step of one set may depend on a step of the other, if the sets belong to different threads. Steps that give the lock back
-    /// are left out: only the thread that holds the lock can take one, and what waits for it is looked at by who holds the lock.
+    /// Whether two sets of steps of different threads may be dependent. The release of the lock is not considered: only the holder of the lock can
+    /// take it, and dependences with threads that wait are handled by looking at the holder.
     pub fn disturbs(self, other: Footprint) -> bool {
         let conflict = (self.reads & other.writes) | (self.writes & (other.reads | other.writes));
         let locks = |one: Footprint, two: Footprint| one.has(LOCK) && two.has(ACCESS | LOCK);
@@ -67,27 +67,27 @@ impl Footprint {
     }
 }
 
-/// What is known about a thread at a location.
+/// Static facts about a location of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    /// What the edges that leave the location touch, whether they are enabled or not.
+    /// The footprint of the outgoing edges, enabled or not.
     pub next: Footprint,
-    /// What everything touches that the thread may still do from here, including flushes of stores to come.
+    /// The footprint of everything the thread may still do from here, including flushes of later stores.
     pub future: Footprint,
-    /// Whether an edge waits for the empty buffer.
+    /// Whether some edge waits for the empty buffer.
     pub drains: bool,
-    /// Whether an edge puts a store into the buffer.
+    /// Whether some edge puts a store into the buffer.
     pub stores: bool,
-    /// Whether an edge may close a cycle of the thread. Every cycle has such an edge.
+    /// Whether some edge is a back edge. Every cycle of the control-flow graph contains one.
     pub back: bool,
-    /// Whether an edge chooses among values of which only samples are tried.
+    /// Whether some edge chooses among values that are only sampled.
     pub sampled: bool,
     /// Whether any edge leaves the location.
     pub leaves: bool,
 }
 
 impl Place {
-    /// Whether the edges may be taken without storing the states they lead to: no property sees them, and they close no cycle.
+    /// Whether the targets of the edges need not be stored: no property observes the edges, and they close no cycle.
     pub fn may_be_passed(&self) -> bool {
         !self.back && !self.sampled && !self.next.has(VISIBLE)
     }
@@ -95,18 +95,18 @@ impl Place {
 
 /// Summaries of all threads.
 pub struct Summaries {
-    /// For each thread and location.
+    /// The facts about each location of each thread.
     pub places: Vec<Vec<Place>>,
-    /// For each thread and each cell that it stores through its buffer, what a flush touches.
+    /// For each thread and each of its buffered cells, the footprint of a flush.
     pub flushes: Vec<Vec<Footprint>>,
-    /// For each thread and edge, what the edge touches, wherever its addresses point.
+    /// For each thread and edge, the footprint of the edge for all values of its addresses.
     pub edges: Vec<Vec<Footprint>>,
-    /// For each cell the bit of its class, or 0 if all accesses to it commute.
+    /// For each cell, the bit of its class, or 0 if all accesses to it commute.
     pub classes: Vec<u64>,
 }
 
 impl Summaries {
-    /// Summarises compiled threads.
+    /// Computes the summaries of compiled threads.
     pub fn new(
         program: &Program,
         model: MemoryModel,
@@ -135,31 +135,31 @@ impl Summaries {
         Ok(Summaries { places, flushes, edges, classes: classes.of_cell })
     }
 
-    /// What is known about a thread where it is in a state.
+    /// The facts about the location of a thread in a state.
     pub fn place(&self, code: &Code, layout: &Layout, state: &[u64], t: usize) -> &Place {
         &self.places[t][layout.slots[code.pc(t)].raw(state) as usize]
     }
 }
 
-/// Cells put into classes.
+/// The partition of cells into classes.
 struct Classes {
-    /// For each cell the bit of its class, or 0 if all accesses to it commute.
+    /// For each cell, the bit of its class, or 0 if all accesses to it commute.
     of_cell: Vec<u64>,
-    /// For each variable the classes of all its cells.
+    /// For each variable, the union of the classes of its cells.
     of_variable: Vec<u64>,
 }
 
-/// The cells of larger arrays are in one class: accesses to them have computed indices more often than not.
+/// Arrays with more elements form one class: accesses to them usually have computed indices.
 const SMALL_ARRAY: usize = 16;
 
 impl Classes {
     fn new(program: &Program) -> Self {
-        // The first cell of each group of cells that are accessed alike.
+        // For each cell, the first cell of its group of cells that are accessed alike.
         let mut group: Vec<u32> = (0..program.cells() as u32).collect();
         for variable in program.variables.iter().filter(|v| v.cells().len() > SMALL_ARRAY) {
             group[variable.cells()].fill(variable.base);
         }
-        // For each group the first thread that accesses it, whether others do, and whether anyone writes it.
+        // For each group, the first thread that accesses it, whether others do, and whether any thread writes it.
         let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); program.cells()];
         for (id, thread) in program.threads() {
             for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
@@ -186,7 +186,7 @@ impl Classes {
         Classes { of_cell, of_variable }
     }
 
-    /// The classes of the cells that an address may mean.
+    /// The classes of the cells that an address may denote.
     fn of(&self, program: &Program, address: &Address) -> u64 {
         match program.variables[address.variable.index()].cells().len() > SMALL_ARRAY {
             true => self.of_variable[address.variable.index()],
@@ -195,7 +195,7 @@ impl Classes {
     }
 }
 
-/// The address that an operation accesses, and whether it writes there.
+/// The address that an operation accesses, and whether the access is a write.
 fn accessed(op: &Op) -> Option<(&Address, bool)> {
     match op {
         Op::Load(_, address) => Some((address, false)),
@@ -204,7 +204,7 @@ fn accessed(op: &Op) -> Option<(&Address, bool)> {
     }
 }
 
-/// The facts of the analysis: classes read, classes written, marks.
+/// Indices of the data-flow facts: classes read, then classes written, then marks.
 const WRITES: usize = 64;
 const MARKS: usize = 128;
 const FACTS: usize = 136;
@@ -232,7 +232,7 @@ fn summarise(
             let later = match stored.map(|address| (address, cells_of(program, address))) {
                 None => Footprint::default(),
                 Some((_, cells)) if cells.len() == 1 => flush(cells.start),
-                // There may be many stores to a large array.
+                // Cached per variable, because there may be many stores to a large array.
                 Some((address, cells)) => *whole[address.variable.index()]
                     .get_or_insert_with(|| cells.map(flush).fold(Footprint::default(), Footprint::with)),
             };
@@ -268,10 +268,10 @@ fn summarise(
     Ok(places)
 }
 
-/// A number for each location of a thread, such that few edges lead to one that is not greater: only those that may close a cycle.
+/// A numbering of the locations of a thread with few edges to a smaller or equal number; those count as back edges.
 pub fn order(thread: &Thread) -> Vec<u32> {
     let component = components(thread, &|_, _| true);
-    // Components are numbered from the end of a thread to its start.
+    // Components are numbered in reverse topological order.
     let mut sorted: Vec<usize> = (0..thread.locations.len()).collect();
     sorted.sort_unstable_by_key(|&location| (Reverse(component[location]), location));
     let mut order = vec![0; sorted.len()];
@@ -283,7 +283,7 @@ fn is_sampled(op: &OpCode) -> bool {
     matches!(op, OpCode::Havoc { sampled: true, .. })
 }
 
-/// What an edge itself touches.
+/// The footprint of an edge itself.
 fn touched(
     program: &Program,
     model: MemoryModel,
@@ -310,7 +310,7 @@ fn touched(
     footprint
 }
 
-/// The address that an action stores to through the buffer.
+/// The address that an action stores to through the buffer, if any.
 fn buffered(model: MemoryModel, action: &Action) -> Option<&Address> {
     match action {
         Action::Op(Op::Store(address, _)) if model != MemoryModel::Sc => Some(address),

@@ -1,5 +1,5 @@
-//! The examples of THESIS16. Their figures are lost in the text; each program is made again from what the text says about it, such that the
-//! numbers come out.
+//! The examples of THESIS16. The figures are not available in the text; each program was reconstructed from the description, such that the stated
+//! numbers of states result.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -42,7 +42,7 @@ fn atomic(ops: impl Into<Vec<Op>>) -> Action {
     Action::Atomic { ops: ops.into(), drains: true }
 }
 
-/// A program with so many variables, all 0, whose threads have one register and these edges.
+/// A program with the given number of variables, all initially 0, whose threads have one register and these edges.
 fn program(variables: usize, threads: Vec<Vec<(u32, u32, Action)>>, bad: Expr<Observable>) -> Program {
     let variable = |n: usize| Variable {
         name: format!("x{n}"),
@@ -85,16 +85,16 @@ fn program(variables: usize, threads: Vec<Vec<(u32, u32, Action)>>, bad: Expr<Ob
     }
 }
 
-/// What exploring a program takes; sleep sets have states and steps only, for which of the steps are taken depends on how a state is reached.
+/// Statistics of exploring a program. Sleep sets have states and steps only, because there the steps taken depend on how a state is reached.
 #[derive(Debug)]
 struct Explored {
-    /// How many states there are, if the goal does not end the search.
+    /// The number of states if the goal does not stop the search.
     states: usize,
-    /// How many steps are taken from these.
+    /// The number of steps taken from these.
     taken: u64,
-    /// How many transitions lead to the goal, or are found before it: breadth first and depth first.
+    /// The number of transitions until the goal is found: breadth first and depth first.
     transitions: [usize; 2],
-    /// The program counters in the successors of the initial state.
+    /// The program counters of the successors of the initial state.
     first: Vec<Vec<u64>>,
 }
 
@@ -109,10 +109,10 @@ impl Sink for Successors {
 fn explored(program: &Program, model: MemoryModel, reduction: Reduction) -> Explored {
     let (limits, progress) = (Limits::default(), Progress::default());
     let task = Task::new(program, model, program.properties.clone());
-    // Threads may be alike, and their states are counted one by one.
+    // Threads may be symmetric, but all states are to be counted.
     let options = Options { reduction, workers: 1, symmetry: false, ..Options::default() };
     let code = Code::new(&task, &options, None, &limits).expect("a small program");
-    // A property that is known is not looked for, so the search goes on to the end.
+    // A property that is already known does not stop the search.
     let found = search(&task, &code, &options, &[], &[true], &limits, &progress, &mut |_| {});
     let found = found.expect("a small program");
     let layout = Layout::new(&code, &found.sizes);
@@ -137,7 +137,7 @@ fn explored(program: &Program, model: MemoryModel, reduction: Reduction) -> Expl
     let mut count = |depth_first: bool| {
         let mut transitions = 0;
         let mut seen = HashSet::from([initial.clone()]);
-        // States, each with the successors that are still to be visited.
+        // The states to visit, each with its unvisited successors.
         let mut work = VecDeque::from([VecDeque::from(successors(&initial))]);
         while let Some(here) = if depth_first { work.back_mut() } else { work.front_mut() } {
             let Some(next) = here.pop_front() else {
@@ -158,7 +158,7 @@ fn explored(program: &Program, model: MemoryModel, reduction: Reduction) -> Expl
     Explored { states: found.stores[0].len(), taken: found.transitions, transitions, first }
 }
 
-/// Fig. 2.14 to 2.16: the turn-based mutex. Its locations are those of Fig. 2.16, and a test of `turn` is one step, as it is there.
+/// Figs. 2.14 to 2.16: the turn-based mutex. The locations are those of Fig. 2.16, and a test of `turn` is one step, as in the figure.
 #[test]
 fn ample_sets_save_5_of_the_12_states_of_the_turn_mutex() {
     let process = |me: i64| {
@@ -181,7 +181,7 @@ fn ample_sets_save_5_of_the_12_states_of_the_turn_mutex() {
     assert_eq!([Reduction::None, Reduction::Ample, Reduction::Sleep].map(taken), [24, 11, 11]);
 }
 
-/// Threads that mark their last states in memory, as s.4.2.1 has it: `goal` counts them, and `success` says that all are there.
+/// Threads that record their last states in memory, as in s. 4.2.1: `goal` counts them, and `success` is set when all threads are there.
 fn marking(goal: u32, success: u32, threads: Vec<Vec<Op>>) -> Program {
     let all = threads.len() as i64;
     let marked = |ops: Vec<Op>| {
@@ -195,7 +195,7 @@ fn marking(goal: u32, success: u32, threads: Vec<Vec<Op>>) -> Program {
     program(success as usize + 1, threads.into_iter().map(marked).collect(), bad)
 }
 
-/// Fig. 4.2 to 4.4: each thread assigns, checks, and marks that it has come so far.
+/// Figs. 4.2 to 4.4: each thread assigns, checks, and then counts itself in `goal`.
 #[test]
 fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
     let ops = || vec![Op::Assign(R, Expr::Const(1)), compare(BinaryOp::Eq, 1)];
@@ -204,7 +204,7 @@ fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
         let all = explored(&assigning, model, Reduction::None);
         let local = explored(&assigning, model, Reduction::Local);
         assert_eq!(local.transitions, [13, 7], "{model:?}");
-        // 4 inner states are left out.
+        // 4 inner states are not stored.
         assert_eq!((all.states, local.states), (17, 13), "{model:?}");
         // The first cartesian vectors have three events: assign, check, atomic.
         let cartesian = explored(&assigning, model, Reduction::Cartesian);
@@ -216,7 +216,7 @@ fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
     }
 }
 
-/// Fig. 4.5 and 4.6: two increments of a variable of one's own, then a load of the other's, and a check of what it has. 15 events.
+/// Figs. 4.5 and 4.6: each thread increments its own variable twice, loads that of the other, and checks the value. 15 events.
 #[test]
 fn cartesian_vectors_are_those_of_the_text() {
     let ops = |own, other| {
@@ -239,7 +239,7 @@ fn straight(ops: Vec<Op>) -> Vec<(u32, u32, Action)> {
     (0..).zip(ops).map(|(n, op)| (n, n + 1, Action::Op(op))).collect()
 }
 
-/// Two loads that commute, each before a store that the other thread's load depends on: both loads are in every persistent set.
+/// Two independent loads, each before a store that conflicts with the other thread's load: both loads are in every persistent set.
 #[test]
 fn steps_that_commute_are_not_taken_in_both_orders() {
     let ops = |from, to| straight(vec![load(from), store(to, Expr::Const(1))]);
@@ -256,7 +256,7 @@ fn steps_that_commute_are_not_taken_in_both_orders() {
     }
 }
 
-/// The program on which the first algorithm of s.4.1, as printed, is not persistent: t1 alone would be chosen, because t2 does nothing yet.
+/// The program on which the first algorithm of s. 4.1 as printed is not persistent: it chooses t1 alone, because the next step of t2 is a skip.
 #[test]
 fn what_others_will_do_counts_not_only_what_they_do_next() {
     let late = vec![Op::Skip, store(0, Expr::Const(1))];

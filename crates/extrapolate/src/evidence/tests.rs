@@ -19,7 +19,7 @@ fn accepted(program: &Program, invariant: &Invariant) -> Result<(), Rejection> {
     certify(&certificate, program, &Prover, &stop).map(|_| ())
 }
 
-/// That cells of the reduced program have the values that they have in a state.
+/// The constraint that cells of the reduced program have their values of a state.
 fn cube(reduced: &Reduced, state: &State) -> Cube {
     let cells = BufferMachine::new(&reduced.program, Buffers::Sc).cells;
     let mut values: Vec<(CellId, i64)> = state.memory.iter().copied().zip(0..).map(|(v, c)| (c, v)).collect();
@@ -30,7 +30,7 @@ fn cube(reduced: &Reduced, state: &State) -> Cube {
     equalities(values)
 }
 
-/// That cells have these values.
+/// The constraint that cells have these values.
 fn equalities(values: Vec<(CellId, i64)>) -> Cube {
     let is = |(cell, value): (CellId, i64)| {
         [(1, -value), (-1, value)]
@@ -41,7 +41,7 @@ fn equalities(values: Vec<(CellId, i64)>) -> Cube {
     cube
 }
 
-/// The reachable states of the reduced program, one cube for each; nothing if there are too many, or an overflow.
+/// The reachable states of the reduced program, one cube per state; `None` if there are too many, or an overflow.
 fn states(reduced: &Reduced) -> Option<Vec<(Control, Vec<Cube>)>> {
     let reachable = explore(&reduced.program, MemoryModel::Sc, 600, &mut || false).ok()?;
     let mut all: Vec<&State> = reachable.states.iter().collect();
@@ -55,7 +55,7 @@ fn states(reduced: &Reduced) -> Option<Vec<(Control, Vec<Cube>)>> {
     Some(found)
 }
 
-/// All states of a program with its buffers, as control states of the queue machine with the values of their cells.
+/// All states of a program with buffers, as control states of the queue machine with the values of their cells.
 fn expected(program: &Program, machine: &BufferMachine<'_>, states: &HashSet<State>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for state in states {
@@ -64,7 +64,7 @@ fn expected(program: &Program, machine: &BufferMachine<'_>, states: &HashSet<Sta
         for (t, _) in program.threads() {
             let registers = state.registers[t.index()].iter().zip(0..);
             values.extend(registers.map(|(v, r)| (machine.cells.id(Cell::Register(t, RegisterId(r))), *v)));
-            // The order of stores to different cells between two barriers means nothing.
+            // The order of stores to different cells between two barriers is irrelevant.
             let mut entries = state.buffers[t.index()].clone();
             if machine.buffers.model() == MemoryModel::Pso {
                 let parts = entries.split_mut(|entry| *entry == Buffered::Barrier);
@@ -92,7 +92,8 @@ fn cell_of(entry: &Buffered) -> Option<u32> {
     }
 }
 
-/// Random programs: what all states of the reduced program stand for are the states of the program, one by one. Where the queue machine is exact (it
+/// On random programs, the translated states of the reduced program are exactly the states of the program. Where the queue machine is exact (no
+/// products and undefined results) they are a proof, and are rejected if one of them is removed.
 /// is not about products and undefined results) they are a proof, and with one of them missing they are none.
 #[test]
 fn all_states_of_the_reduced_program_are_a_certificate() {
@@ -116,7 +117,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
         };
         let properties: Vec<String> =
             program.properties.iter().filter(holds).map(|p| p.name.clone()).collect();
-        // A certificate is about some property.
+        // A certificate needs at least one property.
         if properties.is_empty() {
             continue;
         }
@@ -137,7 +138,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
             || found.states.iter().flat_map(|(control, _)| &control.buffers).map(|shape| &shape.queue);
         buffered += usize::from(queues().any(|queue| !queue.is_empty()));
         barriers += usize::from(queues().any(|queue| queue.contains(&Entry::Barrier)));
-        // Every control state is reachable, so none can be left out, and no cube of one that has no other.
+        // Every control state is reachable and needed, and so is the cube of one that has only one.
         let mut lie = found;
         let n = random.below(lie.states.len());
         lie.states.remove(n);
@@ -155,7 +156,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
     }
 }
 
-/// What says nothing about counts and cells means all of them within the bound, and values of places become buffer entries.
+/// Unconstrained counts and cells stand for all values within the bound, and values of places become buffer entries.
 #[test]
 fn what_is_not_known_means_everything_within_the_bound() {
     let text = "shared x, y; thread p { x = 1; y = 2; } forbid early: y == 2 && x == 0;";
@@ -173,7 +174,7 @@ fn what_is_not_known_means_everything_within_the_bound() {
         let found = invariant(&program, &reduced, Vec::new(), &states, &Limits::default());
         found.expect("small").states
     };
-    // No store, one to x or y, two to any: 1 + 2 + 4 shapes.
+    // No store, one to x or y, two to either: 1 + 2 + 4 shapes.
     assert_eq!(translated(Cube::new()).len(), 7);
     let count = queue.count.expect("there are stores");
     let one = translated([is(cell(count), 1), is(cell(queue.values[0]), 5)].concat());
@@ -187,11 +188,11 @@ fn what_is_not_known_means_everything_within_the_bound() {
         wanted.sort_unstable();
         assert_eq!(cubes, &[wanted]);
     }
-    // A place that is not in use is 0, so nothing agrees with this.
+    // A place that is not in use is 0, so this cube is unsatisfiable.
     assert!(translated([is(cell(count), 1), is(cell(queue.values[1]), 5)].concat()).is_empty());
 }
 
-/// A proof with an overflow in it is none.
+/// States with an overflow are no proof.
 #[test]
 fn an_overflow_is_no_proof() {
     let text = "shared x, y; thread p { x = 1; y = 2; } forbid large: x == 2;";
@@ -212,7 +213,7 @@ fn an_overflow_is_no_proof() {
         let states: Vec<_> = reachable.states.iter().map(of).collect();
         let found = invariant(&program, &reduced, vec!["large".into()], &states, &Limits::default());
         assert_eq!(found.is_ok(), fits, "{model:?} {bounds:?}");
-        // A lie about the bound is refused by the checker: there is a store that does not fit.
+        // The checker rejects a smaller bound: some store does not fit.
         if let Ok(mut lie) = found {
             assert!(accepted(&program, &lie).is_ok(), "{model:?} {bounds:?}");
             lie.buffers = Buffers::Queue { model, bound: Bound::Thread(1) };

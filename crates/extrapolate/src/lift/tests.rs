@@ -22,13 +22,13 @@ fn reduced(program: &Program, model: MemoryModel, k: u32) -> Reduced {
     reduce(program, model, &Bounds::uniform(program, model, k)).expect("it can be reduced")
 }
 
-/// The predicates of the file, over cells.
+/// The predicates of the file, as expressions over cells.
 fn stated(program: &Program) -> Vec<Expr<CellId>> {
     let machine = BufferMachine::new(program, Buffers::Sc);
     program.hints.predicates.iter().map(|formula| machine.formula(&machine.initial(), formula)).collect()
 }
 
-/// Predicates in words, those that say the same merged.
+/// Predicates as text, equivalent ones merged.
 fn in_words(reduced: &Reduced, predicates: &[Expr<CellId>]) -> Vec<String> {
     let predicates = predicates.iter().map(|formula| Predicate::new(formula).expect("it is linear"));
     let mut judge = Judge::new(Limits::default().budget());
@@ -38,7 +38,7 @@ fn in_words(reduced: &Reduced, predicates: &[Expr<CellId>]) -> Vec<String> {
     vocabulary.predicates().iter().map(|predicate| word(predicate.formula())).collect()
 }
 
-/// What `--k 1` makes of the predicates of a program: how many they are, and how many come in addition for PSO and for TSO.
+/// For the predicates of a program and buffers of size 1: the number of predicates, and the numbers of additional ones for PSO and for TSO.
 fn counts(name: &str, predicates: &str) -> (usize, usize, usize) {
     let program = &example(name, predicates);
     let sc = stated(program);
@@ -52,7 +52,7 @@ fn counts(name: &str, predicates: &str) -> (usize, usize, usize) {
     (sc.len(), pso, tso)
 }
 
-/// EXTRA13 s. 2.3: from 8 predicates to 15 under PSO. The one that is missing here is `overflow = 0`, a location of `P_M`.
+/// EXTRA13 s. 2.3: from 8 predicates to 15 under PSO. The missing one is `overflow = 0`, which is a location of `P_M` here.
 #[test]
 fn the_alternating_bit_protocol_has_the_predicates_of_the_paper() {
     let predicates = "msg == 0, ack == 0, sender.bit == 0, sender.answer == 0, receiver.message == 0, receiver.bit == 0, \
@@ -85,34 +85,34 @@ fn the_alternating_bit_protocol_has_the_predicates_of_the_paper() {
     }
 }
 
-/// How many predicates come in addition, against the paper's. `overflow = 0` is one of the paper's and none of ours.
+/// The numbers of additional predicates, compared with the paper's. The paper also counts `overflow = 0`.
 #[test]
 fn as_many_predicates_as_in_the_paper() {
-    // 7 -> 20/18: counts 0 and 1 of four (two) buffers, one predicate on each variable for each thread that stores to it, `lhs`. Four of
-    // the paper's seven are about registers, which stay as they are.
+    // 7 -> 20/18: counts 0 and 1 of four (two) buffers, one predicate on each variable for each thread that stores to it, `lhs`. Four of the paper's
+    // seven are about registers, which are not lifted.
     let flags = "flag[0] == 0, flag[1] == 0, turn == 0";
     assert_eq!(counts("dekker", flags), (3, 20 - 7 - 1, 18 - 7 - 1));
     assert_eq!(counts("peterson", flags), (3, 20 - 7 - 1, 18 - 7 - 1));
     // 20 -> 35/37: five values of each flag.
     let values: Vec<String> = (0..5).flat_map(|v| (0..2).map(move |t| format!("flag[{t}] == {v}"))).collect();
     assert_eq!(counts("szymanski", &values.join(", ")), (10, 35 - 20 - 1, 37 - 20 - 1));
-    // 7 -> 15/16, for a queue of which only head and tail matter, with three predicates on buffered values. Ours stores to its two items too: four more
-    // counts under PSO, two more values of `lhs` under TSO. And our predicates say more about head and tail: ten on buffered values.
+    // 7 -> 15/16, for a queue of which only head and tail matter, with three predicates on buffered values. This version stores to its two items too:
+    // four more counts under PSO, two more values of `lhs` under TSO. And its predicates mention head and tail more often: ten on buffered values.
     let queue = "head <= tail, tail <= head + 2, consumer.consumed <= tail, consumer.consumed == head, \
                  producer.produced == tail, producer.produced <= head + 2, consumer.consumed <= producer.produced";
     assert_eq!(counts("array-queue", queue), (7, 15 - 7 - 1 + 4 + 7, 4 + 4 + 10));
-    // 15 -> 38/36. With the predicates chosen here there is one on buffered values less.
+    // 15 -> 38/36. The predicates chosen here give one less on buffered values.
     let bakery = "choosing[0] == 0, choosing[1] == 0, number[0] == 0, number[1] == 0, number[0] <= number[1], \
                   p[0].mine == number[0], p[1].mine == number[1], p[0].mine <= number[1], p[1].mine < number[0], \
                   p[0].mine == 0, p[1].mine == 0, p[0].theirs == 0, p[1].theirs == 0, p[0].theirs == number[1], p[1].theirs == number[0]";
     assert_eq!(counts("bakery", bakery), (15, 38 - 15 - 1 - 1, 36 - 15 - 1 - 1));
-    // 11 -> 56/48, for a ticket lock that takes its tickets with ordinary stores. Ours has `fetch_add`, so only `serving` is ever in a buffer.
+    // 11 -> 56/48, for a ticket lock that takes its tickets with ordinary stores. This version uses `fetch_add`, so only `serving` is ever buffered.
     let ticket = "serving == next, serving <= p[0].ticket, serving <= p[1].ticket, serving == p[0].ticket, serving == p[1].ticket, \
                   p[0].ticket < next, p[1].ticket < next, p[0].ticket == p[1].ticket";
     assert_eq!(counts("ticket-lock", ticket), (8, 14, 16));
 }
 
-/// Rule 6 on the paper's own example, and no combination with places of other threads for the same variable.
+/// Rule 6 on the paper's own example; places of different threads for one variable are not combined.
 #[test]
 fn a_variable_that_occurs_twice_is_one_place() {
     let text = "shared x, y; thread p { x = 1; fence; } thread q { x = 2; r: skip; } predicates { x <= y && 0 <= x; }";
@@ -123,7 +123,7 @@ fn a_variable_that_occurs_twice_is_one_place() {
     assert_eq!(in_words(&pso, &lifted), wanted);
 }
 
-/// All combinations, unless fences separate the stores of every thread (rules 7 and 14).
+/// All combinations are made, unless fences separate the stores of every thread (rules 7 and 14).
 #[test]
 fn combinations_are_made_unless_fences_separate_stores() {
     let lifted = |text: &str, model, k| {
@@ -136,7 +136,7 @@ fn combinations_are_made_unless_fences_separate_stores() {
     let pso = ["x <= y", "p.x_1 <= y", "x <= p.y_1", "p.x_1 <= p.y_1"];
     assert_eq!(lifted(free, MemoryModel::Pso, 1), pso);
     assert_eq!(lifted(fenced, MemoryModel::Pso, 1), pso[..3]);
-    // Under TSO the one place is not a store to both.
+    // Under TSO the single place cannot be a store to both variables.
     assert_eq!(lifted(free, MemoryModel::Tso, 1), ["x <= y", "p.rhs_1 <= y", "x <= p.rhs_1"]);
     let two = ["x <= y", "p.rhs_1 <= y", "p.rhs_2 <= y", "x <= p.rhs_1", "x <= p.rhs_2"];
     let both = ["p.rhs_1 <= p.rhs_2", "p.rhs_2 <= p.rhs_1"];
@@ -161,7 +161,7 @@ fn fences_between_stores_are_seen_on_every_path() {
     }
 }
 
-/// Comparisons on request, epochs where there are store fences, and the parts of a cube about buffered values left out (s. 6.3).
+/// Comparisons are made on request, epochs if there are store fences, and the parts of a cube about buffered values can be dropped (s. 6.3).
 #[test]
 fn comparisons_epochs_and_what_is_left_out() {
     let program = program(

@@ -1,7 +1,7 @@
-//! Programs as x86 litmus tests: threads without branches over scalars and constants, and one property of final states.
+//! Exports programs as x86 litmus tests: threads without branches over scalars and constants, and one property of final states.
 //!
-//! Numbers here are mathematical, those of a test have a width. Every instruction runs at most once, so the constants say how large
-//! a value can become: if 32 bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
+//! Numbers in a program are mathematical, those of a test have a width. Every instruction runs at most once, so the constants bound the values: if 32
+//! bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::liveness::Liveness;
 
 const FORMAT: &str = "litmus";
 
-/// The registers of a thread, in the order in which they are given out, each with its 32-bit and its 64-bit name.
+/// The registers of a thread, in the order in which they are allocated, each with its 32-bit and its 64-bit name.
 const REGISTERS: [(&str, &str); 14] = [
     ("EAX", "rax"),
     ("EBX", "rbx"),
@@ -38,7 +38,7 @@ const REGISTERS: [(&str, &str); 14] = [
     ("R15D", "r15"),
 ];
 
-/// Writes a program as a litmus test of this name, or says what cannot be written so.
+/// Writes a program as a litmus test with this name; the errors say what cannot be expressed.
 pub fn litmus(program: &Program, name: &str) -> Result<String, Vec<Diagnostic>> {
     let text = export(program, name).map_err(|diagnostic| vec![diagnostic])?;
     readable(text, FORMAT, import::litmus)
@@ -101,15 +101,15 @@ impl Syntax {
     }
 }
 
-/// How large values can become, if every step is made at most once.
+/// An upper bound on values, given that every step is executed at most once.
 #[derive(Default)]
 struct Sizes {
     largest: u128,
     /// The sum of all constants that are added.
     added: u128,
-    /// How many steps at most double a value.
+    /// The number of steps that may double a value.
     doubled: u32,
-    /// Whether anything is computed at all.
+    /// Whether the program contains arithmetic.
     computes: bool,
 }
 
@@ -169,7 +169,7 @@ impl Sizes {
         }
     }
 
-    /// The largest value comes about if everything is added first and then doubled.
+    /// The upper bound, reached if all additions precede all doublings.
     fn magnitude(&self) -> Option<u128> {
         let most = self.largest.checked_add(self.added)?;
         most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most)
@@ -236,7 +236,7 @@ fn export(program: &Program, name: &str) -> Result<String, Diagnostic> {
             }
         }
     }
-    // A name is one word, and opens no comment.
+    // A name is a single word and must not open a comment.
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "+-._".contains(c) { c } else { '_' };
     let name: String = name.chars().map(allowed).collect();
     let architecture = if syntax == Syntax::Wide { "X86_64" } else { "X86" };
@@ -266,7 +266,7 @@ struct Column<'p> {
     thread: &'p Thread,
     syntax: Syntax,
     cells: &'p [String],
-    /// The x86 registers, by their place in [`REGISTERS`].
+    /// The x86 registers, as indices of [`REGISTERS`].
     registers: HashMap<RegisterId, usize>,
     live: Liveness,
     code: Vec<String>,
@@ -361,7 +361,7 @@ impl Column<'_> {
         if *added == Expr::Leaf(*old) {
             return Err(cannot(FORMAT, "this atomic step", span));
         }
-        // `r = swap(x, r)` needs no register in between.
+        // `r = swap(x, r)` needs no intermediate register.
         let (register, rest) = match (added, rest) {
             (Expr::Leaf(own), [Op::Assign(target, Expr::Leaf(loaded))])
                 if own == target && loaded == old && !self.live.is_live(to, *old) =>
@@ -420,8 +420,7 @@ impl Column<'_> {
     }
 }
 
-/// The x86 register for a register of the program: the one of the same name, else the first free one whose name no register of the
-/// thread has.
+/// The x86 register for a register of the program: the one with the same name, otherwise the first free one whose name no register of the thread has.
 fn name_register(
     register: RegisterId,
     thread: &Thread,
@@ -440,7 +439,7 @@ fn name_register(
     Some(name)
 }
 
-/// The one property of final states.
+/// The property of final states.
 fn condition(
     program: &Program,
     cells: &[String],

@@ -40,7 +40,7 @@ pub(super) fn is_x86_register(word: &str) -> bool {
     RegisterPart::parse(word).is_some()
 }
 
-/// Reads an x86 litmus test.
+/// Imports an x86 litmus test.
 pub fn litmus(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     import(text).map_err(|diagnostic| vec![diagnostic])
 }
@@ -84,27 +84,27 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
 
 /// A location in memory: a variable, or an element of an array.
 struct Location {
-    /// As the test calls it: `x`, `x[1]`.
+    /// The name in the test: `x`, `x[1]`.
     written: String,
     /// The name of its variable in the program.
     name: String,
     init: i128,
     declared: Option<Type>,
-    /// How many bits are accessed.
+    /// The width of its accesses in bits.
     accessed: Option<u32>,
-    /// How many elements of its array come before it, and how many follow.
+    /// The numbers of elements of its array before and after it.
     before: usize,
     after: usize,
     span: Span,
 }
 
 impl Location {
-    /// How many bits the variable holds.
+    /// The width of the variable in bits.
     fn bits(&self) -> u32 {
         self.accessed.unwrap_or_else(|| self.declared.unwrap_or(Type::INT).bits)
     }
 
-    /// What the variable holds at first.
+    /// The initial value of the variable.
     fn initial(&self) -> i64 {
         reduce(self.init, self.bits())
     }
@@ -125,7 +125,7 @@ struct Register {
     family: usize,
     init: i128,
     declared: Option<Type>,
-    /// How many of the lowest bits are used; 0 if the register is not used.
+    /// The number of low bits that are used; 0 if the register is not used.
     used: u32,
     /// The location whose address it holds.
     address: Option<usize>,
@@ -133,7 +133,7 @@ struct Register {
 }
 
 impl Register {
-    /// How many of its lowest bits are used; the variable for the register holds these.
+    /// The number of low bits that are used, which is the width of the variable for the register.
     fn bits(&self) -> u32 {
         match self.used.max(self.declared.map_or(0, |t| t.bits)) {
             0 => Type::INT.bits,
@@ -141,7 +141,7 @@ impl Register {
         }
     }
 
-    /// What the variable holds at first.
+    /// The initial value of the variable.
     fn initial(&self) -> i64 {
         reduce(self.init, self.bits())
     }
@@ -152,7 +152,7 @@ impl Register {
     }
 }
 
-/// A thread while the test is read.
+/// A thread during import.
 struct TestThread {
     name: String,
     number: u32,
@@ -167,7 +167,7 @@ impl TestThread {
     }
 }
 
-/// What is known of a test while it is read.
+/// The state of the import of a test.
 struct Test {
     /// Whether this is an `X86_64` test.
     is_64: bool,
@@ -201,7 +201,7 @@ impl Test {
         self.locations.push(Location { written, name, init, declared, accessed, before, after, span });
     }
 
-    /// The location of this name, which exists from its first mention on.
+    /// The number of the location with this name, created at its first mention.
     fn location_number(&mut self, word: Token<'_>) -> Result<usize, Diagnostic> {
         if let Some(&number) = self.location_numbers.get(word.text) {
             return Ok(number);
@@ -211,7 +211,7 @@ impl Test {
         Ok(self.locations.len() - 1)
     }
 
-    /// Adds an array of `length` elements, each of them a location, and gives the number of the first.
+    /// Adds an array of `length` elements, each of them a location; returns the number of the first one.
     fn array(&mut self, word: Token<'_>, length: usize) -> Result<usize, Diagnostic> {
         if self.location_numbers.contains_key(word.text) {
             return Err(Diagnostic::new(word.span, format!("`{}` is declared twice", word.text)));
@@ -247,7 +247,7 @@ impl Test {
         Ok(first + index as usize)
     }
 
-    /// Notes an access of `bits` bits. All accesses of a location must have the same width, at most that of its declared type.
+    /// Records an access of `bits` bits. All accesses of a location must have the same width, at most that of its declared type.
     fn access(&mut self, location: usize, bits: u32, span: Span) -> Result<(), Diagnostic> {
         let at = &mut self.locations[location];
         let conflict = |other: u32, whose: &str| {
@@ -267,13 +267,13 @@ impl Test {
         Ok(())
     }
 
-    /// The thread that `0` or `P0` in front of a colon means.
+    /// The thread that `0` or `P0` before a colon refers to.
     fn thread(&self, token: Token<'_>) -> Result<usize, Diagnostic> {
         let number = thread_number(token.text).and_then(|number| self.thread_numbers.get(&number));
         number.copied().ok_or_else(|| Diagnostic::new(token.span, format!("no thread {}", token.describe())))
     }
 
-    /// The register of a thread, which exists from its first mention on.
+    /// The register of a thread, created at its first mention.
     fn mention(&mut self, thread: usize, part: RegisterPart, span: Span) -> &mut Register {
         let registers = &mut self.threads[thread].registers;
         let position = registers.iter().position(|r| r.family == part.family).unwrap_or_else(|| {
@@ -284,7 +284,7 @@ impl Test {
         &mut registers[position]
     }
 
-    /// Notes that an instruction computes with a part of a register.
+    /// Records that an instruction computes with a part of a register.
     fn use_register(&mut self, thread: usize, part: RegisterPart, span: Span) -> Result<(), Diagnostic> {
         let register = self.mention(thread, part, span);
         register.used = register.used.max(part.reach());
@@ -298,7 +298,7 @@ impl Test {
         }
     }
 
-    /// Notes that the lowest `bits` bits of a register are observed in final states.
+    /// Records that the lowest `bits` bits of a register are observed in final states.
     fn observe(&mut self, thread: usize, part: RegisterPart, bits: u32, span: Span) {
         let register = self.mention(thread, part, span);
         register.used = register.used.max(bits);
@@ -322,7 +322,7 @@ fn thread_number(text: &str) -> Option<u32> {
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// Makes a thread of each cell in the first row, and gives the other cells by column.
+/// Makes a thread of each cell in the first row; returns the other cells by column.
 fn thread_names(
     text: &str,
     rows: &[Vec<std::ops::Range<usize>>],
@@ -366,7 +366,7 @@ fn thread_names(
         }
     }
     for (thread, cells) in test.threads.iter_mut().zip(&columns) {
-        // If there is one column, the thread's span reaches from its name to its last instruction.
+        // With a single column, the thread's span extends from its name to its last instruction.
         if let (Some(last), 1) = (cells.last(), header.len()) {
             thread.span = thread.span.to(Span::new(last.start, last.end));
         }
@@ -415,7 +415,7 @@ fn location_word<'t>(scanner: &mut Scanner<'t>) -> Result<Token<'t>, Diagnostic>
     }
 }
 
-/// `RAX=5`, `rdi=x` behind the thread and its colon.
+/// `RAX=5`, `rdi=x`, after the thread and its colon.
 fn initial_register(
     scanner: &mut Scanner<'_>,
     test: &mut Test,
@@ -446,14 +446,14 @@ fn initial_register(
     Ok(())
 }
 
-/// `= 3`, `[2] = {1, 2}` behind the name of a location.
+/// `= 3`, `[2] = {1, 2}`, after the name of a location.
 fn initial_location(
     scanner: &mut Scanner<'_>,
     test: &mut Test,
     word: Token<'_>,
     declared: Option<Type>,
 ) -> Result<(), Diagnostic> {
-    /// Larger arrays are a mistake, or an attack.
+    /// Maximum length of an array.
     const LONGEST_ARRAY: i128 = 1_000;
     let assigned = |scanner: &mut Scanner<'_>| scanner.accept("=") || scanner.accept("==");
     if !scanner.accept("[") {
@@ -491,8 +491,7 @@ fn initial_location(
     Ok(())
 }
 
-/// The type in front of a declaration, if there is one, and the star of a pointer. A word belongs to a type if another word, a
-/// register or a star follows it.
+/// The type before a declaration, if any, and the star of a pointer. A word belongs to the type if another word, a register or a star follows it.
 fn declared_type(scanner: &mut Scanner<'_>) -> Result<(Option<Type>, Option<Span>), Diagnostic> {
     let start = scanner.peek().span;
     let mut words = Vec::new();

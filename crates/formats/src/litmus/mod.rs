@@ -1,4 +1,4 @@
-//! x86 litmus tests.
+//! x86 litmus tests: importer and exporter.
 
 pub mod export;
 pub mod import;
@@ -40,7 +40,7 @@ impl FrontEnd for Litmus {
         edits.iter().map(|edit| change(text, edit)).collect()
     }
 
-    /// A cell of the table, without the character that ends it.
+    /// A cell of the table, without its terminator.
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
         let cell = between(line, part, &['|', ';'], &['|', ';']);
         cell.start..cell.start + line[cell].trim_end_matches(['|', ';']).len()
@@ -51,7 +51,7 @@ impl FrontEnd for Litmus {
     }
 }
 
-/// A new row with the fence in the column of its thread.
+/// Inserts a row with the fence in the column of its thread.
 fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     let word = match edit.what {
         What::Fence => "MFENCE",

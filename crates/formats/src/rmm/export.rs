@@ -1,8 +1,8 @@
-//! Programs as memorax programs: declarations and the forbidden vectors. `text` writes the processes.
+//! Exports programs as memorax programs: declarations and the forbidden vectors. `text` writes the processes.
 //!
-//! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both stop
-//! the thread at a value outside, though only a range reports a violation. A variable without a range has all integers as its
-//! domain. The range of an initial `*` also becomes a domain, which is exact only if no store leaves it.
+//! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both block the thread at a
+//! value outside, though only a range reports a violation. A variable without a range has all integers as its domain. The range of an initial `*`
+//! also becomes a domain, which is exact only if no store leaves it.
 
 mod text;
 
@@ -22,10 +22,10 @@ use text::write_process;
 
 const FORMAT: &str = "memorax";
 
-/// The most vectors that the properties may expand to.
+/// Maximum number of vectors that the properties may expand to.
 const VECTOR_LIMIT: usize = 10_000;
 
-/// Writes a program in the language of memorax, or says what cannot be written so.
+/// Writes a program in the language of memorax; the errors say what cannot be expressed.
 pub fn rmm(program: &Program) -> Result<String, Vec<Diagnostic>> {
     let text = export(program).map_err(|diagnostic| vec![diagnostic])?;
     readable(text, FORMAT, import::rmm)
@@ -52,8 +52,7 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
             cells.push(name);
         }
     }
-    // memorax empties the buffer only for a locked step that writes. Draining steps without a write of their own write this cell,
-    // which is never read.
+    // memorax drains the buffer only for a locked step that writes. Draining steps without a write write this cell, which is never read.
     let drain = names.fresh("drain");
     let mut processes = String::new();
     let mut uses_drain = false;
@@ -71,7 +70,7 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
     Ok(text + &processes)
 }
 
-/// Names that memorax has not reserved.
+/// Names that memorax does not reserve.
 #[derive(Default)]
 struct MemoraxNames(Names<'static>);
 
@@ -135,10 +134,10 @@ fn forbidden(program: &Program, labels: &[Vec<String>]) -> Result<Vec<String>, D
     Ok(vectors)
 }
 
-/// A conjunction: for each thread in it, the locations at one of which the thread must be.
+/// A conjunction: for each thread in it, the set of locations at which the thread must be.
 type Conjunction<'f> = Vec<(ThreadId, &'f [LocationId])>;
 
-/// The formula as a disjunction of conjunctions of places.
+/// The formula as a disjunction of conjunctions of locations.
 fn alternatives(formula: &Formula, span: Span) -> Result<Vec<Conjunction<'_>>, Diagnostic> {
     match formula {
         Expr::Const(value) => Ok(if *value != 0 { vec![Vec::new()] } else { Vec::new() }),
@@ -160,7 +159,7 @@ fn alternatives(formula: &Formula, span: Span) -> Result<Vec<Conjunction<'_>>, D
     }
 }
 
-/// The vectors for one conjunction: a thread that may be at several places gives several.
+/// The vectors for one conjunction: a thread with several possible locations yields several vectors.
 fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> {
     // The possible locations of each thread; `None` means any location.
     let mut possible: Vec<Option<Vec<LocationId>>> = vec![None; labels.len()];
@@ -185,7 +184,7 @@ fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> 
     vectors
 }
 
-/// What to add to an index of a variable to get the number of the global for that cell.
+/// The offset from an index of a variable to the number of the global for that cell.
 fn pointer_offset(variable: &Variable) -> i128 {
     i128::from(variable.base) - variable.indices.map_or(0, |range| i128::from(range.low))
 }

@@ -1,21 +1,22 @@
 //! Importer for memorax programs (`.rmm`).
 //!
-//! Domains block in memorax: an assignment, store or load of a value outside the domain of its target cannot happen (yet). In
-//! `.fw`, a value outside a declared range is a violation instead. So no range is declared: a domain becomes an `assume` in front
-//! of the statement (behind it for a load) wherever the value might lie outside the domain.
+//! Domains block in memorax: an assignment, store or load of a value outside the domain of its target is disabled. In `.fw`, writing a value outside
+//! a declared range is a violation instead. So no range is declared: a domain becomes an `assume` before the statement (after it for a load) wherever
+//! the value might lie outside the domain.
 //!
 //! | memorax | here |
 //! |---|---|
 //! | process k | thread `pk` |
 //! | `v[my]`, `v[k]` | a cell of the array `v`, indexed by owner |
-//! | `read: v = e` | `await v == e`; first in a branch of `either`, where waiting must not choose the branch, `snapshot { assume v == e; }` |
+//! > | `read: v = e` | `await v == e`; at the start of a branch of `either`, where waiting must not select the branch, `snapshot { assume v == e; }`
+//! |
 //! | `[e]` | a choice between the globals by number, each after an `assume` |
-//! | `locked { }` | `atomic` if it holds a write anywhere, else `snapshot`: only with a write does it empty the buffer |
+//! > | `locked { }` | `atomic` if it contains a write, else `snapshot`: only with a write does it drain the buffer |
 //! | `cas(v, e, f)` | `atomic { assume v == e; v = f; }` |
-//! | `slocked write` | the store and then `sfence`, as memorax itself turns `locked write` into a store and a fence for PSO |
+//! > | `slocked write` | the store followed by `sfence`, as memorax itself translates `locked write` to a store and a fence for PSO |
 //! | `forbidden` | the property `forbidden` |
 //!
-//! Predicates are hints and left out. The statements of VIPS (`syncwr`, `syncrd`, `llfence`) are errors.
+//! Predicates are hints and are dropped. The statements of VIPS (`syncwr`, `syncrd`, `llfence`) are errors.
 
 mod process;
 mod tokens;
@@ -35,15 +36,15 @@ use fencewright_text::Diagnostic;
 use process::translate;
 use tokens::{Kind, RESERVED, Token, tokens};
 
-/// How many processes a program may have.
+/// Maximum number of processes of a program.
 const PROCESS_LIMIT: usize = 1_000;
 
-/// Whether memorax has reserved the word.
+/// Whether memorax reserves the word.
 pub(super) fn is_rmm_word(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Reads a memorax program.
+/// Imports a memorax program.
 pub fn rmm(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     import(text).map_err(|diagnostic| vec![diagnostic])
 }
@@ -81,7 +82,7 @@ type Domain = Option<(i64, i64)>;
 #[derive(Clone, Debug)]
 struct Declaration<'a> {
     name: &'a str,
-    /// `None` for `*`.
+    /// The initial value; `None` for `*`.
     init: Option<i64>,
     domain: Domain,
     span: Span,
@@ -97,26 +98,26 @@ impl Declaration<'_> {
     }
 }
 
-/// A process as written.
+/// A process of the source.
 struct ProcessText<'a> {
     copies: usize,
     data: Vec<Declaration<'a>>,
     registers: Vec<Declaration<'a>>,
-    /// Its tokens from `text` on.
+    /// The range of its tokens, from `text` on.
     text: std::ops::Range<usize>,
     span: Span,
 }
 
-/// A memory cell as threads name it.
+/// A memory cell as threads refer to it.
 #[derive(Clone, Debug)]
 struct Cell {
     variable: String,
-    /// The index in an array.
+    /// The index, if the cell is in an array.
     index: Option<i64>,
     domain: Domain,
 }
 
-/// All shared memory.
+/// All of shared memory.
 struct Memory<'a> {
     /// The globals in the order of declaration.
     globals: Vec<Cell>,
@@ -133,7 +134,7 @@ struct Source<'a> {
     processes: Vec<ProcessText<'a>>,
 }
 
-/// A place among the tokens; the last token is always [`Kind::End`].
+/// A position in the tokens; the last token is always [`Kind::End`].
 #[derive(Clone, Copy)]
 struct Cursor<'t, 'a> {
     tokens: &'t [Token<'a>],
@@ -191,7 +192,7 @@ impl<'a> Cursor<'_, 'a> {
         Ok(if self.accept("-") { -self.number()? } else { self.number()? })
     }
 
-    /// The span from the token at `start` to the last one read; only within the macro body `start` was written in.
+    /// The span from the token at `start` to the last one read, restricted to the macro body in which `start` was written.
     fn span_from(&self, start: usize) -> Span {
         let first = self.tokens[start.min(self.tokens.len() - 1)];
         let read = &self.tokens[start.min(self.at)..self.at.min(self.tokens.len())];
@@ -243,7 +244,7 @@ fn read_source<'a>(cursor: &mut Cursor<'_, 'a>) -> Result<Source<'a>, Diagnostic
     }
 }
 
-/// A process: its declarations are read, its text is passed over (`process` cannot occur in it).
+/// Parses the declarations of a process and skips its text (in which `process` cannot occur).
 fn process<'a>(cursor: &mut Cursor<'_, 'a>) -> Result<ProcessText<'a>, Diagnostic> {
     let start = cursor.at;
     cursor.expect("process")?;
@@ -322,7 +323,7 @@ fn distinct(declarations: &[Declaration<'_>]) -> Result<(), Diagnostic> {
     }
 }
 
-/// Declares globals as scalars and local data as arrays indexed by owner, or as scalars where no array can express it.
+/// Declares globals as scalars, and local data as arrays indexed by owner, or as scalars where no array can express it.
 fn declare_memory<'a>(
     globals: &[Declaration<'a>],
     processes: &[&ProcessText<'a>],
@@ -379,8 +380,8 @@ fn declare_memory<'a>(
     memory
 }
 
-/// One array, not yet named, for the local data of the same name in all processes. `None` unless every process has such data, and
-/// all of it starts with numbers or all with the same free choice.
+/// One array, not yet named, for the local data of the same name in all processes. `None` unless every process has such data, and either all of it
+/// has initial numbers or all has the same free choice.
 fn array_of_all(owners: &[(usize, &Declaration<'_>)], processes: usize) -> Option<Declarator> {
     let (_, first) = owners[0];
     if owners.len() != processes {

@@ -1,4 +1,4 @@
-//! `.rmm`, the language of memorax.
+//! `.rmm`, the language of memorax: importer and exporter.
 
 pub mod export;
 pub mod import;

@@ -1,9 +1,9 @@
-//! Programs as trencher's automata.
+//! Exports programs as trencher's automata.
 //!
-//! Memory cells are addresses in order. Trencher has no atomic steps, only a lock: a draining step is taken under the lock, and if
-//! one of its conditions fails after a load, the thread releases the lock and starts the step over. That is exact if the values
-//! loaded so far are not needed any more and nothing was stored; everything else is an error, as is a step with several loads that
-//! does not drain. `sfence` does nothing under TSO, which is all that trencher knows.
+//! Memory cells are addresses, in order. Trencher has no atomic steps, only a lock: a draining step is executed under the lock, and if one of its
+//! conditions fails after a load, the thread releases the lock and restarts the step. That is exact if the values loaded so far are dead and nothing
+//! was stored; everything else is an error, as is a step with several loads that does not drain. `sfence` has no effect under TSO, the only memory
+//! model of trencher.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ use crate::liveness::Liveness;
 
 const FORMAT: &str = "trencher";
 
-/// Writes a program as automata of trencher, or says what cannot be written so.
+/// Writes a program as automata of trencher; the errors say what cannot be expressed.
 pub fn trencher(program: &Program) -> Result<String, Vec<Diagnostic>> {
     let text = export(program).map_err(|diagnostic| vec![diagnostic])?;
     readable(text, FORMAT, import::trencher)
@@ -80,7 +80,7 @@ struct Writer<'p> {
     locations: Vec<String>,
     registers: Vec<String>,
     live: Liveness,
-    /// How many states were added.
+    /// The number of states added.
     fresh: usize,
     out: String,
 }
@@ -89,7 +89,7 @@ impl Writer<'_> {
     fn thread(&mut self, name: &str) -> Result<(), Diagnostic> {
         let _ = writeln!(self.out, "\nthread {name}");
         let mut entry = self.locations[self.thread.entry.index()].clone();
-        // Registers that do not start with 0 are set on the way to the entry, the last one first.
+        // Registers with an initial value other than 0 are set on the way to the entry, the last one first.
         for (index, register) in self.thread.registers.iter().enumerate().rev() {
             let values = match register.init {
                 Init::Value(0) => continue,
@@ -120,10 +120,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A state that the program does not have.
+    /// A new state.
     fn state(&mut self) -> String {
         self.fresh += 1;
-        // No label contains a dot.
+        // Labels contain no dot, so the name is unique.
         format!("s.{}", self.fresh)
     }
 
@@ -148,7 +148,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// One transition after the other; alternatives in one place lead to the same state.
+    /// Consecutive transitions; alternatives at the same position lead to the same state.
     fn chain(&mut self, from: &str, to: &str, steps: &[Vec<String>]) {
         let mut at = from.to_owned();
         for (number, alternatives) in steps.iter().enumerate() {
@@ -160,7 +160,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The instructions for an operation: what would fault is blocked in front of it or, for a loaded value, behind it.
+    /// The instructions for an operation. Values that would fault are blocked before it or, for a loaded value, after it.
     fn steps(&self, op: &Op, span: Span) -> Result<Vec<Vec<String>>, Diagnostic> {
         let mut steps = Vec::new();
         if let Op::Load(_, address) | Op::Store(address, _) = op {
@@ -277,8 +277,7 @@ impl Writer<'_> {
                 for instruction in alternatives {
                     self.transition(&at, &next, instruction);
                     let Some(condition) = instruction.strip_prefix("check ") else { continue };
-                    // If an `assume` fails, the whole step has not happened: the thread goes back to its start. A fault ends the
-                    // thread.
+                    // If an `assume` fails, the whole step has not happened: the thread returns to its start. A fault ends the thread.
                     let retries = matches!(op, Op::Assume(_));
                     let lost = retries && written.iter().any(|&r| self.live.is_live(start.index(), r));
                     if stored || lost {
@@ -300,7 +299,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The transitions from a failed condition to `back`; without the lock, no transition is needed if the thread is there already.
+    /// The transitions from a failed condition to `back`; without the lock, none is needed if the thread is there already.
     fn fail(&mut self, at: &str, back: &str, check: &str, locked: bool) {
         if locked {
             let failed = self.state();
@@ -316,7 +315,7 @@ fn number(value: i64, span: Span) -> Result<String, Diagnostic> {
     number_wide(value.into(), span)
 }
 
-/// A number, if it fits the 32 bits that trencher computes in.
+/// A number, if it fits the 32 bits of trencher's arithmetic.
 fn number_wide(value: i128, span: Span) -> Result<String, Diagnostic> {
     let fits = i32::try_from(value).is_ok();
     if fits { Ok(value.to_string()) } else { Err(cannot(FORMAT, &format!("the number {value}"), span)) }

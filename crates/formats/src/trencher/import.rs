@@ -1,10 +1,9 @@
 //! Importer for trencher's automata.
 //!
-//! A state becomes a label, its transitions the branches of a `choose` behind it; the states that no transition leaves are the end
-//! of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar (`m0`, `m1`,
-//! ..., `mm1` for -1), otherwise memory is one array `mem`, a window of an open address space wide enough for all addresses that
-//! `values` finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers are
-//! mathematical. Trencher's files state no property, so the program has none.
+//! A state becomes a label, its transitions the branches of a `choose` after it; the states without transitions are the end of the thread. Memory in
+//! trencher is addressed by arbitrary integers: if all addresses are constants, each is a scalar (`m0`, `m1`, ..., `mm1` for -1), otherwise memory is
+//! one array `mem`, a window of an open address space wide enough for all addresses that `values` finds. Trencher computes in 32 bits (where signed
+//! overflow is undefined); here integers are mathematical. Trencher's files state no property, so the program has none.
 
 mod values;
 
@@ -19,15 +18,15 @@ use fencewright_text::Diagnostic;
 
 use values::{Flow, Term, addresses, window};
 
-/// How many cells the window into memory may have.
+/// Maximum number of cells of the window into memory.
 const WINDOW_LIMIT: u64 = 4_096;
 
-/// Reads a trencher program.
+/// Imports a trencher program.
 pub fn trencher(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     import(text).map_err(|diagnostic| vec![diagnostic])
 }
 
-/// A word and where it stands.
+/// A word with its position.
 #[derive(Clone, Copy, Debug)]
 struct Word<'a> {
     text: &'a str,
@@ -226,7 +225,7 @@ impl<'a> Reader<'a> {
         Ok(Term::Binary(op, Box::new(left), Box::new(self.term(depth + 1)?)))
     }
 
-    /// The number of a register, which exists from its first mention on.
+    /// The number of a register, allocated at its first mention.
     fn register(&mut self, word: Word<'a>) -> usize {
         *self.registers.entry(word.text).or_insert_with(|| {
             self.used.push(word);
@@ -236,15 +235,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The number a C++ stream reads from the start of a word, whatever follows: `1x` is 1. `None` if the word does not start with a
-/// number that fits 32 bits: then it names a register.
+/// The number that a C++ stream would read at the start of a word, ignoring the rest: `1x` is 1. `None` if the word does not start with a number that
+/// fits 32 bits: then it names a register.
 fn leading_int(word: &str) -> Option<i32> {
     let sign = word.starts_with(['+', '-']) as usize;
     let digits = word[sign..].bytes().take_while(u8::is_ascii_digit).count();
     word[..sign + digits].parse().ok()
 }
 
-/// How addresses become places.
+/// The mapping of addresses to places.
 enum Memory {
     /// A scalar for each constant address.
     Scalars(HashMap<i64, String>),
@@ -303,7 +302,7 @@ impl Memory {
     }
 }
 
-/// The window into memory that the program needs.
+/// The window into memory that covers the program's addresses.
 fn find_window(automata: &[Automaton<'_>], notes: &mut Vec<String>) -> (i64, i64) {
     let mut constants = BTreeSet::new();
     let mut flows = Vec::new();
@@ -359,7 +358,7 @@ fn collect_constants(term: &Term, into: &mut BTreeSet<i64>) {
     }
 }
 
-/// The registers of one thread under their new names.
+/// The registers of one thread with their new names.
 struct Registers<'r> {
     first: usize,
     names: &'r [String],
@@ -393,7 +392,7 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
         .map(|(n, r)| build::declarator(n, None, r.span))
         .collect();
 
-    // The initial state comes first: a thread starts where its text does.
+    // The initial state is first: a thread starts at the beginning of its text.
     let mut label_names = Names::default();
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut states: Vec<(Word<'_>, String, Vec<&Transition<'_>>)> = Vec::new();
@@ -418,7 +417,7 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
         let first = body.len();
         match transitions.as_slice() {
             [] => {
-                // All states without outgoing transitions become labels at the end of the text. No extra step leads there.
+                // All states without outgoing transitions become labels at the end of the text, without an extra step.
                 last.labels.push(build::name(label, state.span));
                 if number == 0 {
                     body.push(build::goto(label, state.span));

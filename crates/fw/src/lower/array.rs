@@ -1,7 +1,7 @@
-//! Registers and arrays of registers: one register for each element.
+//! Lowers registers and arrays of registers: one register for each element.
 //!
-//! An element with a constant index is a register like any other. A computed index is looked up by a conditional expression when it is
-//! read, and by a choice between steps when it is written. Where it could be outside the array, a step before that checks it.
+//! An element with a constant index is an ordinary register. A computed index is resolved by a conditional expression when the element is read, and
+//! by a choice between steps when it is written. If it may be outside the array, a preceding step checks it.
 
 use fencewright_program::{Action, BinaryOp, Bounds, Expr, Fault, Op, Range, RegisterId, Span};
 use fencewright_text::Diagnostic;
@@ -13,7 +13,7 @@ use crate::ast::{self, ExprKind, Place};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// What the name of a register means.
+/// The meaning of the name of a register.
 #[derive(Clone, Copy)]
 pub enum Binding {
     Register(RegisterId),
@@ -33,7 +33,7 @@ impl Array {
         RegisterId(self.first.0 + (index - self.indices.low) as u32)
     }
 
-    /// The value of the element with a computed index, which lies in the array. A balanced tree, so that its depth stays small.
+    /// The value of the element with a computed index, which lies in the array. A balanced tree of conditionals, to keep the depth logarithmic.
     fn chosen(self, index: &Pure, indices: Range) -> Pure {
         if indices.low == indices.high {
             return Expr::Leaf(self.element(indices.low));
@@ -45,7 +45,7 @@ impl Array {
     }
 }
 
-/// What an assignment to registers writes.
+/// The target of an assignment to registers.
 pub enum Target {
     Register(RegisterId),
     /// The element with a computed index.
@@ -103,7 +103,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// The check of a computed index, unless the index lies in the array for certain.
+    /// The check of a computed index; `None` if the index certainly lies in the array.
     fn index_check(&self, array: Array, index: &Pure, span: Span) -> Option<Before<'a>> {
         let known = match index {
             Expr::Leaf(register) => self.registers[register.index()].range.map_or(Bounds::ANY, Bounds::from),
@@ -126,8 +126,7 @@ impl<'a> ThreadLowering<'a, '_> {
         declared.is_some_and(inside) || self.constant(index).is_some()
     }
 
-    /// Performs `op` on the target: at once on a register; for a computed index one step decides which element it is, and the next one
-    /// writes it.
+    /// Performs `op` on the target: directly on a register; for a computed index one step determines the element, and the next one writes it.
     pub fn write_element(
         &mut self,
         target: Target,
@@ -158,13 +157,13 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// The step that checks an index.
+    /// Adds the step that checks an index.
     pub fn check_step(&mut self, condition: Pure, span: Span, at: Option<Node>, next: Node) -> Node {
         self.graph.arc(at, next, Action::Op(Op::Assert(condition, Fault::Index)), span)
     }
 }
 
-/// How many parts there are when an index stands at every element.
+/// The size of an expression in which the index occurs once per element.
 fn copies(array: Array, index: &Pure) -> usize {
     let mut leaves = 1;
     index.for_each_leaf(&mut |_| leaves += 1);

@@ -1,9 +1,8 @@
-//! Procedures: every call becomes a copy of the text.
+//! Procedures: every call is inlined.
 //!
-//! A procedure sees the top level, its parameters and its own declarations, and nothing of its caller. A parameter that nothing is assigned to
-//! is another name for its argument, if that is a constant or a register: nothing that the procedure can do changes it meanwhile.
-//! Every other parameter is a register, which is assigned before the first step of the text; so is every register that the text
-//! may read before it is written.
+//! A procedure sees the top level, its parameters and its own declarations, but nothing of its caller. A parameter that is never assigned is an alias
+//! of its argument, if that is a constant or a register: the procedure cannot change the argument meanwhile. Every other parameter is a register that
+//! is assigned before the first step of the body; registers that the body may read before writing are initialised there, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,34 +22,34 @@ use crate::{clip, print_expression};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The registers of variables, by name, indices, range and type.
+/// The registers of local variables of procedures, by name, indices, range and type.
 pub type FrameRegisters = HashMap<(String, Option<Range>, Option<Range>, Option<UnaryOp>), RegisterId>;
 
-/// What names mean in the text that is being lowered, and where its jumps lead.
+/// The scope of the text that is being lowered: the meaning of names, and the targets of jumps.
 #[derive(Default)]
 pub struct Frame<'a> {
     pub names: HashMap<String, Binding>,
     pub labels: Vec<HashMap<String, Node>>,
-    /// Where `break` and `continue` lead.
+    /// The targets of `break` and `continue`.
     pub loops: Vec<(Node, Node)>,
-    /// How deep the current block is nested; registers are declared at depth 1.
+    /// The nesting depth of the current block; registers are declared at depth 1.
     pub depth: usize,
-    /// The procedure, if it is one.
+    /// The procedure, if this is the body of one.
     inlined: Option<Inlined<'a>>,
 }
 
 /// A procedure that is being inlined.
 struct Inlined<'a> {
     procedure: &'a Procedure,
-    /// Where `return` leads.
+    /// The target of `return`.
     exit: Node,
-    /// Whether it gives a result, and where that goes.
+    /// Whether the procedure has a result, and the register for it.
     returns: bool,
     result: Option<RegisterId>,
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// The procedure that a call names, and its arguments.
+    /// The procedure that a call names, and the lowered arguments.
     pub fn call_arguments(
         &mut self,
         name: &Name,
@@ -82,7 +81,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok((procedure, flattened.collect::<Result<_>>()?))
     }
 
-    /// Puts a copy of a procedure between `at` and `next`.
+    /// Inlines a procedure between `at` and `next`.
     pub fn inline(
         &mut self,
         procedure: &'a Procedure,
@@ -134,7 +133,7 @@ impl<'a> ThreadLowering<'a, '_> {
         let declared = self.declare_registers(&procedure.body);
         let labels = self.collect_labels(&procedure.body);
         self.frame.labels.push(labels);
-        // Where a result is expected, the end of the text is a place of its own, to which nothing may lead.
+        // If a result is required, the end of the body is a location of its own, which must be unreachable.
         let end = if returns { self.graph.node() } else { next };
         let entry = self.block(&procedure.body, None, end);
         if returns && self.leads_to(end, entry, edges) && self.diagnostics.is_empty() {
@@ -151,7 +150,7 @@ impl<'a> ThreadLowering<'a, '_> {
             Init::Any(range) => Op::Havoc(r, range),
         }));
         if starts.is_empty() {
-            // Where the text takes no step at all, the call is a jump.
+            // If the body takes no step at all, the call is a jump.
             let is_new = self.graph.find(entry).index() >= nodes;
             return Ok(if is_new { self.graph.join(at, entry, span) } else { self.jump(at, entry, span) });
         }
@@ -163,7 +162,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// Gives the parameters their meaning; the operations that have to come first are given back.
+    /// Binds the parameters; returns the operations that have to precede the body.
     fn parameters(&mut self, procedure: &'a Procedure, arguments: Vec<Argument>) -> Result<Vec<Op>> {
         let mut assigned = HashSet::new();
         assigned_names(&procedure.body, &mut assigned);
@@ -218,21 +217,21 @@ impl<'a> ThreadLowering<'a, '_> {
             (None, _) => Ok(self.jump(at, exit, span)),
             (Some(value), Some(result)) => self.assign_register(result, value, at, exit, span),
             (Some(value), None) => {
-                // The result is not used, but what it takes to compute it happens.
+                // The result is not used, but its computation still takes place.
                 let result = self.temporary();
                 self.assign_register(result, value, at, exit, span)
             }
         }
     }
 
-    /// Whether control can come from `entry` to `end` by the edges after the first ones.
+    /// Whether control can reach `end` from `entry` over the edges with number `first` or greater.
     fn leads_to(&self, end: Node, entry: Node, first: usize) -> bool {
         let end = self.graph.find(end);
         self.graph.find(entry) == end
             || self.graph.edges()[first..].iter().any(|(edge, ())| self.graph.find(edge.to) == end)
     }
 
-    /// Those of some registers that a path of the edges after the first ones reads before it writes them.
+    /// Those of the registers that some path over the edges with number `first` or greater reads before writing them.
     fn read_first(&self, entry: Node, first: usize, registers: &HashSet<RegisterId>) -> HashSet<RegisterId> {
         if registers.is_empty() {
             return HashSet::new();
@@ -268,18 +267,18 @@ impl<'a> ThreadLowering<'a, '_> {
 /// An argument of a call.
 pub struct Argument {
     value: Pure,
-    /// How it is shown.
+    /// The source text of the argument, for messages.
     shown: String,
 }
 
-/// Whether a `return` in the text gives a result.
+/// Whether a `return` in the body has a value.
 fn returns_value(block: &Block) -> bool {
     let mut found = false;
     for_each_statement(block, &mut |kind| found |= matches!(kind, StatementKind::Return(Some(_))));
     found
 }
 
-/// The names that something is assigned to.
+/// The names that are assigned in the body.
 fn assigned_names<'a>(block: &'a Block, names: &mut HashSet<&'a str>) {
     for_each_statement(block, &mut |kind| {
         if let StatementKind::Assign(place, _) | StatementKind::Havoc(place, _) = kind {

@@ -1,4 +1,4 @@
-//! Declarations: registers, and places for labels, before the statements of a thread are lowered.
+//! Declares registers and allocates locations for labels, before the statements of a thread are lowered.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use crate::ast::{self, Block, Name, StatementKind};
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// Declares the registers of a thread or procedure, and gives them with what they start with.
+    /// Declares the registers of a thread or procedure; returns them with their initial values.
     pub fn declare_registers(&mut self, body: &'a Block) -> Vec<(RegisterId, Init)> {
         let mut declared = Vec::new();
-        // Constants of the thread may be used in the declarations, so both are read in order here.
+        // Constants of the thread may occur in the declarations, so both are processed in order.
         let mut pushed = Vec::new();
         self.declare_registers_in(body, &mut declared, &mut pushed);
         for name in pushed {
@@ -87,8 +87,8 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(init.into_iter().zip(first.0..).map(|(init, id)| (RegisterId(id), init)).collect())
     }
 
-    /// The registers of a variable, one after the other: new ones, or those of an earlier call of the same procedure. No procedure is
-    /// called while it runs, so one set of registers is enough for all of its calls.
+    /// The registers of a variable, consecutively: new ones, or those of an earlier call of the same procedure. Procedures are not recursive, so one
+    /// set of registers suffices for all calls.
     pub fn frame_register(
         &mut self,
         name: &str,
@@ -133,7 +133,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Err(Diagnostic::new(name.span, format!("`{}` is already the name of a {taken}", name.text)))
     }
 
-    /// Places for the labels of a block, those in the copies of a `for` excepted.
+    /// Allocates locations for the labels of a block, except those in the copies of a `for`.
     pub fn collect_labels(&mut self, block: &'a Block) -> HashMap<String, Node> {
         let mut labels = HashMap::new();
         self.collect_labels_into(block, &mut labels);

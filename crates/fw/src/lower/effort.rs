@@ -1,17 +1,17 @@
-//! How much lowering may do: copies of `for` bodies, instances of families and quantifiers, and ways through atomic blocks can make a short text
-//! as long as one likes.
+//! The budget of lowering: copies of `for` bodies, instances of families and quantifiers, and paths through atomic blocks can make a short text
+//! arbitrarily large.
 
 use fencewright_program::Span;
 use fencewright_text::{Diagnostic, Stop};
 
-/// More parts than this, over the whole program, are a mistake or an attack: statements, parts of expressions and formulas, operations, each
-/// counted as often as it is copied. Each takes about 100 bytes.
+/// Maximum number of parts of the whole program: statements, parts of expressions and formulas, operations, each counted as often as it is copied.
+/// Each takes about 100 bytes.
 const MOST_PARTS: usize = 1 << 22;
 
-/// The message if there are more.
+/// The error message when the budget is exceeded.
 pub const TOO_LARGE: &str = "this program is too large when it is expanded";
 
-/// What has been done so far.
+/// The effort spent so far.
 pub struct Effort<'s> {
     parts: usize,
     stop: &'s Stop<'s>,
@@ -22,7 +22,7 @@ impl<'s> Effort<'s> {
         Effort { parts: 0, stop }
     }
 
-    /// Counts some more parts, unless they are too many or somebody asks to stop.
+    /// Spends some parts of the budget; an error if it is exceeded, or `stop` asked to stop.
     pub fn spend(&mut self, parts: usize, span: Span) -> Result<(), Diagnostic> {
         self.parts = self.parts.saturating_add(parts);
         match self.is_over() {
@@ -31,7 +31,7 @@ impl<'s> Effort<'s> {
         }
     }
 
-    /// Whether lowering has to end: too many parts, or somebody asked to stop.
+    /// Whether lowering has to end: the budget is exceeded, or `stop` asked to stop.
     pub fn is_over(&self) -> bool {
         self.parts > MOST_PARTS || self.stop.now()
     }

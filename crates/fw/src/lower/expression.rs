@@ -1,8 +1,7 @@
-//! Expressions in threads: every shared variable becomes a load of its own, left to right.
+//! Lowers expressions in threads: every read of a shared variable becomes a load of its own, left to right.
 //!
-//! Lowering works backwards: each function is given the place where to go on and gives the place where to start. So
-//! `x = y + z` becomes the store first, then the loads before it; jumps cost no step, because the place to start *is* the
-//! target.
+//! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` yields the store
+//! first, then the loads before it; jumps cost no step, because the start location *is* the target.
 
 use fencewright_program::{
     Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, UnaryOp, VariableId,
@@ -17,26 +16,26 @@ use crate::ast::{self, ExprKind, Name, Place};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// An expression without accesses.
+/// An expression without memory accesses.
 pub type Pure = Expr<RegisterId>;
 
-/// What must happen before the pure rest of an expression can be evaluated.
+/// A step that must precede the evaluation of the pure rest of an expression.
 pub enum Before<'a> {
     Load(RegisterId, Address, Span),
     /// A read-modify-write operation; its result goes to the register.
     Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
-    /// A short-circuit condition with steps on its right side: its value goes to the register.
+    /// A short-circuit condition with steps on its right side; its value goes to the register.
     Condition(RegisterId, &'a ast::Expr),
-    /// `c ? a : b` with steps in one of its sides: its value goes to the register.
+    /// `c ? a : b` with steps in one of its branches; its value goes to the register.
     Choice(RegisterId, &'a ast::Expr),
     /// A call; its result goes to the register.
     Call(RegisterId, &'a ast::Procedure, Vec<Argument>, Span),
-    /// An index that must lie in its array of registers: a fault if the condition does not hold.
+    /// A check that an index lies in its array of registers: a fault if the condition is false.
     Check(Pure, Span),
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// Splits an expression into what must happen before and the pure rest.
+    /// Splits an expression into the preceding steps and the pure rest.
     pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.flatten_part(e, false, before)
     }
@@ -78,7 +77,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
-                // The right side must not be loaded when the left one decides.
+                // The right side must not be loaded if the left one decides.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
@@ -86,12 +85,12 @@ impl<'a> ThreadLowering<'a, '_> {
             ExprKind::If(condition, then, otherwise) => {
                 if let Some(value) = self.constant(condition) {
                     let (chosen, other) = if value != 0 { (then, otherwise) } else { (otherwise, then) };
-                    // The other side must make sense all the same.
+                    // The other branch is still checked for errors.
                     self.flatten(other, &mut Vec::new())?;
                     return self.flatten_part(chosen, pure, before);
                 }
                 if !pure && (self.takes_steps(then) || self.takes_steps(otherwise)) {
-                    // Only the side that is chosen is evaluated.
+                    // Only the chosen branch is evaluated.
                     let register = self.temporary();
                     before.push(Before::Choice(register, e));
                     return Ok(Expr::Leaf(register));
@@ -127,7 +126,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// The address and the arguments of a read-modify-write operation.
+    /// The address and the other arguments of a read-modify-write operation.
     pub fn rmw_arguments(
         &mut self,
         e: &'a ast::Expr,
@@ -187,7 +186,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// The cell of a shared variable.
+    /// The address of a cell of a shared variable.
     fn cell(
         &mut self,
         variable: VariableId,
@@ -212,7 +211,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(Address { variable, index })
     }
 
-    /// Puts the steps of `before` in front of `next`, the first of them at `at`.
+    /// Adds the steps of `before` in front of `next`, the first of them at `at`.
     pub fn precede(
         &mut self,
         before: Vec<Before<'a>>,
@@ -254,7 +253,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// The atomic step of a read-modify-write operation, with its result in `result`.
+    /// Adds the atomic step of a read-modify-write operation, with its result in `result`.
     pub fn rmw(
         &mut self,
         e: &ast::Expr,
@@ -297,7 +296,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// The two edges of a compare-and-swap: after success and after failure, if they lead anywhere.
+    /// Adds the two edges of a compare-and-swap, for success and for failure, as far as these have targets.
     #[allow(clippy::too_many_arguments)]
     fn cas(
         &mut self,
@@ -325,7 +324,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Goes to `then` if the condition holds and to `otherwise` if not. At least one of them is given.
+    /// Branches to `then` if the condition holds and to `otherwise` if not. At least one of them is given.
     pub fn condition(
         &mut self,
         e: &'a ast::Expr,
@@ -387,18 +386,18 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// Whether the left side of `&&` or `||` decides; none if constants do not say.
+    /// Whether the left side of `&&` or `||` decides; `None` if it is not constant.
     fn decided(&self, op: BinaryOp, left: &ast::Expr) -> Option<bool> {
         Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
     }
 
-    /// The value of `&&` or `||` whose left side decides. The right side must make sense all the same.
+    /// The value of `&&` or `||` whose left side decides. The right side is still checked for errors.
     fn never_evaluated(&mut self, op: BinaryOp, right: &'a ast::Expr) -> Result<Pure> {
         self.flatten(right, &mut Vec::new())?;
         Ok(Expr::Const(i64::from(op == BinaryOp::Or)))
     }
 
-    /// The value of an expression that constants decide: without an access, and whatever the registers are.
+    /// The value of an expression if it is constant: without accesses, and independent of registers.
     pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
@@ -432,7 +431,7 @@ impl<'a> ThreadLowering<'a, '_> {
         if let Some(target) = decided {
             return self.jump(at, target, span);
         }
-        // A constant that leads nowhere is kept as an assumption that fails, so that the thread is stuck here and has not ended.
+        // Even a constant condition becomes an assumption, so that a thread without a target is blocked here and has not terminated.
         let from = at.unwrap_or_else(|| self.graph.node());
         for (target, condition) in [(then, pure.clone()), (otherwise, negated(pure))] {
             if let Some(target) = target {
@@ -442,7 +441,7 @@ impl<'a> ThreadLowering<'a, '_> {
         from
     }
 
-    /// Goes to `to` without a step, unless a step is needed because something already stands at `at`.
+    /// Jumps to `to` without a step, unless `at` is already a location.
     pub fn jump(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
         match at {
             None => to,
@@ -450,7 +449,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether evaluating the expression touches shared memory, or calls a procedure.
+    /// Whether evaluating the expression accesses shared memory, or calls a procedure.
     pub fn has_access(&self, e: &ast::Expr) -> bool {
         self.any_part(e, &|this, place| match this.local(&place.name.text) {
             None => this.constants.get(&place.name.text).is_none(),
@@ -458,7 +457,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// Whether evaluating the expression takes steps before the last one: accesses, calls and checks of indices.
+    /// Whether evaluating the expression takes steps before the last one: accesses, calls and index checks.
     pub fn takes_steps(&self, e: &ast::Expr) -> bool {
         self.any_part(e, &|this, place| match (this.local(&place.name.text), &place.index) {
             (None, _) => this.constants.get(&place.name.text).is_none(),
@@ -469,7 +468,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// Whether the expression has an access by its form, or a place such as is looked for.
+    /// Whether the expression contains a read-modify-write operation or a call, or a place that `such` accepts.
     fn any_part(&self, e: &ast::Expr, such: &dyn Fn(&Self, &Place) -> bool) -> bool {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => false,
@@ -483,26 +482,26 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// An index that is not in its array.
+    /// The error for an index outside its array.
     pub fn outside(&self, name: &Name, index: i64, indices: Range) -> Diagnostic {
         let Range { low, high } = indices;
         let message = format!("index {index} is outside `{}`, whose indices are {low} to {high}", name.text);
         Diagnostic::new(name.span, message)
     }
 
-    /// An array without an index.
+    /// The error for an array without an index.
     pub fn needs_index(&self, name: &Name) -> Diagnostic {
         Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text))
             .help(format!("write `{}[0]`", name.text))
     }
 }
 
-/// Constants folded at the root; an expression without a value (division by zero, a shift out of range) is kept, to fault when it runs.
+/// Folds constants at the root. An expression without a value (division by zero, a shift out of range) is kept, so that it faults at run time.
 fn folded(e: Pure) -> Pure {
     e.constant().map_or(e, Expr::Const)
 }
 
-/// The negation, pushed into a comparison.
+/// The negation; a comparison is inverted.
 fn negated(e: Pure) -> Pure {
     use BinaryOp::*;
     let flipped = |op| match op {

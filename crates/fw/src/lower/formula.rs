@@ -1,4 +1,4 @@
-//! Formulas of properties and hints: binders expanded, names resolved to observables of a state.
+//! Lowers formulas of properties and hints: expands binders, and resolves names to observables of a state.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,27 +14,27 @@ use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// A quantifier over more values than this is a mistake or an attack.
+/// Maximum number of values that a quantifier ranges over.
 const MOST_INSTANCES: usize = 1 << 12;
 
 /// Lowers formulas.
 pub struct FormulaLowering<'a, 's> {
     pub program: &'a Program,
     pub names: &'a Names<'a>,
-    /// What names mean in each thread.
+    /// The labels and registers of each thread.
     pub inner: &'a [ThreadNames<'a>],
     pub constants: &'a mut Constants,
     pub effort: &'a mut Effort<'s>,
 }
 
-/// What names mean in a thread.
+/// The labels and registers of a thread, by name.
 pub struct ThreadNames<'a> {
     labels: HashMap<&'a str, Vec<LocationId>>,
     registers: HashMap<&'a str, RegisterId>,
 }
 
 impl<'a> ThreadNames<'a> {
-    /// The names of a thread; `end` names every location where it has ended.
+    /// The names of a thread; `end` names every location where it has terminated.
     pub fn of(thread: &'a Thread) -> Self {
         let mut labels: HashMap<&str, Vec<LocationId>> = HashMap::new();
         for (l, location) in thread.locations.iter().enumerate() {
@@ -42,7 +42,7 @@ impl<'a> ThreadNames<'a> {
             let end = thread.is_end(l).then_some("end");
             for label in location.labels.iter().map(String::as_str).chain(end) {
                 let named = labels.entry(label).or_default();
-                // Copies of a label may name the same location.
+                // Several labels may name the same location.
                 if named.last() != Some(&l) {
                     named.push(l);
                 }
@@ -157,7 +157,7 @@ impl FormulaLowering<'_, '_> {
         }
     }
 
-    /// The formula for all values of the binders, joined as the quantifier says.
+    /// The formula instantiated for all values of the binders, as a conjunction or disjunction.
     pub fn quantified(
         &mut self,
         quantifier: Quantified,
@@ -235,7 +235,7 @@ impl FormulaLowering<'_, '_> {
         Ok((id, locations))
     }
 
-    /// Whether a label is one of a procedure, which the thread need not call.
+    /// Whether a label belongs to a procedure; the thread need not call it.
     fn is_in_procedure(&self, label: &str) -> bool {
         let procedure = label.split_once('.').and_then(|(name, _)| self.names.procedures.get(name));
         procedure.is_some_and(|procedure| {
@@ -288,7 +288,7 @@ fn with_nearest<'n>(error: Diagnostic, name: &str, known: impl Iterator<Item = &
     }
 }
 
-/// `!formula`, with conjunctions and comparisons left as they are.
+/// `!formula`; a double negation of a truth value is removed.
 pub fn negation(formula: Formula) -> Formula {
     match formula {
         Expr::Unary(fencewright_program::UnaryOp::Not, inner) if is_boolean(&inner) => *inner,
@@ -296,20 +296,20 @@ pub fn negation(formula: Formula) -> Formula {
     }
 }
 
-/// Constants folded at the root. Formulas divide and shift by constants only, so every one has a value.
+/// Folds constants at the root. Formulas divide and shift by constants only, so every formula has a value.
 fn folded(e: Formula) -> Formula {
     e.constant().map_or(e, Expr::Const)
 }
 
-/// The conjunction or disjunction of formulas, without those that are constants: what is said of all threads but one (`j == i || ..`) looks the same
-/// whichever thread that is, so that threads can be exchanged.
+/// The conjunction or disjunction of formulas, without constant parts: then a formula about all threads except one (`j == i || ..`) has the same form
+/// for each exception, so that symmetry reduction applies.
 fn joined(op: BinaryOp, mut parts: Vec<Formula>) -> Formula {
     let decides = |value: i64| (value != 0) == (op == BinaryOp::Or);
     if parts.iter().any(|part| part.constant().is_some_and(decides)) {
         return Expr::Const((op == BinaryOp::Or) as i64);
     }
     parts.retain(|part| part.constant().is_none());
-    // Two or more are joined to a truth value; a single one must be made one.
+    // The result of two or more parts is a truth value; a single part has to be converted to one.
     if let [only] = parts.as_mut_slice()
         && !is_boolean(only)
     {

@@ -1,24 +1,24 @@
-//! The control-flow graph of a thread while its text is lowered.
+//! The control-flow graph of a thread during lowering.
 //!
-//! Labels get their location before the statement they name is lowered; where it turns out that two locations are one (a label
-//! before a closing brace, a label on the first statement of a loop), they are merged.
+//! Labels get their location before the statement that they name is lowered; if two locations turn out to be the same (a label before a closing
+//! brace, a label on the first statement of a loop), they are merged.
 
 use std::ops::Range;
 
 use fencewright_kit::ThreadBuilder;
 use fencewright_program::{Action, CallId, Edge, LocationId, Op, Register, Span, Thread};
 
-/// A location while the graph is built.
+/// A location during construction.
 pub type Node = LocationId;
 
-/// Edges of the builder; where they come from is in the text.
+/// Edges of the builder, without origins, because spans tell where they come from.
 pub type Edges = Vec<(Edge, ())>;
 
 /// A graph under construction.
 pub struct ControlFlow {
     builder: ThreadBuilder<()>,
     labels: Vec<(Node, String)>,
-    /// The call whose copy of a procedure is being made.
+    /// The call that is being inlined.
     pub call: CallId,
 }
 
@@ -27,7 +27,7 @@ impl ControlFlow {
         ControlFlow { builder: ThreadBuilder::new(name, family), labels: Vec::new(), call: CallId::default() }
     }
 
-    /// A place in the text as the copy that is being made has it. What an importer copied itself says already which call led to it.
+    /// The span in the copy that is being made. Spans of an importer that inlines calls itself already name their call.
     pub fn called(&self, span: Span) -> Span {
         if self.call.0.is_some() { span.called(self.call) } else { span }
     }
@@ -49,7 +49,7 @@ impl ControlFlow {
         self.builder.label(node, label);
     }
 
-    /// Gives a location all labels of another one, so that no formula tells them apart.
+    /// Gives a location all labels of another one, so that no formula distinguishes them.
     pub fn label_like(&mut self, node: Node, like: Node) {
         let like = self.find(like);
         for (labelled, label) in &self.labels {
@@ -59,7 +59,7 @@ impl ControlFlow {
         }
     }
 
-    /// An edge from `at` (or a new node) to `to`; gives its start.
+    /// Adds an edge from `at` (or a new location) to `to`; returns its start.
     pub fn arc(&mut self, at: Option<Node>, to: Node, action: Action, span: Span) -> Node {
         let span = self.called(span);
         let from = at.unwrap_or_else(|| self.node());
@@ -68,12 +68,12 @@ impl ControlFlow {
         from
     }
 
-    /// Another edge like this one, from `from`.
+    /// Adds a copy of an edge that starts at `from`.
     pub fn copy(&mut self, edge: &Edge, from: Node) {
         self.builder.edge(from, edge.to, edge.action.clone(), edge.span, ());
     }
 
-    /// Beside each of these edges that leads to `old`, one like it that leads to `new`.
+    /// For each of these edges that leads to `old`, adds a copy that leads to `new`.
     pub fn also_to(&mut self, new: Node, edges: Range<usize>, old: Node) {
         let leads = |(edge, ()): &&(Edge, ())| self.find(edge.to) == self.find(old);
         let leading: Vec<_> = self.edges()[edges].iter().filter(leads).cloned().collect();
@@ -82,7 +82,7 @@ impl ControlFlow {
         }
     }
 
-    /// Makes `at`, if given, the same place as `to`. If it is already, an empty loop was written: it gets a step of its own.
+    /// Merges `at`, if given, with `to`. If they are the same already, this is an empty loop, which gets a step of its own.
     pub fn join(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
         if let Some(at) = at {
             let (from, into) = (self.find(at), self.find(to));
@@ -100,7 +100,7 @@ impl ControlFlow {
         &self.builder.edges
     }
 
-    /// Puts other edges in the place of those there are, which it returns.
+    /// Replaces all edges, and returns the previous ones.
     pub fn exchange_edges(&mut self, edges: Edges) -> Edges {
         std::mem::replace(&mut self.builder.edges, edges)
     }

@@ -1,5 +1,5 @@
-//! From syntax tree to program: constants evaluated, families of threads instantiated, `for` loops unrolled, every access
-//! of shared memory an edge of its own, formulas expanded.
+//! Lowers a syntax tree to a program: evaluates constants, instantiates families of threads, unrolls `for` loops, makes every access of shared memory
+//! an edge of its own, and expands formulas.
 
 mod array;
 mod call;
@@ -28,28 +28,28 @@ use crate::ast::{self, Item, Name};
 use effort::{Effort, TOO_LARGE};
 pub use scope::{Constants, values_of};
 
-/// More threads than this are a mistake, or an attack.
+/// Maximum number of threads.
 const MOST_THREADS: usize = 250;
-/// More memory cells than this are a mistake, or an attack.
+/// Maximum number of memory cells.
 const MOST_CELLS: usize = 1 << 12;
-/// More control locations and edges than this, over all threads.
+/// Maximum number of control locations and edges of all threads together.
 const MOST_LOCATIONS: usize = 1 << 21;
-/// Locations times registers of one thread.
+/// Maximum product of locations and registers of one thread, which bounds the size of liveness tables.
 const MOST_LIVE: usize = 1 << 26;
-/// How many names a message lists.
+/// Maximum number of names that a message lists.
 const MOST_LISTED: usize = 20;
 
-/// What a thread does at an `await` whose condition does not hold.
+/// The behaviour of a thread at an `await` whose condition does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaits {
-    /// It evaluates the condition again and again, and can always do so.
+    /// It evaluates the condition repeatedly, and is never blocked.
     #[default]
     Spin,
-    /// It blocks until the condition holds. So it is for `deadlock`, and no other property sees the difference.
+    /// It blocks until the condition holds. Used for `deadlock`; no other property distinguishes the two.
     Block,
 }
 
-/// What names mean outside of threads.
+/// The top-level names.
 #[derive(Default)]
 pub(crate) struct Names<'a> {
     pub shared: HashMap<String, VariableId>,
@@ -61,11 +61,11 @@ pub(crate) struct Names<'a> {
     pub procedures: HashMap<&'a str, &'a ast::Procedure>,
     /// Threads by name and, for families, instance.
     pub threads: BTreeMap<(String, Option<i64>), ThreadId>,
-    /// All labels in the text of a thread, also those that cannot be reached.
+    /// All labels in the text of a thread, including unreachable ones.
     pub labels: HashMap<String, HashSet<String>>,
 }
 
-/// What spans and faults of a program refer to.
+/// The calls and assertion messages that spans and faults of a program refer to.
 #[derive(Default)]
 pub(crate) struct Notes {
     calls: Vec<Call>,
@@ -74,13 +74,13 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Notes a call.
+    /// Records a call.
     pub fn call(&mut self, what: String, at: Span) -> CallId {
         self.calls.push(Call { what, at });
         CallId(NonZeroU32::new(self.calls.len() as u32))
     }
 
-    /// The number of a text.
+    /// The number of an assertion message, recorded once.
     pub fn text(&mut self, text: &str) -> u32 {
         if let Some(&known) = self.known_texts.get(text) {
             return known;
@@ -92,7 +92,7 @@ impl Notes {
     }
 }
 
-/// Constants that the command line overrides, by name.
+/// Values for constants, given on the command line.
 pub type Defines = [(String, i64)];
 
 /// Lowers a file. `defines` override its top-level constants.
@@ -100,7 +100,7 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
     lower_unless(&Stop::never(), file, &[], defines, Awaits::Spin)
 }
 
-/// Lowers a file whose spans name these calls as [`lower`] does, unless `stop` says to stop: then the error that comes back means nothing.
+/// The same as [`lower`] for a file whose spans refer to `calls`, unless `stop` asks to stop: then the returned error is meaningless.
 pub fn lower_unless<'a>(
     stop: &'a Stop<'a>,
     file: &'a ast::File,
@@ -146,7 +146,7 @@ pub fn lower_unless<'a>(
         }
     }
     lowering.check_initial_values(file);
-    // Formulas may speak of threads declared after them.
+    // Formulas may refer to threads declared after them.
     let Lowering { mut program, names, notes, mut constants, mut effort, mut diagnostics, .. } = lowering;
     (program.calls, program.texts) = (notes.calls, notes.texts);
     if diagnostics.is_empty() {
@@ -163,7 +163,7 @@ pub fn lower_unless<'a>(
         }
         return Ok(program);
     }
-    // Each instance of a family reports the same mistakes.
+    // Instances of a family report the same errors.
     let mut seen = HashSet::new();
     diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
     diagnostics.sort_by_key(|d| d.span);
@@ -178,7 +178,7 @@ struct Lowering<'a> {
     notes: Notes,
     constants: Constants,
     effort: Effort<'a>,
-    /// The procedures up to the item at hand.
+    /// The procedures declared before the current item.
     declared: HashSet<&'a str>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -202,7 +202,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Over the naturals nothing starts below 0.
+    /// Over the naturals initial values must not be negative.
     fn check_initial_values(&mut self, file: &ast::File) {
         if self.program.numbers != Numbers::Nat {
             return;
@@ -287,7 +287,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A mutex is a memory cell with the number of the thread that holds it, counted from 1, or 0.
+    /// A mutex is a memory cell with the number of its holder, counted from 1, or 0 if it is free.
     fn mutex(&mut self, d: &ast::Declarator) -> Result<(), Diagnostic> {
         let id = VariableId(self.program.variables.len() as u32);
         self.shared(d)?;
@@ -384,7 +384,7 @@ fn procedures(file: &ast::File) -> HashMap<&str, &ast::Procedure> {
     procedures.collect()
 }
 
-/// Where the text of a thread stands.
+/// The span of the name in a thread's declaration.
 fn thread_span(file: &ast::File, thread: &Thread) -> Span {
     let base = thread.family.as_ref().map_or(&thread.name, |(name, _)| name);
     let found = file.items.iter().find_map(|item| match item {
@@ -394,7 +394,7 @@ fn thread_span(file: &ast::File, thread: &Thread) -> Span {
     found.unwrap_or_default()
 }
 
-/// All labels in a text, each with something before it.
+/// Collects all labels in a text, with a prefix.
 fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>, effort: &Effort<'_>) {
     use ast::StatementKind as Kind;
     for statement in &block.statements {
@@ -418,7 +418,7 @@ fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>
     }
 }
 
-/// The known name that differs least from `name`, if any is close. Names of temporaries are no advice.
+/// The known name with the smallest edit distance from `name`, if any is close. Temporaries are not suggested.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     fencewright_text::nearest(name, known.filter(|other| !other.starts_with('%')))
 }

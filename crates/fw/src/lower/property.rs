@@ -1,4 +1,4 @@
-//! Properties and hints, once all threads are known.
+//! Lowers properties and hints, after all threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,18 +12,18 @@ use super::formula::{FormulaLowering, ThreadNames, negation};
 use super::scope::Constants;
 use crate::ast::{self, Item, Quantified};
 
-/// Properties that need not be declared.
+/// Names of the properties that are implicit.
 const RESERVED: [&str; 2] = ["assertions", "deadlock"];
 
-/// What a file states about its threads.
+/// The properties and hints of a file.
 #[derive(Default)]
 pub struct Stated {
     pub properties: Vec<Property>,
     pub hints: Hints,
     pub diagnostics: Vec<Diagnostic>,
-    /// The names of the properties.
+    /// The names in use.
     taken: HashSet<String>,
-    /// For each keyword the number of the next property without a name.
+    /// For each keyword the number for the next unnamed property.
     next: HashMap<&'static str, usize>,
 }
 
@@ -83,7 +83,7 @@ impl Stated {
         Ok(())
     }
 
-    /// The name the source gives, or the keyword with a number where it is needed to tell properties apart.
+    /// The name given in the source, or else the keyword, with a number if that is necessary to make it unique.
     fn name(&mut self, p: &ast::Property) -> String {
         use ast::PropertyKind as Kind;
         if let Some(name) = &p.name {
@@ -124,7 +124,7 @@ fn property(p: &ast::Property, formulas: &mut FormulaLowering<'_, '_>) -> Result
     })
 }
 
-/// The places an `At` expression names: all instances of a family if it says none.
+/// The places that an `At` expression names: in all instances of a family if it has no index.
 fn places(
     e: &ast::Expr,
     formulas: &mut FormulaLowering<'_, '_>,

@@ -1,4 +1,4 @@
-//! Constants: names whose value is known while lowering.
+//! Constants: names whose value is known during lowering.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 pub struct Constants {
     /// Those of the top level.
     global: HashMap<String, i64>,
-    /// Those of a thread, a procedure or a formula, innermost last.
+    /// Those of a thread, a procedure or a formula; inner declarations are later in each list.
     local: HashMap<String, Vec<i64>>,
-    /// The data domain of the program, wherever in the file it is declared.
+    /// The data domain of the program, wherever the file declares it.
     pub numbers: Numbers,
 }
 
-/// Constants that do not belong to the top level.
+/// The constants that are not from the top level.
 #[derive(Default)]
 pub(crate) struct LocalConstants(HashMap<String, Vec<i64>>);
 
-/// The values of a type; none for `u64`, whose numbers do not fit.
+/// The values of a type; `None` for `u64`, whose values do not fit 64 bits with a sign.
 pub fn values_of(wraps: UnaryOp) -> Option<Range> {
     match wraps {
         UnaryOp::Signed(width) => {
@@ -49,7 +49,7 @@ impl Constants {
         self.global.insert(name.to_string(), value);
     }
 
-    /// Exchanges the constants that do not belong to the top level: a procedure does not see those of its caller.
+    /// Replaces the constants that are not from the top level: a procedure does not see those of its caller.
     pub(crate) fn exchange_local(&mut self, local: LocalConstants) -> LocalConstants {
         LocalConstants(std::mem::replace(&mut self.local, local.0))
     }
@@ -113,7 +113,7 @@ impl Constants {
         }
     }
 
-    /// Over the reals the operators of whole numbers may stand before constants only.
+    /// Checks an integer operator: over the reals, its operand must be constant.
     pub(crate) fn check_unary(&self, op: UnaryOp, operand: Option<i64>, span: Span) -> Result<()> {
         if self.numbers != Numbers::Real || operand.is_some() || !(op == UnaryOp::BitNot || op.wraps()) {
             return Ok(());
@@ -121,8 +121,8 @@ impl Constants {
         Err(Diagnostic::new(span, format!("`{}` is not supported over the reals", op.symbol())))
     }
 
-    /// Over the reals the operators of whole numbers may stand between constants only, and a quotient must be whole;
-    /// `left` and `right` are the operands as far as they are constant.
+    /// Checks an operator: over the reals, integer operators need constant operands, and the quotient of a division must be an integer. `left` and
+    /// `right` are the values of constant operands.
     pub(crate) fn check_operator(
         &self,
         op: BinaryOp,
@@ -146,7 +146,7 @@ impl Constants {
         }
     }
 
-    /// The values of a range, both ends included; empty ranges are errors where a value is needed.
+    /// The values of a range, with both ends included. It may be empty; callers that need a value report that.
     pub fn range(&self, range: &ast::RangeExpr) -> Result<Range> {
         let low = self.eval(&range.low)?;
         let high = self.eval(&range.high)?;
@@ -168,7 +168,7 @@ impl Constants {
         }
     }
 
-    /// A range that must not be empty.
+    /// The values of a range; an error if it is empty.
     pub(crate) fn nonempty_range(&self, range: &ast::RangeExpr) -> Result<Range> {
         let values = self.range(range)?;
         if values.size() == 0 {
@@ -178,13 +178,13 @@ impl Constants {
         Ok(values)
     }
 
-    /// The values of the type that a declarator gives.
+    /// The values of the type of a declarator, if it has one.
     pub(crate) fn integer_type(&self, declarator: &ast::Declarator) -> Result<Option<Range>> {
         let Some(wraps) = declarator.wraps else { return Ok(None) };
         self.check_type(wraps, declarator.span).map(Some)
     }
 
-    /// The values of a type, if it can be used with the numbers of the program.
+    /// The values of a type; an error if it cannot be used in the program's data domain.
     pub(crate) fn check_type(&self, wraps: UnaryOp, span: Span) -> Result<Range> {
         let name = wraps.symbol();
         let Some(values) = values_of(wraps) else {
@@ -201,7 +201,7 @@ impl Constants {
         }
     }
 
-    /// The initial contents a declarator gives to a register or to each of `cells` cells.
+    /// The initial contents that a declarator gives to a register or to each of `cells` cells.
     pub fn initial(
         &self,
         declarator: &ast::Declarator,

@@ -1,7 +1,7 @@
-//! Statements: from the text of a thread to its control-flow graph.
+//! Lowers the statements of a thread to its control-flow graph.
 //!
-//! Backwards, like expressions: each statement is given where to go on (`next`) and, if its place already exists (a label, a
-//! loop head, a choice), where it must start (`at`); it gives the place where it starts.
+//! Lowering works backwards, as for expressions: each statement gets the location to continue at (`next`) and, if its location exists already (a
+//! label, a loop head, a choice), the location to start at (`at`); it returns the location where it starts.
 
 use std::collections::HashMap;
 
@@ -25,28 +25,28 @@ use crate::lower::Awaits;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// More places than this in one thread are a mistake, or an attack.
+/// Maximum number of locations of one thread.
 pub const MOST_NODES: usize = 1 << 19;
 pub const TOO_LARGE: &str =
     "this thread is too large when its `for` loops are unrolled and its calls are inlined";
-/// Blocks within blocks, those of called procedures included: each takes some of the stack.
+/// Maximum nesting depth of blocks, including those of inlined procedures; each level takes some of the stack.
 const MOST_NESTED: usize = 200;
-/// More ways through one atomic block than this are too many.
+/// Maximum number of paths through one atomic block.
 const MOST_PATHS: usize = 1 << 10;
 
-/// What is being lowered: steps of their own, or parts of an indivisible one.
+/// The context of a statement: separate steps, or a part of an atomic one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Within {
     Steps,
     /// `snapshot { ... }`, which cannot store.
     Snapshot,
-    /// `atomic { ... }`, which is a read-modify-write operation itself and contains none.
+    /// `atomic { ... }`, which must not contain read-modify-write operations.
     Atomic,
     /// The condition of an `await`, evaluated in one step.
     Evaluation,
 }
 
-/// What a thread is lowered with.
+/// The context in which a thread is lowered.
 pub struct Surroundings<'a, 's> {
     pub program: &'a Program,
     pub names: &'a Names<'a>,
@@ -69,21 +69,21 @@ pub struct ThreadLowering<'a, 's> {
     pub graph: ControlFlow,
     /// The thread, or the procedure that is being inlined.
     pub frame: Frame<'a>,
-    /// The procedures that are being inlined, the innermost last.
+    /// The procedures that are being inlined, innermost last.
     pub active: Vec<&'a str>,
     pub frame_registers: FrameRegisters,
     /// The types of registers.
     pub types: HashMap<RegisterId, UnaryOp>,
-    /// How many copies of `for` bodies and of procedures were made.
+    /// The number of copies of `for` bodies and procedures made so far.
     pub copies: usize,
-    /// How many blocks are around the current one, those of callers included.
+    /// The number of blocks around the current one, including those of callers.
     nesting: usize,
     end: Node,
     pub within: Within,
     pub awaits: Awaits,
     pub waits: Vec<Wait>,
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether lowering has been given up.
+    /// Whether lowering has been aborted.
     pub given_up: bool,
 }
 
@@ -137,7 +137,7 @@ impl<'a> ThreadLowering<'a, '_> {
         self.frame.names.get(name).copied()
     }
 
-    /// The number of the thread, counted from 1.
+    /// The number of the thread, counted from 1, as stored in mutexes.
     fn number(&self) -> i64 {
         self.program.threads.len() as i64 + 1
     }
@@ -150,7 +150,7 @@ impl<'a> ThreadLowering<'a, '_> {
         &self.program.variables[id.index()]
     }
 
-    /// A register for a value that is needed only within the current statement.
+    /// A temporary register, which is in use until the end of the current statement.
     pub fn temporary(&mut self) -> RegisterId {
         if self.used_temporaries == self.temporaries.len() {
             let id = RegisterId(self.registers.len() as u32);
@@ -185,7 +185,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// A block; errors are collected so that each statement can report its own.
+    /// Lowers a block. Errors are collected, so that each statement can report its own.
     pub fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
         if self.gives_up(block.statements.len(), block.span) {
             return next;
@@ -253,7 +253,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// Whether there is no point in going on with so many more parts: the program has become too large, or has too many errors.
+    /// Whether lowering has to be aborted: with this many more parts the program is too large, or there are too many errors.
     pub fn gives_up(&mut self, parts: usize, span: Span) -> bool {
         if self.given_up {
             return true;
@@ -277,7 +277,8 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Empty => Ok(self.graph.join(at, next, span)),
             StatementKind::Const(_) => Ok(self.graph.join(at, next, span)),
             StatementKind::Var(_) => {
-                // Registers are declared once, at the top level of a thread or procedure; anywhere else this would suggest a fresh one.
+                // Registers are declared once, at the top level of a thread or procedure; elsewhere a declaration would suggest a fresh register per
+                // execution.
                 match self.frame.depth {
                     1 => Ok(self.graph.join(at, next, span)),
                     _ => Err(Diagnostic::new(
@@ -394,7 +395,7 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Return(value) => self.return_from(value.as_ref(), at, span),
             StatementKind::Block(block) => Ok(self.block(block, at, next)),
             StatementKind::Steps(steps) => {
-                // They stand in the block around them.
+                // The statements belong to the enclosing block.
                 self.frame.depth -= 1;
                 let start = self.block(steps, at, next);
                 self.frame.depth += 1;
@@ -441,7 +442,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// `r = value`, without a detour through a temporary where the value is one load, one read-modify-write or one call.
+    /// `r = value`, without a temporary if the value is a single load, read-modify-write operation or call.
     pub fn assign_register(
         &mut self,
         register: RegisterId,
@@ -460,7 +461,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
-            // The result is fitted where it is computed.
+            // The result is wrapped to its type where it is computed.
             (Expr::Leaf(r), Some(Before::Call(target, ..))) if r == target => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
@@ -503,7 +504,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// `lock m` and `unlock m`: one indivisible step on a memory cell that has the number of the thread, or 0.
+    /// `lock m` and `unlock m`: an atomic step on a memory cell that holds the number of the thread, or 0.
     fn mutex(
         &mut self,
         mutex: &'a Place,
@@ -568,7 +569,7 @@ impl<'a> ThreadLowering<'a, '_> {
             self.constants.push(&name.text, value);
             let labels = self.collect_labels(body);
             self.frame.labels.push(labels);
-            // `break` leaves the whole loop, `continue` goes on with the next copy.
+            // `break` leaves the whole loop, `continue` proceeds to the next copy.
             self.frame.loops.push((next, node));
             node = self.block(body, at, node);
             self.frame.loops.pop();
@@ -578,7 +579,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// An indivisible step: every way through the block becomes one edge.
+    /// An atomic step: every path through the block becomes one edge.
     fn atomic(
         &mut self,
         body: &'a Block,
@@ -596,7 +597,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(from)
     }
 
-    /// The ways through what is lowered indivisibly, in the order of the text. It is lowered to a small graph of its own, up to a given exit.
+    /// The paths through an atomic block, in the order of the text. It is lowered to a separate graph, up to a given exit.
     pub fn ways(
         &mut self,
         within: Within,
@@ -616,7 +617,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
         let mut paths: Vec<(Node, Vec<Op>)> = vec![(self.graph.find(entry), Vec::new())];
         let mut ways = Vec::new();
-        // Depth first with the first branch on top, so that edges keep the order of the text.
+        // Depth first with the first branch on top of the stack, so that edges keep the order of the text.
         while let Some((node, ops)) = paths.pop() {
             if node == self.graph.find(exit) {
                 ways.push(ops);
@@ -672,20 +673,20 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// Whether a statement takes no place in the control flow.
+/// Whether a statement is a declaration, without a location in the control flow.
 fn is_declaration(statement: &Statement) -> bool {
     matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) && statement.labels.is_empty()
 }
 
-/// Whether a block of `choose` is entered by a step of its own: control can come back to its start, which must not be the place of the
-/// choice, or the block is empty. An `await` does come back to the choice: while it waits, the other blocks can still be chosen.
+/// Whether a block of `choose` needs a location of its own at its start: because control can return there, and must not return to the choice, or
+/// because the block is empty. An `await` does return to the choice: while it waits, the other blocks can still be chosen.
 fn starts_with_own_place(block: &Block) -> bool {
     let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
     !first.labels.is_empty()
         || match &first.kind {
             StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Empty => true,
             StatementKind::Block(inner) | StatementKind::Steps(inner) => starts_with_own_place(inner),
-            // A `for` may have no copies, or start with a loop; so may a procedure.
+            // A `for` may have no iterations, or start with a loop; so may a procedure.
             StatementKind::For(..) => true,
             StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(..), .. }) => true,
             _ => false,

@@ -1,6 +1,6 @@
-//! Integer types: what is written to a variable that has one wraps around.
+//! Integer types: values written to a variable with a type wrap around.
 //!
-//! Expressions are mathematical; only the write wraps. Where the value is known to fit, it is left as it is, so that copies cost nothing.
+//! Expressions are mathematical; only writes wrap. Where the value is known to fit the type, no wrapping is inserted, so that copies cost nothing.
 
 use fencewright_program::{Address, Expr, Range, RegisterId, Span, UnaryOp};
 use fencewright_text::Diagnostic;
@@ -17,19 +17,19 @@ impl<'a> ThreadLowering<'a, '_> {
         self.names.types.get(&address.variable).copied()
     }
 
-    /// The value as it is written to a variable of this type; `before` is what happens before it is computed.
+    /// The value as it is written to a variable of this type; `before` are the steps that precede its computation.
     pub fn fitted(&self, value: Pure, wraps: Option<UnaryOp>, before: &[Before<'a>]) -> Pure {
         let Some(wraps) = wraps else { return value };
         match value {
             Expr::Const(value) => Expr::Const(wraps.apply(value).unwrap_or(value)),
             Expr::Leaf(register) if self.fits(register, wraps, before) => Expr::Leaf(register),
-            // To wrap around twice is to wrap around once more narrowly.
+            // Wrapping twice to the same type is redundant.
             Expr::Unary(op, value) if op == wraps => Expr::Unary(op, value),
             value => Expr::unary(wraps, value),
         }
     }
 
-    /// Whether the values of a register are values of a type: by its own type, or that of the variable it was loaded from.
+    /// Whether the value of a register certainly fits a type: by the register's own type, or by that of the variable it was loaded from.
     fn fits(&self, register: RegisterId, wraps: UnaryOp, before: &[Before<'a>]) -> bool {
         let loaded = before.iter().rev().find_map(|step| match step {
             Before::Load(target, address, _) if *target == register => Some(self.type_of(address)),

@@ -1,7 +1,7 @@
-//! `await` where it blocks ([`Awaits::Block`]): whoever waits in vain has no step to take.
+//! Blocking `await` ([`Awaits::Block`]): a thread that waits in vain has no enabled step.
 //!
-//! A condition may hold access by access although it never holds at once, so it is evaluated as it is where `await` spins. But if it fails, the thread does
-//! not go back to the `head`; it goes to a *waiting place*:
+//! A condition may hold when it is evaluated access by access although it never holds at one moment, so it is evaluated the same way as where `await`
+//! spins. But if it fails, the thread does not return to the `head`; it goes to a *waiting place*:
 //!
 //! ```text
 //! head    -> ...     the accesses, one after the other
@@ -12,15 +12,15 @@
 //! waiting -> head    it does not, but evaluating it would change memory
 //! ```
 //!
-//! *Nothing is lost.* An evaluation that fails and changes nothing can be left out of an execution: the thread stays at its head instead, and can evaluate later.
-//! One that changes memory cannot be left out, so after it the thread may also be at its head, from where the condition can hold access by access.
-//! The waiting place has the labels of the head, so no formula tells them apart.
+//! *No execution is lost.* An evaluation that fails and changes nothing can be removed from an execution: the thread stays at its head instead, and
+//! can evaluate later. One that changes memory cannot be removed, so after it the thread may also be at its head, from where the condition can hold
+//! access by access. The waiting place has the labels of the head, so no formula distinguishes them.
 //!
-//! *A thread is blocked at its waiting place for ever* if and only if nothing changes any more and the condition fails with memory as it is, which is what
-//! `deadlock` asks about. A thread at the head with such a condition is not blocked yet, but nothing keeps it from evaluating and coming to the waiting place.
+//! *A thread is blocked at its waiting place forever* if and only if memory does not change any more and the condition is false in it, which is what
+//! `deadlock` asks for. A thread at the head with such a condition is not blocked yet, but can always evaluate it and reach the waiting place.
 //!
-//! Blocks of a `choose` share their head. There the waiting place has the other steps from the head too: while one condition is waited for, the other
-//! blocks can still be chosen.
+//! Blocks of a `choose` share their head. Their waiting place has the other steps of the head too: while one condition is awaited, the other blocks
+//! can still be chosen.
 
 use std::ops::Range;
 
@@ -38,11 +38,11 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 pub struct Wait {
     head: Node,
     waiting: Node,
-    /// The edges that evaluate the condition, among those of the graph.
+    /// The range of the edges that evaluate the condition.
     evaluation: Range<usize>,
 }
 
-/// The ways through the evaluation of a condition.
+/// The paths through the evaluation of a condition.
 struct Evaluation {
     holds: Vec<Vec<Op>>,
     fails: Vec<Vec<Op>>,
@@ -63,13 +63,13 @@ fn stores(way: &[Op]) -> bool {
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// `await e`, where `e` has an access.
+    /// `await e`, where `e` accesses memory.
     pub fn wait(&mut self, e: &'a ast::Expr, at: Option<Node>, next: Node, span: Span) -> Result<Node> {
         let head = at.unwrap_or_else(|| self.graph.node());
         if self.awaits == Awaits::Spin {
             return self.condition(e, Some(head), Some(next), Some(head));
         }
-        // Before the temporaries of the evaluation, which it is used beside.
+        // Allocated before the temporaries of the evaluation, because it is live at the same time.
         let held = self.temporary();
         let Some(evaluation) = self.evaluation(e, span) else { return self.undecided(e, head, next, span) };
         let drains = evaluation.stores();
@@ -87,7 +87,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(head)
     }
 
-    /// The ways through the evaluation, if it can be one step.
+    /// The paths through the evaluation; `None` if it cannot be a single step.
     fn evaluation(&mut self, e: &'a ast::Expr, span: Span) -> Option<Evaluation> {
         let errors = self.diagnostics.len();
         let holds =
@@ -99,7 +99,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Some(Evaluation { holds: holds.ok()?, fails: fails.ok()? }).filter(|_| is_one_step)
     }
 
-    /// Reports that the condition is wrong by itself, or that it only cannot be evaluated in one step.
+    /// Reports either that the condition itself is wrong, or that it cannot be evaluated in one step.
     fn undecided(&mut self, e: &'a ast::Expr, head: Node, next: Node, span: Span) -> Result<Node> {
         let errors = self.diagnostics.len();
         self.condition(e, Some(head), Some(next), Some(head))?;
@@ -112,7 +112,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Err(Diagnostic::new(span, message).help(help))
     }
 
-    /// Completes the waiting places when the steps from all heads are known.
+    /// Adds the edges of waiting places, when the steps of all heads are known.
     pub fn complete_waits(&mut self) {
         let waits = std::mem::take(&mut self.waits);
         let lowered: Vec<Edge> = self.graph.edges().iter().map(|(edge, ())| edge.clone()).collect();
@@ -137,7 +137,8 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// The beginnings of an evaluation up to a store that changes memory, as conditions: nothing is stored. `held` is for what memory holds.
+/// For each store of a path, the operations before it and the condition that the store would change memory, without storing. `held` is a register for
+/// the current content.
 fn changes(way: &[Op], held: RegisterId) -> Vec<Vec<Op>> {
     let (mut begun, mut changes): (Vec<Op>, Vec<Vec<Op>>) = (Vec::new(), Vec::new());
     for op in way {

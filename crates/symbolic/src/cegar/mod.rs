@@ -1,12 +1,11 @@
 //! Engine `cegar`: buffers are abstracted to the stores that they keep in order, integers to zones or predicates, and both abstractions are
 //! refined by counterexamples (FENCES12).
 //!
-//! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
-//! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
-//! order. (4) Otherwise the integers were known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants
-//! give new predicates. Sometimes neither helps, or only keeping very many stores in order. Then the values of the other stores are kept in
-//! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof, and its
-//! states are an inductive invariant.
+//! An abstract counterexample is examined as in s. 7 of the paper. (1, 2) If its events are an execution of the exact memory model, the program is
+//! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
+//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither helps,
+//! or only keeping very many stores in order. Then the values of the other stores are kept in summary cells, for as few memory cells as exclude the
+//! counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
 
 pub mod path;
 
@@ -29,35 +28,35 @@ use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
 
-/// How precise the abstraction is at the start.
+/// The initial precision of the abstraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many stores to keep in order.
+    /// Number of stores kept in order.
     pub k: u32,
-    /// Which stores to keep in order.
+    /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
     /// Whether the values of all other stores are kept in summary cells from the start.
     pub summaries: bool,
-    /// How integers are represented.
+    /// The representation of integers.
     pub domain: DomainName,
     /// The clip constant of zones.
     pub clip: i32,
-    /// What is not refined.
+    /// The parameters that are not refined.
     pub fixed: Fixed,
-    /// Exact buffers with this bound instead of abstract ones; a run that needs more is `unknown`.
+    /// Exact buffers with this bound instead of abstract ones; if a store does not fit, the answer is `unknown`.
     pub buffer_bound: Option<Bound>,
-    /// In which order states are expanded.
+    /// The search order.
     pub order: Order,
 }
 
-/// What is never refined. If only such a refinement would rule out a counterexample, the answer is `unknown`.
+/// Parameters that are never refined. If a counterexample can only be excluded by refining one of them, the answer is `unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fixed {
-    /// How many stores are kept in order.
+    /// Whether the number of stores kept in order is fixed.
     pub k: bool,
-    /// The clip constant.
+    /// Whether the clip constant is fixed.
     pub clip: bool,
-    /// The predicates: only those that the source suggests are used.
+    /// Whether only the predicates suggested by the source are used.
     pub predicates: bool,
 }
 
@@ -76,19 +75,19 @@ impl Default for Options {
     }
 }
 
-/// Keeping more stores than this in order has never helped.
+/// Maximum number of stores kept in order; more has never helped.
 const MOST_KEPT: u32 = 8;
-/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for
-/// each k, one store longer than the last one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried
-/// first; now it takes 36,886.
+/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, one
+/// store longer than the last one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now it takes
+/// 36,886.
 const FEW_KEPT: u32 = 4;
-/// The checker accepts no certificates about exact buffers with more stores than this.
+/// The checker accepts certificates about exact buffers up to this bound.
 const LARGEST_BOUND: u32 = 64;
 
-/// The engine.
+/// Engine `cegar`.
 #[derive(Clone, Debug, Default)]
 pub struct Cegar {
-    /// Where to start.
+    /// The initial precision.
     pub options: Options,
 }
 
@@ -117,7 +116,7 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // An over-approximation cannot show that a state exists or that no thread can move.
+            // An over-approximation can show neither that a state is reachable nor that no thread can move.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
@@ -144,7 +143,7 @@ impl Engine for Cegar {
                 run.leave_open(&open, &Answer::Unknown(reason));
             }
         }
-        // A property without an answer was answered by another engine meanwhile.
+        // A property without an answer was answered by another engine in the meantime.
         let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open));
         run.report.answers = answers.collect();
         run.report
@@ -157,9 +156,9 @@ struct Run<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     progress: &'a Progress,
-    /// How many stores are kept in order at the moment.
+    /// The current number of stores kept in order.
     k: u32,
-    /// The memory cells for which the values of the other stores are kept.
+    /// The memory cells for which the values of the other stores are kept in summary cells.
     summaries: Summarised,
     rounds: u32,
     answers: Vec<Option<Answer>>,
@@ -175,7 +174,7 @@ impl WithDomain for &mut Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// Searches with more and more precise representations, until everything is answered.
+    /// Searches and refines until all properties are answered.
     fn iterate<D: Domain>(&mut self, mut domain: D) {
         loop {
             let open = self.open();
@@ -193,7 +192,7 @@ impl Run<'_, '_> {
         self.report.work.counts = Counts::Predicates(domain.predicates());
     }
 
-    /// One search for the properties that are open, and what follows from it. An error ends the run.
+    /// One search for the open properties, and its consequences. An error ends the run.
     fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
         let live = LiveCells::new(sub, self.limits)?;
         let machine =
@@ -236,25 +235,25 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// The numbers of the properties that have no answer, here or elsewhere.
+    /// The indices of the properties that neither this engine nor another one has answered.
     fn open(&self) -> Vec<usize> {
         let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Answers a property, and tells the answer at once.
+    /// Answers a property, and publishes the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
         let author = Author { engine: EngineName::Cegar, work: self.report.work.clone() };
         self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
 
-    /// Gives each of these properties that is still open this answer, which decides nothing.
+    /// Gives those of these properties that are still open an answer that decides nothing.
     fn leave_open(&mut self, open: &[usize], answer: &Answer) {
         open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
     }
 
-    /// All states of a machine, or a path to one that may violate a property.
+    /// Explores a machine: returns all its states, or a path to one that may violate a property.
     fn search<D: Domain>(
         &mut self,
         task: &Task<'_>,
@@ -295,8 +294,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Finds buffers that rule out a path which is possible with the present buffers and exact integers: how many stores they keep in
-    /// order, and for which memory cells they keep the values of the others. An error says in words why there are none.
+    /// Finds a buffer abstraction that excludes a path which is feasible with the current buffers and exact integers: the number of stores kept in
+    /// order, and the summarised memory cells. The error says in words why there is none.
     fn finer_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Result<(u32, Summarised), String> {
         let more = (self.k + 1..=MOST_KEPT).find(|&k| self.rule_out(path, k, self.summaries));
         let allowed = more.filter(|_| !self.options.fixed.k);
@@ -313,25 +312,25 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Buffers with more summaries that rule out a path, if the domain can say something about them.
+    /// A buffer abstraction with more summaries that excludes a path, if the domain keeps information about summary cells.
     fn summarising_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Option<(u32, Summarised)> {
         let all = path::summarised(path.path, self.summaries);
         if all == self.summaries || !keeps_summaries {
             return None;
         }
-        // With summaries, fewer stores in order may be enough than were tried without them.
+        // With summaries, fewer stores in order may suffice than were tried without them.
         let most = if self.options.fixed.k { self.k } else { MOST_KEPT };
         let k = (self.options.k..=most).find(|&k| self.rule_out(path, k, all))?;
         Some((k, path::fewest(all, self.summaries, |fewer| self.rule_out(path, k, fewer))))
     }
 
-    /// Whether a path is impossible with these buffers, as far as bounds on differences can tell.
+    /// Whether a path is infeasible with these buffers, as far as difference bounds can show.
     fn rule_out(&self, path: &Spurious<'_>, k: u32, summaries: Summarised) -> bool {
         let buffers = self.options.buffers(self.task.model, k, summaries);
         !path.is_feasible_on(&BufferMachine::new(self.task.program, buffers), &mut Zones::unclipped())
     }
 
-    /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
+    /// Cases (3) and (4) of FENCES12 s. 7: refines buffers or domain such that the path is excluded.
     fn refine<D: Domain>(
         &mut self,
         task: &Task<'_>,
@@ -340,7 +339,7 @@ impl Run<'_, '_> {
     ) -> Result<(), Reason> {
         let nonlinear = nonlinear_step(task.program, path.path);
         let stuck = |what: &str| {
-            // When time is up, questions to the solver fail, which must not be taken for "no refinement helps".
+            // When time is up, solver queries fail, which must not be mistaken for "no refinement helps".
             if let Some(reason) = path.limits.exceeded(0) {
                 return reason;
             }
@@ -367,15 +366,14 @@ impl Run<'_, '_> {
                 }
             }
         };
-        // The abstract buffer gives a flushed cell an arbitrary value, about which the domain knows nothing. About one of the stored values
-        // it may know something.
+        // The abstract buffer gives a flushed cell an arbitrary value; with a summary the domain may know something about the stored values.
         let finer = if is_abstract { self.summarising_buffers(path, keeps) } else { None };
         (self.k, self.summaries) = finer.ok_or_else(|| stuck(&coarse))?;
         Ok(())
     }
 }
 
-/// The first statement on a path whose arithmetic is not linear, if there is one.
+/// The first statement on a path with nonlinear arithmetic, if there is one.
 fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
     let is_nonlinear = |command: &Command| match command {
         Command::Assume(e) | Command::Assign(_, e) | Command::Fold(_, e) => is_nonlinear(e),
@@ -385,27 +383,27 @@ fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
     step.name.edge.map(|edge| program.thread(step.name.thread).edge(edge).span)
 }
 
-/// What a search found.
+/// The result of a search.
 enum Searched {
-    /// All states: a proof.
+    /// All states, as an inductive invariant.
     Invariant(Arc<Invariant>),
-    /// A path to a state that may violate the property with this number.
+    /// A path to a state that may violate the property with this index.
     Path(usize, Path),
 }
 
-/// A path that is no execution.
+/// A spurious path.
 struct Spurious<'a> {
     machine: &'a BufferMachine<'a>,
     live: &'a LiveCells,
     path: &'a Path,
     property: &'a Property,
-    /// What the solver says about it.
+    /// The interpolants found by the solver.
     interpolants: Vec<Linear>,
     limits: &'a Limits,
 }
 
 impl Spurious<'_> {
-    /// Whether its events can happen on a machine, as far as a domain can tell, and end in a violation.
+    /// Whether the path is feasible on a machine and ends in a violation, as far as a domain can tell.
     fn is_feasible_on<D: Domain>(&self, machine: &BufferMachine<'_>, domain: &mut D) -> bool {
         path::is_feasible(machine, self.live, self.path, self.property, domain, self.limits)
     }
@@ -429,7 +427,7 @@ impl<D: Domain> SpuriousPath<D> for Spurious<'_> {
 }
 
 impl Options {
-    /// The representation of buffers that keeps k stores in order.
+    /// The buffer abstraction that keeps k stores in order.
     fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
         match (model, self.buffer_bound) {
             (MemoryModel::Sc, _) => Buffers::Sc,
@@ -438,7 +436,7 @@ impl Options {
         }
     }
 
-    /// Whether buffers are abstracted.
+    /// Whether buffers are abstract.
     fn is_abstract(&self, model: MemoryModel) -> bool {
         model != MemoryModel::Sc && self.buffer_bound.is_none()
     }

@@ -1,4 +1,4 @@
-//! Examining an abstract counterexample (FENCES12 s.7): is it an execution, and if not, what was too coarse?
+//! Examination of an abstract counterexample (FENCES12 s. 7): is it an execution, and if not, which abstraction is too coarse?
 
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ fn end(machine: &BufferMachine<'_>, path: &Path) -> Control {
     }
 }
 
-/// What must hold at the end of a path and what it assumes, in terms of the values at each point before: constraints in the manner of
-/// weakest preconditions, along the branches that the search took.
+/// The linear forms in the violated condition at the end of a path and in its assumptions, rewritten backward in terms of the values at each earlier
+/// point (weakest preconditions along the branches that the search took).
 pub fn sums(machine: &BufferMachine<'_>, path: &Path, property: &Property) -> BTreeSet<Linear> {
     let Some(violation) = machine.violation(&end(machine, path), property) else { return BTreeSet::new() };
     let at_the_end: Cube = truths(&violation, true).into_iter().flatten().collect();
@@ -71,7 +71,7 @@ pub fn sums(machine: &BufferMachine<'_>, path: &Path, property: &Property) -> BT
     met
 }
 
-/// Examines a path with exact integers, on the branches through its commands that the search took.
+/// Examines a path with exact integers, along the branches of its commands that the search took.
 pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
     let Some(violation) = machine.violation(&end(machine, path), property) else { return Examined::Unknown };
     let start = machine.initial_values();
@@ -81,8 +81,8 @@ pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, li
     examine::examine(&steps, &[Command::Assume(violation)], &limits.budget())
 }
 
-/// Whether the events of a path can happen on a machine and end in a violation, as far as a domain can tell. The machine may be another one
-/// than that of the path.
+/// Whether the events of a path are feasible on a machine and end in a violation, as far as a domain can tell. The machine may differ from that of
+/// the path.
 pub fn is_feasible<D: Domain>(
     machine: &BufferMachine<'_>,
     live: &LiveCells,
@@ -91,7 +91,7 @@ pub fn is_feasible<D: Domain>(
     domain: &mut D,
     limits: &Limits,
 ) -> bool {
-    // Where the domain cannot represent a state, the path counts as possible.
+    // If the domain cannot represent a state, the path counts as feasible.
     follow(machine, live, path, property, domain, limits).unwrap_or(true)
 }
 
@@ -118,7 +118,7 @@ fn follow<D: Domain>(
     };
     let mut front: Vec<(Control, Vec<D::State>)> = vec![(first, only(states))];
     for (event, _) in path {
-        // When time is up, the path counts as possible.
+        // When time is up, the path counts as feasible.
         limits.exceeded(0).map_or(Ok(()), Err)?;
         let mut next: Vec<(Control, Vec<D::State>)> = Vec::new();
         for (control, states) in &front {
@@ -157,16 +157,15 @@ fn follow<D: Domain>(
     Ok(false)
 }
 
-/// The known memory cells, and those to which a flush on the path gives an arbitrary value: a summary of the stores to such a cell would
-/// restrict it.
+/// The known memory cells, and those to which some flush on the path writes an arbitrary value: a summary of the stores to such a cell would restrict
+/// it.
 pub fn summarised(path: &Path, known: Summarised) -> Summarised {
     let arbitrary =
         |step: &Step| step.name.flushed.filter(|&cell| step.commands.contains(&Command::Havoc(cell)));
     known.cells().chain(path.iter().filter_map(|(step, _)| arbitrary(step))).collect()
 }
 
-/// A small subset of all these memory cells that is enough and contains the known ones: leaves out one cell after the other, where the rest
-/// is enough.
+/// A small sufficient subset of `all` that contains `known`: greedily removes one cell after the other, as long as the rest is sufficient.
 pub fn fewest(all: Summarised, known: Summarised, mut enough: impl FnMut(Summarised) -> bool) -> Summarised {
     let mut kept = all;
     for cell in all.cells().filter(|&cell| !known.contains(cell)) {
@@ -178,7 +177,7 @@ pub fn fewest(all: Summarised, known: Summarised, mut enough: impl FnMut(Summari
     kept
 }
 
-/// Whether a step is the same event, and for an edge the same case of it, as one of another machine.
+/// Whether two steps are the same event and, for an edge, the same case of it. They may belong to different machines.
 fn same_event(step: &Step, event: &Step) -> bool {
     let (step, event) = (step.name, event.name);
     let same_case = step.edge.is_none() || step.case == event.case;

@@ -1,26 +1,25 @@
-//! Stores in groups: what remains of a TSO buffer if all that matters is which stores leave it together.
+//! Buffers as groups of stores: an abstraction of TSO buffers that records only which stores leave together.
 //!
-//! CONTEXT24 Fig. 4 guesses, when a store happens, the context in which it will leave the buffer, and keeps the last value for each context
-//! and variable. Until a store leaves, the number of that context does not matter; it only matters which stores leave in the same context.
-//! So a buffer is a list of *groups*, oldest first. The stores of one group leave in the same context, and no other thread looks in
-//! between: of several stores to one memory cell in a group only the last one counts. As long as there is room, every store is a group of
-//! its own and nothing has been guessed. When a store would make one group too many, two neighbouring groups are merged, and every choice
-//! of two neighbours is tried: with k contexts, k + 1 groups mean that two of them leave in the same context.
+//! CONTEXT24 Fig. 4 guesses, when a store is issued, the context in which it will leave the buffer, and keeps the last value for each context and
+//! variable. Before a store leaves, the number of that context is irrelevant; only which stores leave in the same context matters. So a buffer is a
+//! list of *groups*, oldest first. The stores of one group leave in the same context, and no other thread observes the memory in between: of several
+//! stores to one memory cell in a group only the last one counts. As long as there is room, every store is a group of its own and nothing is guessed.
+//! When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is explored: with
+//! k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
-//! The value of memory cell c in group g of a thread is in its entry cell g * (memory cells) + c, so moving a group is a list of
-//! assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is overwritten before it has
-//! moved.
+//! The value of memory cell c in group g of a thread is in its entry cell g * (memory cells) + c, so moving a group is a list of assignments. Every
+//! value moves to an older group or stays. So if the oldest group is moved first, no value is overwritten before it has moved.
 
 use fencewright_memory::{BufferShape, Cell, CellId, Cells, Change, Command, Entry, StoreBuffers, Stored};
 use fencewright_program::{Expr, MemoryModel, ThreadId};
 
-/// TSO buffers whose stores are in groups; under SC there are no buffers. They can show what happens but not prove what does not: the bound
-/// on the number of groups leaves executions out.
+/// TSO buffers whose stores are in groups; under SC there are no buffers. Since the bound on the number of groups leaves executions out, this machine
+/// can show violations but not prove their absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupedBuffers {
     /// SC or TSO.
     pub model: MemoryModel,
-    /// How many groups fit into the buffer of a thread, at least one.
+    /// Maximum number of groups in the buffer of a thread, at least 1.
     pub groups: u32,
 }
 
@@ -49,7 +48,7 @@ impl StoreBuffers for GroupedBuffers {
         Groups::of(shape).newest(cells, thread, target)
     }
 
-    /// A store fence changes nothing: under TSO stores leave in order without it.
+    /// A store fence has no effect: under TSO stores leave in order anyway.
     fn barrier(self, shape: &BufferShape) -> BufferShape {
         shape.clone()
     }
@@ -60,7 +59,7 @@ impl StoreBuffers for GroupedBuffers {
 pub struct Groups(pub Vec<Vec<u32>>);
 
 impl Groups {
-    /// The groups that a shape describes; in a shape, barriers separate them.
+    /// The groups that a shape encodes; barriers separate them.
     pub fn of(shape: &BufferShape) -> Self {
         if shape.queue.is_empty() {
             return Groups::default();
@@ -69,7 +68,7 @@ impl Groups {
         Groups(groups.map(|g| g.iter().filter_map(Entry::cell).collect()).collect())
     }
 
-    /// The shape with these groups.
+    /// The shape that encodes these groups.
     pub fn shape(&self) -> BufferShape {
         let mut queue = Vec::new();
         for (n, group) in self.0.iter().enumerate() {
@@ -79,7 +78,7 @@ impl Groups {
         BufferShape { queue, set: Vec::new() }
     }
 
-    /// All values: group, memory cell, and the cell that holds it.
+    /// All values: group, memory cell, and the cell that holds the value.
     pub fn values<'a>(
         &'a self,
         cells: &'a Cells,
@@ -99,8 +98,8 @@ impl Groups {
         self.newest_group(target).map(|g| value(cells, thread, g, target))
     }
 
-    /// What a store does: it becomes a new group or, if there are `most` groups already, two neighbours are merged. Result number n merges
-    /// groups n and n + 1, where the new store counts as the last group.
+    /// The effect of a store: it becomes a new group or, if there are `most` groups already, two adjacent groups are merged. Result n merges groups n
+    /// and n + 1, where the new store counts as the last group.
     pub fn stored(
         &self,
         cells: &Cells,
@@ -158,7 +157,7 @@ impl Groups {
         moved(cells, thread, &one)
     }
 
-    /// The oldest `count` groups go to memory, in order.
+    /// Writes the oldest `count` groups to memory, in order.
     pub fn flushed(&self, cells: &Cells, thread: ThreadId, count: usize) -> Change {
         let written = self.values(cells, thread).filter(|(g, _, _)| *g < count);
         let mut commands: Vec<Command> =
@@ -169,7 +168,7 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group and each memory cell it writes, the group that holds the value now.
+    /// For each group and each memory cell it writes, the group that currently holds the value.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }
@@ -180,7 +179,7 @@ fn value(cells: &Cells, thread: ThreadId, group: usize, cell: u32) -> CellId {
     cells.id(Cell::Entry(thread, group as u32 * cells.memory() + cell))
 }
 
-/// The groups that take their values from these groups, and the commands that move the values there.
+/// The groups made from `sources`, and the commands that move the values there.
 fn moved(cells: &Cells, thread: ThreadId, sources: &[Vec<(usize, u32)>]) -> (Vec<Command>, Groups) {
     let mut commands = Vec::new();
     for (to, group) in sources.iter().enumerate() {
@@ -238,7 +237,7 @@ mod tests {
         values
     }
 
-    /// What a buffer holds: for each group the cells and values.
+    /// The contents of a buffer: for each group the cells and values.
     fn contents(groups: &Groups, cells: &Cells, values: &[i64]) -> Vec<Vec<(u32, i64)>> {
         let mut found = vec![Vec::new(); groups.0.len()];
         groups.values(cells, T).for_each(|(g, c, id)| found[g].push((c, values[id as usize])));
@@ -260,7 +259,7 @@ mod tests {
             }
             buffers = longer;
         }
-        // Six stores in three groups, in all ways to cut the list twice.
+        // Six stores in three groups, for all ways to split the list into three.
         let mut seen = std::collections::BTreeSet::new();
         for (groups, values, stores) in &buffers {
             let found = contents(groups, &cells, values);
@@ -268,10 +267,10 @@ mod tests {
             let cuts = (1..6).flat_map(|a| (a + 1..6).map(move |b| (a, b)));
             let parts = |(a, b): (usize, usize)| [&stores[..a], &stores[a..b], &stores[b..]].map(last_values);
             let cut = cuts.filter(|&cut| parts(cut).to_vec() == found).collect::<Vec<_>>();
-            assert!(!cut.is_empty(), "{found:?} is no way to cut {stores:?}");
+            assert!(!cut.is_empty(), "{found:?} is no split of {stores:?}");
             seen.extend(cut);
         }
-        assert_eq!(seen.len(), 10, "some way to cut is missing");
+        assert_eq!(seen.len(), 10, "some split is missing");
     }
 
     /// The last value of each cell, sorted by cell.

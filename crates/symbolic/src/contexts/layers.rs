@@ -1,11 +1,10 @@
-//! The strategy: contexts one after the other, each explored to its end before the next begins.
+//! The search strategy of `contexts`: explores context by context.
 //!
-//! A state does not know how many contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: whatever
-//! can follow from it in a later context can follow from it there. So a state is expanded only once, and allowing one more context means
-//! continuing from the newest layer. The last context is different: no other thread moves after it, so its states are kept apart and hold
-//! less (see [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k - 1. Only those that begin
-//! after layer k - 1 are new; the others were explored with smaller k. Evidence is looked for in last contexts only: each context is the
-//! last one for some k.
+//! A state does not record the number of contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: everything
+//! reachable from it in a later context is reachable from there too. So a state is expanded only once, and allowing one more context means continuing
+//! from the newest layer. The last context is special: no other thread moves after it, so its states are kept separately and are smaller (see
+//! [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k - 1. Only those that begin after layer k - 1 are
+//! new; the others were explored with a smaller k. Evidence is searched for in last contexts only: each context is the last one for some k.
 
 use std::mem::{replace, take};
 use std::sync::atomic::Ordering;
@@ -18,60 +17,60 @@ use super::relevant::{Phase, Relevant};
 use crate::domain::Domain;
 use crate::search::explore::{Counterexample, Finding, Search, Unmodelled};
 
-/// What a search has come to.
+/// The result of [`Layers::next`].
 pub enum Next<'a, 'p> {
     /// A path to a state that may be evidence. Calling [`Layers::next`] again finds others.
     Evidence(Counterexample<Relevant<'a, 'p>>),
     /// Everything within the bound has been explored.
     Done {
-        /// Whether more contexts would lead to no more states.
+        /// Whether more contexts would reach no additional states.
         saturated: bool,
     },
     /// A limit was reached.
     Stopped(Reason),
 }
 
-/// The most groups that a buffer can need with `bound` contexts: one for each context of its thread that another thread's context follows,
-/// one for stores that never leave, and, if a property looks at memory, one for stores that leave in the last context.
+/// The number of groups that suffice for a buffer with `bound` contexts: one for each context of its thread that is followed by another thread's
+/// context, one for stores that never leave, and, if a property depends on memory, one for stores that leave in the last context.
 pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
     1 + (bound - 1).div_ceil(2) + sees_memory as u32
 }
 
-/// A search in progress.
+/// A running search.
 pub struct Layers<'s, 'a, 'p, D: Domain> {
     search: Search<'s, Relevant<'a, 'p>, D>,
-    /// Whether a property looks at memory.
+    /// Whether a property depends on memory.
     sees_memory: bool,
-    /// How many groups a buffer may have before the last context.
+    /// Maximum number of groups in a buffer before the last context.
     groups: u32,
-    /// The first layer in which stores were merged because there were not enough groups.
+    /// The first layer in which groups were merged because there were too many.
     merged: Option<u32>,
-    /// How many contexts are allowed.
+    /// Maximum number of contexts.
     bound: u32,
-    /// How many layers have been explored.
+    /// The number of layers that have been explored.
     explored: u32,
     stage: Stage,
     /// Whether some layer had no new states: then there are no further layers.
     closed: bool,
-    /// The states of the newest layer, and whether last contexts have been begun from them.
+    /// The states of the newest layer; `ended` tells whether last contexts have been begun from them.
     frontier: Vec<u32>,
     ended: bool,
     /// The states of earlier layers from which this search has not begun last contexts.
     earlier: Vec<u32>,
-    /// The states from which the next context is to begin; those before position `turned` are done.
+    /// The states from which the next context begins; those before index `turned` are done.
     turning: Vec<u32>,
     turned: usize,
-    /// The states of the layer that is being explored; those before position `expanded` are done.
+    /// The states of the layer that is being explored; those before index `expanded` are done.
     queue: Vec<u32>,
     expanded: usize,
     /// Evidence that has not been returned yet.
     findings: Vec<Finding>,
 }
 
-/// What the search is doing.
+/// The phase of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It has not begun.
+    /// Not started, or waiting for a larger bound.
     Waiting,
     /// Exploring a layer that is not the last context.
     Deepening,
@@ -80,7 +79,7 @@ enum Stage {
 }
 
 impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
-    /// A search with this bound on the contexts and this many groups in a buffer.
+    /// A search with this bound on the contexts and on the number of groups in a buffer.
     pub fn new(
         machine: &'s Relevant<'a, 'p>,
         properties: &'s [Property],
@@ -108,24 +107,24 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         }
     }
 
-    /// Allows one more context, after everything within the present bound has been explored.
+    /// Allows one more context, after everything within the current bound has been explored.
     pub fn deepen(&mut self) {
         self.bound += 1;
         self.stage = Stage::Waiting;
     }
 
-    /// Whether there are enough groups for `bound` contexts: no two stores were merged that could have left in different contexts.
+    /// Whether the number of groups suffices for `bound` contexts: no two stores were merged that could have left in different contexts.
     pub fn suffices_for(&self, bound: u32) -> bool {
         let needed = |layer: u32| most_groups(bound + 1 - layer, self.sees_memory);
         self.merged.is_none_or(|layer| needed(layer) <= self.groups)
     }
 
-    /// How many states are stored.
+    /// The number of stored states.
     pub fn states(&self) -> usize {
         self.search.states()
     }
 
-    /// Roughly how many bytes everything takes.
+    /// Estimated memory use, in bytes.
     pub fn bytes(&self) -> u64 {
         self.search.bytes()
     }
@@ -140,7 +139,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         self.search.unmodelled()
     }
 
-    /// Searches on, to the next piece of evidence, the end or a limit.
+    /// Continues the search until it finds evidence, ends, or reaches a limit.
     pub fn next(&mut self, limits: &Limits, progress: &Progress) -> Next<'a, 'p> {
         self.search_on(limits, progress).unwrap_or_else(Next::Stopped)
     }
@@ -149,7 +148,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         let mut rounds = 0u32;
         loop {
             if let Some(finding) = self.findings.last() {
-                // Until there is its path, a finding is not done with.
+                // The finding stays in the list until its path has been computed.
                 let path = self.search.counterexample(finding)?;
                 self.findings.pop();
                 return Ok(Next::Evidence(path));
@@ -176,7 +175,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
                 match self.stage {
                     Stage::Waiting => self.begin(limits)?,
                     Stage::Finishing => {
-                        // With one thread there is never another context.
+                        // A single thread has only one context.
                         let alone = self.search.machine().contexts().program().threads.len() == 1;
                         let saturated = alone || (self.closed && self.merged.is_none());
                         return Ok(Next::Done { saturated });
@@ -211,8 +210,8 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         }
         if last {
             self.ended = true;
-            // An earlier search, with a smaller bound, has already begun last contexts from the earlier layers. If the domain is discrete,
-            // it had the same states there. Otherwise it may have dropped a state, as covered by another, that this search has kept.
+            // The previous search, with a smaller bound, has begun last contexts from the earlier layers. If the domain is discrete, it had the same
+            // states there. Otherwise it may have dropped a state, covered by another one, that this search has kept.
             let earlier = take(&mut self.earlier);
             if !self.domain().is_discrete() {
                 self.turning.extend(earlier);
@@ -242,7 +241,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         })
     }
 
-    /// Notes the first layer before the last context in which stores are merged because there are not enough groups.
+    /// Records the first layer before the last context in which groups are merged because there are too many.
     fn notice_merged(&mut self, node: u32) -> Result<(), Reason> {
         if self.search.control_of(node).last {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The machine `contexts`: executions in which threads take turns (CONTEXT24 s.6.2, Fig. 4).
 //!
-//! An execution is a sequence of contexts. In each context one thread is *active*: only this thread takes edges, and only its stores leave
-//! the buffer. No other thread loads in between, so it makes no difference at which point of the context stores leave: here they leave at
-//! its end, or where the thread needs an empty buffer. Stores that leave together are a [group](super::groups).
+//! An execution is a sequence of contexts. In each context one thread is *active*: only this thread takes edges, and only its buffer is flushed. No
+//! other thread loads in between, so the point of the context at which stores leave is irrelevant: here they leave at its end, or where the thread
+//! needs an empty buffer. Stores that leave together form a [group](super::groups).
 //!
 //! | Fig. 4 | here |
 //! |---|---|
@@ -12,12 +12,11 @@
 //! | buffer arw, memory arw | all groups leave, then the edge, on memory; so do fences and locks |
 //! | context switch | any number of the oldest groups leave, and another thread becomes active |
 //!
-//! Differences from the paper. The paper guesses beforehand which thread is active in each context and, at each write, in which context it
-//! leaves; here both are decided when they happen. The paper requires every write to leave in one of the k contexts; here an execution may
-//! end with stores in a buffer, which the store buffering test needs to show its violation in two contexts. In the paper, memory arw writes
-//! memory although an older write of the same context to the same variable is yet to leave, and at the end of the context that one
-//! overwrites the newer value; here the older writes leave first. Under SC there are no buffers, and the machine is the usual context
-//! bound.
+//! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context it leaves;
+//! here both are decided when they happen. The paper requires every write to leave in one of the k contexts; here an execution may end with buffered
+//! stores, which the store buffering test needs to show its violation in two contexts. In the paper, memory arw writes memory although an older write
+//! of the same context to the same variable is still buffered, and at the end of the context that one overwrites the newer value; here the older
+//! writes leave first. Under SC there are no buffers, and the machine is the usual context bound.
 
 use fencewright_memory::{
     BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
@@ -35,16 +34,16 @@ pub struct ContextControl {
     pub active: ThreadId,
 }
 
-/// The name of a step: no other step of the control state has the same.
+/// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextStepName {
     /// The active thread.
     pub thread: ThreadId,
-    /// What happens.
+    /// The action.
     pub what: Move,
 }
 
-/// What happens in a step.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// The active thread takes an edge.
@@ -53,16 +52,16 @@ pub enum Move {
         edge: EdgeId,
         /// Which of its cases: see [`case`](fencewright_memory::StepName::case).
         case: u32,
-        /// How many groups leave before it.
+        /// Number of groups that leave before it.
         flushed: u32,
-        /// For a store that merges two groups, the number of the older one.
+        /// For a store that merges two groups, the index of the older one.
         merged: Option<u32>,
     },
     /// The context ends.
     Switch {
-        /// How many groups leave before the switch.
+        /// Number of groups that leave before the switch.
         flushed: u32,
-        /// Who is active next.
+        /// The next active thread.
         to: ThreadId,
     },
 }
@@ -70,7 +69,7 @@ pub enum Move {
 /// A step.
 pub type ContextStep = Step<ContextStepName, ContextControl>;
 
-/// Which steps of a control state are asked for.
+/// A subset of the steps of a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextPhase {
     /// The steps inside the context: edges of the active thread.
@@ -79,7 +78,7 @@ pub enum ContextPhase {
     Switch,
 }
 
-/// A program whose threads take turns.
+/// The context machine of a program.
 #[derive(Clone, Debug)]
 pub struct Contexts<'p> {
     machine: BufferMachine<'p, GroupedBuffers>,
@@ -92,7 +91,7 @@ impl<'p> Contexts<'p> {
         (model != MemoryModel::Pso).then(|| Contexts { machine: BufferMachine::new(program, buffers) })
     }
 
-    /// The same machine, with the same cells, but with fewer groups from now on.
+    /// The same machine, with the same cells, but with at most `groups` groups.
     pub fn with_groups(&self, groups: u32) -> Self {
         let buffers = GroupedBuffers { groups, ..self.machine.buffers };
         Contexts { machine: BufferMachine { buffers, ..self.machine.clone() } }
@@ -113,7 +112,7 @@ impl<'p> Contexts<'p> {
         control.buffers.get(thread.index()).map_or_else(Groups::default, Groups::of)
     }
 
-    /// How many groups there are in the buffer of the active thread.
+    /// The number of groups in the buffer of the active thread.
     pub fn pending(&self, at: &ContextControl) -> u32 {
         self.groups(&at.control, at.active).0.len() as u32
     }
@@ -154,7 +153,7 @@ impl<'p> Contexts<'p> {
     ) -> ContextStep {
         let thread = step.name.thread;
         let edge = step.name.edge.expect("it is an edge");
-        // If a store was added and the buffer has as many groups as before, two were merged.
+        // If a store was added and the number of groups is unchanged, two were merged.
         let merged = match &step.outcome {
             Outcome::Control(next) => {
                 let fault = next.locations[thread.index()] == self.program().thread(thread).fault;
@@ -175,8 +174,8 @@ impl<'p> Contexts<'p> {
         Step { name: ContextStepName { thread, what }, commands, outcome }
     }
 
-    /// The end of the context: the oldest groups leave and another thread becomes active. If groups are to leave while another thread holds
-    /// the lock, this is not possible.
+    /// Ends the context: the `flushed` oldest groups leave and another thread becomes active. Impossible if groups are to leave while another thread
+    /// holds the lock.
     pub fn switch(&self, at: &ContextControl, flushed: u32, to: ThreadId) -> Option<ContextStep> {
         if flushed > 0 && !at.control.may_access(at.active) {
             return None;
@@ -186,7 +185,7 @@ impl<'p> Contexts<'p> {
         Some(Step { name, commands, outcome: Outcome::Control(ContextControl { control, active: to }) })
     }
 
-    /// The oldest groups of a thread have left its buffer.
+    /// Flushes the oldest groups of a thread.
     fn flushed(&self, control: &Control, thread: ThreadId, count: u32) -> (Vec<Command>, Control) {
         let mut next = control.clone();
         if count == 0 {
@@ -230,7 +229,7 @@ impl Machine for Contexts<'_> {
         }
     }
 
-    /// The case is the number of groups that leave at the very end.
+    /// The case is the number of groups that leave at the end of the execution.
     fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);
         let mut sees_memory = false;
@@ -257,7 +256,7 @@ impl Machine for Contexts<'_> {
         Some(found)
     }
 
-    /// Memory, all registers, and the values of all groups.
+    /// Memory, all registers, and the values in all groups.
     fn live(&self, at: &ContextControl) -> Vec<CellId> {
         let mut live: Vec<CellId> = self.cells().variables().collect();
         for (t, _) in self.program().threads() {

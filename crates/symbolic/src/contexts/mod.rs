@@ -1,11 +1,11 @@
-//! Engine `contexts`: everything that can happen within a bounded number of contexts (CONTEXT24).
+//! Engine `contexts`: explores all executions with a bounded number of contexts (CONTEXT24).
 //!
-//! The engine runs the machine `Contexts` with one of the domains. `order` decides programs of the paper's fragment exactly, whatever the
-//! values and however long the buffers. Zones and predicates serve all other programs: there, a path that is no execution makes the domain
-//! more precise, as in `cegar`. The number of contexts grows from 1 on, so a violation is found with the smallest number that shows it.
+//! The engine runs the machine `Contexts` with one of the domains. `order` decides programs of the paper's fragment exactly, for unbounded values and
+//! buffers. Zones and predicates handle all other programs, where spurious paths refine the domain, as in `cegar`. The number of contexts grows from
+//! 1 on, so a violation is found with the smallest number that exhibits it.
 //!
-//! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not lead to a single
-//! new state and no two stores were merged because of the bound; then `cegar` is asked for a certificate.
+//! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not reach a single new state
+//! and no two stores were merged because of the bound; then `cegar` is asked for a certificate.
 
 pub mod groups;
 mod layers;
@@ -32,14 +32,14 @@ use machine::Contexts;
 use relevance::Relevance;
 use relevant::Relevant;
 
-/// How to search.
+/// Options of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many contexts at most.
+    /// Maximum number of contexts.
     pub contexts: Option<u32>,
-    /// How integers are represented. By default `order` where it is exact, and zones elsewhere.
+    /// The representation of integers; `None` means `order` where it is exact, and zones elsewhere.
     pub domain: Option<DomainName>,
-    /// Whether `cegar` is asked for a certificate when it is known that there is no violation.
+    /// Whether `cegar` is asked for a certificate once it is known that there is no violation.
     pub certificates: bool,
 }
 
@@ -49,27 +49,27 @@ impl Default for Options {
     }
 }
 
-/// More contexts than this would take forever.
+/// Maximum number of contexts by default: more are intractable.
 pub const MOST_CONTEXTS: u32 = 64;
-/// Zones begin with this clip constant.
+/// The initial clip constant of zones.
 const FIRST_CLIP: i32 = 2;
 
-/// The least time for finding a certificate, once it is known that there is no violation.
+/// Minimum time granted to `cegar` for a certificate.
 const PROOF: Duration = Duration::from_secs(2);
 
-/// The engine.
+/// Engine `contexts`.
 #[derive(Clone, Debug, Default)]
 pub struct ContextBound {
-    /// How to search.
+    /// The options of the engine.
     pub options: Options,
 }
 
 /// How a search ended.
 enum Ended {
-    /// With an answer to the property with this number.
+    /// With an answer to the property with this index.
     Answer(usize, Answer),
-    /// Without an answer. For the `doubtful` properties there are paths to evidence, but none that could be shown to be an execution. If
-    /// `saturated`, more contexts would find nothing more.
+    /// Without an answer. For the `doubtful` properties there are paths to evidence, but none that could be shown to be an execution. If `saturated`,
+    /// more contexts reach no additional states.
     Nothing { saturated: bool, doubtful: BTreeSet<usize> },
     /// The search must be repeated, with a more precise domain or with more groups.
     Again,
@@ -120,7 +120,7 @@ impl Engine for ContextBound {
     }
 }
 
-/// The answer to a property that this engine cannot decide, whatever it finds.
+/// The answer to a property that this engine can never decide.
 fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     let what = match (&property.kind, task.model) {
         (_, MemoryModel::Pso) => "engine contexts knows SC and TSO, not PSO",
@@ -131,7 +131,7 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
 }
 
-/// There is no violation within this many contexts; `reason` is why no more were tried.
+/// No violation within this many contexts; `reason` is why more were not tried.
 fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
 }
@@ -143,17 +143,17 @@ struct Run<'a, 'p> {
     progress: &'a Progress,
     report: Report,
     answers: Vec<Option<Answer>>,
-    /// How many contexts are allowed now, and at most.
+    /// The current and the maximum number of contexts.
     bound: u32,
     most: u32,
     certificates: bool,
-    /// When the present number of contexts was allowed.
+    /// When the current number of contexts was allowed.
     since: Instant,
     /// When the run began.
     began: Instant,
 }
 
-/// A path that is no execution.
+/// A spurious path.
 struct Spurious<'s, 'a, 'p> {
     machine: &'s Relevant<'a, 'p>,
     path: &'s Counterexample<Relevant<'a, 'p>>,
@@ -216,19 +216,19 @@ impl Run<'_, '_> {
         self.leave_open(&Answer::Unknown(Reason::Contexts(self.bound - 1, None)));
     }
 
-    /// The numbers of the properties that have no answer, here or elsewhere.
+    /// The indices of the properties that neither this engine nor another one has answered.
     fn open(&self) -> Vec<usize> {
         let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Tells an answer at once.
+    /// Publishes an answer at once.
     fn tell(&self, n: usize, answer: Answer) {
         let author = Author { engine: EngineName::Contexts, work: self.report.work.clone() };
         self.task.tell(n, Early { answer, author });
     }
 
-    /// Explores the executions with the present number of contexts and with more, for the open properties.
+    /// Explores the executions with the current number of contexts and with more, for the open properties.
     fn explore<D: Domain>(&mut self, domain: &mut D) -> Ended {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
@@ -243,7 +243,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Searches for evidence. If a path that is no execution calls for it, `domain` is more precise afterwards.
+    /// Searches for evidence. If a spurious path requires it, `domain` is refined.
     fn search<D: Domain>(&mut self, task: &Task<'_>, domain: &mut D) -> Ended {
         let relevance = match Relevance::new(task, self.limits) {
             Ok(relevance) => relevance,
@@ -319,8 +319,8 @@ impl Run<'_, '_> {
         ended
     }
 
-    /// More contexts would not lead to more states, so the open properties hold. The machine `contexts` leaves executions out, so its
-    /// states are no invariant that a certificate could state; `cegar` is asked for one.
+    /// Called when more contexts would reach no additional states, so the open properties hold. The context machine leaves executions out, so its
+    /// states are no inductive invariant for a certificate; `cegar` is asked for one.
     fn close(&mut self) {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();

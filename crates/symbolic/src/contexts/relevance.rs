@@ -1,14 +1,15 @@
-//! What can still matter: which cells can still be read, where a context may as well end, and which states of the last context lead
-//! nowhere.
+//! Relevance analysis for the context machine: which cells may still be read, where a context may end without loss of generality, and which states of
+//! the last context cannot reach a violation.
 //!
-//! Three observations keep the state space small. None of them loses evidence about a property.
+//! Three reductions keep the state space small. None of them loses evidence about a property.
 //!
-//! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that
-//!   only their own thread could still read and that a newer store hides from it.
-//! * *A context ends right behind something that others can notice* ([`Relevance::ending`]): a load (it could have read another value
-//!   later), a lock, a store that leaves at once, or a change that a property looks at. Whatever the thread does after that can as well be
-//!   done at the start of its next context; if it has no further context, nobody misses it.
-//! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only what
+//! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that only their
+//!   own thread could read and that are hidden from it by a newer store.
+//! * *A context ends only directly after an observable step* ([`Relevance::ending`]): a load (which could have read another value later), a lock
+//!   operation, a store that leaves at once, or a change that a property observes. Everything the thread does after that can be postponed to the
+//!   start of its next context; if it has none, the steps are irrelevant.
+//! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only what properties
+//!   observe matters. If that excludes every violation, the context is not begun.
 //!   properties look at matters. If that rules out every violation, the context is not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +59,7 @@ impl CellSet {
         self.0.iter_mut().zip(a.0.iter().zip(&b.0)).for_each(|(mine, (a, b))| *mine |= a & b);
     }
 
-    /// Adds another set; true if that changed this one.
+    /// Adds another set. Returns whether this set has changed.
     fn add(&mut self, other: &CellSet) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -72,39 +73,38 @@ impl CellSet {
 /// How a context may end at a location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// In any way.
+    /// The context may end, whatever is buffered.
     pub any: bool,
-    /// Only with all stores leaving.
+    /// The context may end if all buffered stores leave.
     pub drained: bool,
 }
 
-/// What is known about one thread.
+/// Facts about one thread.
 struct ThreadFacts {
     /// For each location the live registers.
     live: LiveRegisters,
-    /// For each location the memory cells that may still be loaded. The facts after those of the cells are for arrays: any cell of the
-    /// array may be loaded.
+    /// For each location, the memory cells that may still be loaded. The facts after those of the cells are for arrays: any element may be loaded.
     loads: Facts,
-    /// For each location how a context may end there.
+    /// For each location, how a context may end there.
     endings: Vec<Ending>,
-    /// A single fact, for each location: whether the thread may still fault.
+    /// A single fact per location: whether the thread may still fault.
     may_fault: Facts,
-    /// For each location a location that looks the same to all properties.
+    /// For each location, the representative of its class of locations that no property distinguishes.
     representatives: Vec<LocationId>,
-    /// The registers that properties look at, in order.
+    /// The registers that properties depend on, in order.
     observed: BTreeSet<RegisterId>,
     /// The sets of locations that properties name, numbered.
     sets: BTreeMap<Vec<LocationId>, usize>,
-    /// For each location which of these sets can still be reached.
+    /// For each location, which of these sets are still reachable.
     reaches: Facts,
 }
 
-/// What can still matter.
+/// The results of the analysis.
 pub struct Relevance<'p> {
     program: &'p Program,
     properties: Vec<Property>,
     threads: Vec<ThreadFacts>,
-    /// The memory cells that properties look at.
+    /// The memory cells that properties depend on.
     observed: CellSet,
     /// Whether some property is about final states.
     finals: bool,
@@ -126,7 +126,7 @@ impl<'p> Relevance<'p> {
         Ok(Relevance { program, properties: task.properties.clone(), threads, observed, finals })
     }
 
-    /// Whether a property looks at memory.
+    /// Whether a property depends on memory.
     pub fn sees_memory(&self) -> bool {
         self.observed.0.iter().any(|word| *word != 0)
     }
@@ -136,12 +136,12 @@ impl<'p> Relevance<'p> {
         self.finals
     }
 
-    /// How a context may end here.
+    /// How a context may end at a location.
     pub fn ending(&self, thread: ThreadId, location: LocationId) -> Ending {
         self.threads[thread.index()].endings[location.index()]
     }
 
-    /// A location that looks the same to all properties.
+    /// The representative of the locations that no property distinguishes from this one.
     pub fn representative(&self, thread: ThreadId, location: LocationId) -> LocationId {
         self.threads[thread.index()].representatives[location.index()]
     }
@@ -155,7 +155,7 @@ impl<'p> Relevance<'p> {
         let ids = || (0..locations.len() as u32).map(ThreadId);
         let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
         let mut read = self.observed.clone();
-        // The cells that some thread may still load, and those that several threads may.
+        // The cells that some thread may still load, and those that at least two threads may.
         let (mut some, mut several) =
             (CellSet::new(self.program.cells()), CellSet::new(self.program.cells()));
         let mut loads = vec![CellSet::default(); locations.len()];
@@ -164,7 +164,7 @@ impl<'p> Relevance<'p> {
             let own = self.loaded(&facts.loads, location);
             several.add_both(&some, &own);
             some.add(&own);
-            // A thread reads its own buffered store and not memory.
+            // A thread reads its own buffered store instead of memory.
             let mut seen = own.clone();
             loads[t.index()] = own;
             buffers[t.index()].0.iter().flatten().for_each(|&c| seen.remove(c));
@@ -236,7 +236,7 @@ impl<'p> Relevance<'p> {
     }
 }
 
-/// The value of a formula, if the known values of its observables determine it.
+/// The value of a formula, if the known observables determine it.
 fn possible(formula: &Expr<Observable>, known: &dyn Fn(&Observable) -> Option<i64>) -> Option<i64> {
     match formula {
         Expr::Const(value) => Some(*value),
@@ -312,7 +312,7 @@ impl ThreadFacts {
     }
 }
 
-/// For each location which of these sets of locations can be reached from there.
+/// For each location, which of the sets of locations are reachable from it.
 fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits) -> Result<Facts, Reason> {
     let mut numbered: Vec<&Vec<LocationId>> = vec![&EMPTY; sets.len()];
     sets.iter().for_each(|(set, &n)| numbered[n] = set);
@@ -326,8 +326,8 @@ fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits
 
 static EMPTY: Vec<LocationId> = Vec::new();
 
-/// For each location the memory cells that may be loaded from there on; the facts after those of the cells are for arrays, of which any
-/// cell may be loaded.
+/// For each location, the memory cells that may be loaded from there on; the facts after those of the cells are for arrays, any element of which may
+/// be loaded.
 fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {
@@ -349,7 +349,7 @@ fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Re
     Facts::find(flow, program.cells() + program.variables.len(), effects, &|_, _| {}, limits)
 }
 
-/// For each location whether the thread may fault from there on.
+/// For each location, whether the thread may fault from there on.
 fn may_fault(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let seed = |_: std::ops::Range<usize>, points: &mut [u64]| {
         for edge in thread.edges.iter().filter(|edge| program.edge_may_fault(thread, edge)) {

@@ -1,4 +1,4 @@
-//! The machine `contexts` without what no longer matters: see [`super::relevance`].
+//! The context machine restricted to what is relevant; see [`super::relevance`].
 
 use fencewright_memory::{CellId, Command, Contents, Evidence, Machine, Outcome, Step};
 use fencewright_program::{Property, ThreadId};
@@ -7,15 +7,15 @@ use super::groups::Groups;
 use super::machine::{ContextControl, ContextPhase, ContextStep, Contexts, Move};
 use super::relevance::Relevance;
 
-/// The machine `contexts` of a program, for some properties.
+/// The context machine of a program, restricted to what some properties need.
 pub struct Relevant<'a, 'p> {
     contexts: Contexts<'p>,
-    /// The same machine, with as many groups as can matter in the last context.
+    /// The same machine, with the number of groups that suffices in the last context.
     in_last: Contexts<'p>,
     relevance: &'a Relevance<'p>,
 }
 
-/// A control state. In the last context less matters, because no other thread moves after it.
+/// A control state. Less is relevant in the last context, because no other thread moves after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RelevantControl {
     /// The control state of the machine `contexts`.
@@ -24,31 +24,31 @@ pub struct RelevantControl {
     pub last: bool,
 }
 
-/// Which steps of a control state are asked for.
+/// A subset of the steps of a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The steps inside the context: edges of the active thread.
     Inside,
     /// The switches to another thread, which end the context.
     Switch {
-        /// Whether the context that begins is the last one.
+        /// Whether the new context is the last one.
         last: bool,
     },
 }
 
-/// The name of a step: no other step of the control state has the same.
+/// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Copy, Debug)]
 pub struct RelevantStepName {
     /// The active thread.
     pub thread: ThreadId,
-    /// What happens.
+    /// The action.
     pub what: Move,
     /// Whether the groups of the next active thread were merged into one.
     pub joined: bool,
 }
 
 impl<'a, 'p> Relevant<'a, 'p> {
-    /// The machine `contexts`, reduced to what `relevance` says can matter.
+    /// Restricts a context machine by the results of the analysis.
     pub fn new(contexts: Contexts<'p>, relevance: &'a Relevance<'p>) -> Self {
         let in_last = contexts.with_groups(1 + relevance.sees_memory() as u32);
         Relevant { contexts, in_last, relevance }
@@ -59,19 +59,19 @@ impl<'a, 'p> Relevant<'a, 'p> {
         &self.contexts
     }
 
-    /// Whether a property looks at memory.
+    /// Whether a property depends on memory.
     pub fn sees_memory(&self) -> bool {
         self.relevance.sees_memory()
     }
 
-    /// The control states in which executions begin; `last` says whether the first context is also the last one.
+    /// The initial control states; `last` tells whether the first context is also the last one.
     pub fn beginnings(&self, last: bool) -> Vec<RelevantControl> {
         let hopeful = |at: &ContextControl| !(last && self.relevance.hopeless(&self.contexts, at));
         let first = self.contexts.initial_controls().into_iter().filter(hopeful);
         first.map(|at| RelevantControl { at: self.settled(at, last).1, last }).collect()
     }
 
-    /// The switches to another thread, which end the context.
+    /// The steps to another thread, which end the context.
     fn switches(&self, at: &ContextControl, last: bool, stop: &dyn Fn() -> bool) -> Option<Vec<ContextStep>> {
         let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
         let pending = self.contexts.pending(at);
@@ -99,8 +99,8 @@ impl<'a, 'p> Relevant<'a, 'p> {
         Some(steps)
     }
 
-    /// A control state without what does not matter in the last context: where exactly the other threads are, what they have buffered, and
-    /// which stores of the active thread leave together.
+    /// Drops from a control state what is irrelevant in the last context: the exact locations of the other threads, their buffers, and which stores
+    /// of the active thread leave together.
     fn settled(&self, mut at: ContextControl, last: bool) -> (Vec<Command>, ContextControl) {
         let mut commands = Vec::new();
         if !last {
@@ -169,7 +169,7 @@ impl Machine for Relevant<'_, '_> {
         Some(steps.into_iter().map(relevant).collect())
     }
 
-    /// Evidence is looked for in last contexts only: each context is the last one for some bound.
+    /// Evidence is searched for in last contexts only: each context is the last one for some bound.
     fn evidence(&self, control: &RelevantControl, property: &Property) -> Option<Vec<Evidence>> {
         if control.last { self.contexts.evidence(&control.at, property) } else { Some(Vec::new()) }
     }

@@ -1,6 +1,6 @@
-//! From a path of the machine `contexts` to an execution of the exact memory model.
+//! Converts a path of the context machine to an execution of the exact memory model.
 //!
-//! A group stands for several stores. The replay counts them, so that when a group leaves, the same number of stores leaves a real buffer.
+//! A group stands for several stores. The replay counts them, so that the same number of stores leaves the exact buffer when a group leaves.
 
 use fencewright_program::{Property, ThreadId, Trace};
 use fencewright_verdict::{Limits, Task};
@@ -10,15 +10,15 @@ use super::relevant::{Relevant, RelevantStepName};
 use crate::execution::Execution;
 use crate::search::explore::Counterexample;
 
-/// A path that is followed on the exact machine.
+/// The replay of a path on the exact machine.
 struct Replay<'a, 'p> {
     execution: Execution<'p>,
-    /// For each thread, how many stores each of its groups stands for.
+    /// For each thread, the number of stores that each of its groups stands for.
     groups: Vec<Vec<usize>>,
     limits: &'a Limits,
 }
 
-/// The execution that a path describes, if there are values with which it is evidence about the property.
+/// The execution that a path describes, if there are values for which it is evidence about the property.
 pub fn execution(
     task: &Task<'_>,
     path: &Counterexample<Relevant<'_, '_>>,
@@ -64,7 +64,7 @@ pub fn execution(
 }
 
 impl Replay<'_, '_> {
-    /// Lets the stores of the oldest groups leave.
+    /// Flushes the stores of the oldest groups.
     fn flush(&mut self, thread: ThreadId, groups: u32) -> Option<()> {
         let count = self.groups[thread.index()].drain(..groups as usize).sum();
         for _ in 0..count {

@@ -1,9 +1,9 @@
-//! Matrices of difference bounds: entry (i, j) is an upper bound of variable i minus variable j; index 0 is the constant 0. A matrix is
-//! closed if entry (i, j) is never greater than the sum of entries (i, k) and (k, j).
+//! Difference bound matrices: entry (i, j) is an upper bound on variable i minus variable j; index 0 is the constant 0. A matrix is closed if entry
+//! (i, j) is never greater than the sum of entries (i, k) and (k, j).
 
-/// No bound.
+/// The absence of a bound.
 pub const NONE: i32 = i32::MAX;
-/// Larger bounds are dropped, and bounds below its negative are raised to that, so that the sum of two bounds fits.
+/// Bounds greater than this are dropped, and bounds less than its negative are raised to it, so that sums of two bounds do not overflow.
 pub const MOST: i64 = 1 << 28;
 
 /// The sum of two bounds, the second one finite.
@@ -12,14 +12,14 @@ pub fn sum(a: i32, b: i32) -> i32 {
     if a == NONE { NONE } else { add(a, b) }
 }
 
-/// A finite sum, kept in range: too large is no bound, too small is raised.
+/// The sum of two finite bounds: dropped if too large, raised if too small.
 #[inline]
 pub fn add(a: i32, b: i32) -> i32 {
     let total = i64::from(a) + i64::from(b);
     if total > MOST { NONE } else { total.max(-MOST) as i32 }
 }
 
-/// Adds `i - j <= c` to a closed matrix and closes it again; false if the constraints contradict each other.
+/// Adds `i - j <= c` to a closed matrix and restores closure. Returns false if the constraints are contradictory.
 pub fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
     if i == j {
         return c >= 0;
@@ -31,7 +31,7 @@ pub fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
     if back != NONE && i64::from(back) + i64::from(c) < 0 {
         return false;
     }
-    // Row j itself stays: the way back to j is not below 0.
+    // Row j itself does not change: a cycle through j has no negative weight.
     for a in (0..size).filter(|&a| a != j) {
         let through = sum(m[a * size + i], c);
         if through != NONE {
@@ -41,7 +41,7 @@ pub fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
     true
 }
 
-/// Forgets everything about one variable of a closed matrix, which stays closed.
+/// Removes all constraints on one variable of a closed matrix, which stays closed.
 pub fn forget(m: &mut [i32], size: usize, i: usize) {
     for k in (0..size).filter(|&k| k != i) {
         m[i * size + k] = NONE;
@@ -49,7 +49,7 @@ pub fn forget(m: &mut [i32], size: usize, i: usize) {
     }
 }
 
-/// Closes a matrix.
+/// Closes a matrix (Floyd-Warshall).
 pub fn close(m: &mut [i32], size: usize) {
     for k in 0..size {
         for i in (0..size).filter(|&i| i != k) {
@@ -61,8 +61,8 @@ pub fn close(m: &mut [i32], size: usize) {
     }
 }
 
-/// Lowers the bounds of row i to what follows from another row k, if index i minus index k is at most `first`. Most of the time of a search
-/// in zones is spent here, so the loop has no branches: compilers make vector instructions of it.
+/// Tightens row i with the bounds that follow from row k, if variable i minus variable k is at most `first`. Searches with zones spend most of their
+/// time here, so the loop has no branches and is vectorized by the compiler.
 #[inline]
 fn pass_through(m: &mut [i32], size: usize, i: usize, first: i32, k: usize) {
     const { assert!(2 * MOST < NONE as i64) };

@@ -1,4 +1,4 @@
-//! Choosing a domain by name: the only place that lists all domains.
+//! Selection of a domain by name: the only place that lists all domains.
 
 use fencewright_verdict::{DomainName, Limits, Reason, Task};
 
@@ -10,10 +10,10 @@ use super::residues::Moduli;
 use super::zones::{Marks, Zones};
 use crate::examine;
 
-/// Which domain is wanted, and how precise it starts.
+/// The domain to use, and its initial precision.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// The domain. By default `order` where it is exact, and zones elsewhere.
+    /// The domain; `None` means `order` where it is exact, and zones elsewhere.
     pub name: Option<DomainName>,
     /// The clip constant of zones.
     pub clip: i32,
@@ -21,12 +21,12 @@ pub struct Choice {
     pub clip_is_fixed: bool,
     /// Whether only the predicates that the source suggests are used.
     pub predicates_are_fixed: bool,
-    /// Whether states are to be written as certificates. A certificate cannot say that two values differ, so `order` must know which is
-    /// less.
+    /// Whether states are to be written as certificates. A certificate cannot express that two values differ, so `order` must then distinguish less
+    /// from greater.
     pub certificates: bool,
 }
 
-/// A computation with a domain, whichever it is.
+/// A computation that is generic over the domain.
 pub trait WithDomain {
     /// Its result.
     type Output;
@@ -34,7 +34,7 @@ pub trait WithDomain {
     fn run<D: Domain>(self, domain: D) -> Self::Output;
 }
 
-/// Runs a computation with the chosen domain. An error says why that domain cannot represent the program.
+/// Runs a computation with the chosen domain. The error tells why that domain cannot represent the program.
 pub fn with_domain<W: WithDomain>(
     choice: Choice,
     task: &Task<'_>,

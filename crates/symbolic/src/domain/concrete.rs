@@ -1,11 +1,11 @@
 //! Domain `concrete`: one value for each live cell.
 //!
-//! It is exact: a state stands for one valuation, and every operator, the nonlinear ones included, is computed as in the reference
-//! semantics. The price is that `x := *` gives one state for each value, so the choice needs a range. (If the program declares one, the
-//! machine assumes it right after the choice.) A choice without a range, or a value that does not fit 64 bits, cannot be represented: the
-//! search is told that states are missing.
+//! It is exact: a state represents one valuation, and every operator, including nonlinear ones, is computed as in the reference semantics. The price
+//! is that `x := *` produces one state per value, so the choice needs a range. (If the program declares one, the machine assumes it directly after
+//! the choice.) A choice without a range, or a value that does not fit into 64 bits, cannot be represented: the search is told that states are
+//! missing.
 //!
-//! A certificate can say which value a cell has, but its checker knows linear arithmetic only. See [`Domain::is_checkable`].
+//! Certificates can express the value of a cell, but their checker supports linear arithmetic only. See [`Domain::is_checkable`].
 
 use fencewright_analysis::nonlinear::is_nonlinear;
 use fencewright_memory::linear::{Constraint, Cube, Linear};
@@ -20,22 +20,22 @@ use super::{Domain, Live, SpuriousPath};
 /// The values of the live cells.
 pub type Values = SmallVec<[i64; 12]>;
 
-/// A step tries at most so many values, because more would take too long.
+/// Maximum number of values tried in one step.
 const MOST_TRIES: usize = 1 << 16;
 
-/// The domain.
+/// Domain `concrete`.
 #[derive(Clone, Debug, Default)]
 pub struct Concrete {
-    /// Whether a step has computed something that the checker cannot: a nonlinear value, or the smallest 64-bit integer, whose negative
-    /// does not fit and which no constraint `cell = value` can name.
+    /// Whether some step computed a value that the checker cannot verify: a nonlinear one, or the smallest 64-bit integer, whose negation does not
+    /// fit and which no constraint `cell = value` can express.
     uncheckable: bool,
     work: Vec<i64>,
 }
 
-/// A step on values. The first indices are the cells before the step; other cells that it touches follow.
+/// A step on values. The first indices are the cells before the step; other cells that it accesses follow.
 pub struct ConcreteTransition {
     ops: Vec<ValueOp>,
-    /// How many indices there are.
+    /// The number of indices.
     size: usize,
     /// The indices of the cells after the step.
     after: Vec<u32>,
@@ -45,9 +45,9 @@ pub struct ConcreteTransition {
 enum ValueOp {
     Assume(Expr<u32>),
     Assign(u32, Expr<u32>),
-    /// Any of these values, both ends included.
+    /// Any value in this range, both ends included.
     Choose(u32, i64, i64),
-    /// From here on the step cannot be represented, for this reason.
+    /// The rest of the step cannot be represented, for this reason.
     Decline(&'static str),
 }
 
@@ -65,7 +65,7 @@ fn declined(what: &str) -> Reason {
     Reason::Unsupported(what.into(), None)
 }
 
-/// The values of a cell that the conditions directly after a choice allow.
+/// The range of a cell that the conditions directly after a choice allow.
 #[derive(Clone, Copy, Default)]
 struct Range {
     low: Option<i64>,
@@ -73,7 +73,7 @@ struct Range {
 }
 
 impl Range {
-    /// Takes a condition into account; false if it is not a conjunction of bounds of this cell alone.
+    /// Intersects the range with a condition. Returns false if the condition is not a conjunction of bounds of this cell alone.
     fn restrict(&mut self, cell: CellId, condition: &Expr<CellId>) -> bool {
         match condition {
             Expr::Binary(BinaryOp::And, left, right) => {
@@ -91,7 +91,7 @@ impl Range {
                     BinaryOp::Eq => (Some(bound), Some(bound)),
                     _ => return false,
                 };
-                // No value is less than every bound.
+                // The constraint excludes all values.
                 self.low = self.low.max(low);
                 self.high = self.high.into_iter().chain(high).min();
                 true
@@ -101,7 +101,7 @@ impl Range {
     }
 }
 
-/// The operation for a cell that takes any value: the commands that follow may restrict the values.
+/// The operation for a cell with an arbitrary value. The commands that follow may restrict it.
 fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp {
     let mut range = Range::default();
     let (mut is_read, mut is_overwritten) = (false, false);
@@ -131,7 +131,7 @@ fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp 
     match (range.low, range.high) {
         (Some(low), Some(high)) => ValueOp::Choose(index, low, high),
         _ if matters => ValueOp::Decline(NO_RANGE),
-        // The value is never used, so one value stands for all.
+        // The value is never used, so one value represents all.
         (low, high) => {
             let value = low.or(high).unwrap_or(0);
             ValueOp::Choose(index, value, value)
@@ -139,10 +139,10 @@ fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp 
     }
 }
 
-/// The cells that a step touches, by index.
+/// The cells that a step accesses, by index.
 struct Indices {
     cells: Vec<CellId>,
-    /// Whether each of them has a value yet.
+    /// For each cell, whether it has a value yet.
     known: Vec<bool>,
 }
 
@@ -156,7 +156,7 @@ impl Indices {
         self.position(cell).filter(|&i| self.known[i]).map(|i| i as u32)
     }
 
-    /// The index of a cell that gets a value now.
+    /// The index of a cell that is assigned a value.
     fn write(&mut self, cell: CellId) -> u32 {
         let index = self.position(cell).unwrap_or_else(|| {
             self.cells.push(cell);
@@ -167,14 +167,14 @@ impl Indices {
         index as u32
     }
 
-    /// Notes that a cell has no value any more.
+    /// Records that a cell no longer has a value.
     fn forget(&mut self, cell: CellId) {
         if let Some(i) = self.position(cell) {
             self.known[i] = false;
         }
     }
 
-    /// An expression over cells that have values.
+    /// An expression over indices; `None` if some cell has no value.
     fn expression(&self, e: &Expr<CellId>) -> Option<Expr<u32>> {
         let mut all_known = true;
         let indexed = e.map(&mut |&cell| {
@@ -207,13 +207,13 @@ impl Domain for Concrete {
                 Command::Assume(e) => indices.expression(e).map(ValueOp::Assume),
                 Command::Assign(to, e) => match indices.expression(e) {
                     Some(e) => Some(ValueOp::Assign(indices.write(*to), e)),
-                    // A copy of an unknown value: a summary cell that is renamed.
+                    // A copy of an unknown value: a renamed summary cell.
                     None => {
                         indices.forget(*to);
                         continue;
                     }
                 },
-                // Summary cells are never live here.
+                // Summary cells are never live in this domain.
                 Command::Fold(..) => continue,
                 Command::Havoc(to) | Command::Expand(to, _) => {
                     let index = indices.write(*to);
@@ -298,7 +298,7 @@ impl Domain for Concrete {
     }
 }
 
-/// Performs operations. An error says that some results are missing.
+/// Performs operations. The error tells why some results are missing.
 fn perform(
     ops: &[ValueOp],
     after: &[u32],
@@ -309,7 +309,7 @@ fn perform(
     for (n, op) in ops.iter().enumerate() {
         let value = |e: &Expr<u32>| match e.eval(&mut |i| work[*i as usize]) {
             Ok(value) => Ok(Some(value)),
-            // A division by zero and a shift out of range are separate steps, which fault.
+            // Division by zero and shifts out of range are separate steps, which fault.
             Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => Ok(None),
             Err(EvalError::Overflow) => Err(Limit::Overflow.describe()),
         };

@@ -1,14 +1,13 @@
-//! Domain `predicates`: conjunctions over a vocabulary of predicates and predicate templates (FENCES12 s.5.4 and s.8).
+//! Domain `predicates`: conjunctions over a vocabulary of predicates and predicate templates (FENCES12 s. 5.4 and s. 8).
 //!
-//! A template is the shape of a linear predicate, like `_ - _ + 1 <= 0`. In a control state it stands for all predicates that result from
-//! putting live cells into it ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of a step
-//! keeps every predicate that follows from the predicates before the step and from what the step assumes. To check this entailment, the
-//! values after the step are written in terms of those before. Difference constraints are decided by shortest paths, prepared once for each
-//! step; all others by the solver, with a cache.
+//! A template is the shape of a linear predicate, such as `_ - _ + 1 <= 0`. In a control state it stands for all its instances over live cells
+//! ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of a step keeps every predicate that is entailed
+//! by the predicates before the step and the assumptions of the step. To check this entailment, the values after the step are expressed in terms of
+//! those before. Difference constraints are decided by shortest paths, prepared once per step; all others by the solver, with a cache.
 //!
-//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step
-//! these are its old values and those that were folded into it, so the predicate must follow for each of them. A copy (`Expand`)
-//! is a variable of its own, for which every predicate about the summary holds.
+//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step these are its
+//! old values and those folded into it, so the predicate must be entailed for each of them. A copy (`Expand`) is a variable of its own, for which
+//! every predicate about the summary holds.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,7 +22,7 @@ use rustc_hash::FxHashMap;
 use super::bounds::{MOST, NONE, bound, close};
 use super::{Domain, Live, SpuriousPath};
 
-/// The shape of a predicate: coefficients for the cells that are put into it, and a constant.
+/// The shape of a predicate: the coefficients of its cells, and a constant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Template {
     coefficients: Vec<i64>,
@@ -38,9 +37,9 @@ impl Template {
         Template { coefficients, constant: linear.constant }
     }
 
-    /// The predicates that result from putting different live cells into the shape.
+    /// The instances of the template over different live cells.
     fn instances(&self, live: &Live, out: &mut BTreeSet<Linear>) {
-        // A shape with many places has too many instances to be of use.
+        // Templates with more cells have too many instances to be useful.
         const MOST_PLACES: usize = 3;
         const MOST_INSTANCES: usize = 10_000;
         let places = self.coefficients.len();
@@ -67,40 +66,40 @@ impl Template {
     }
 }
 
-/// The domain.
+/// Domain `predicates`.
 #[derive(Debug, Default)]
 pub struct Predicates {
     templates: BTreeSet<Template>,
-    /// Whether no template is ever added.
+    /// Whether templates are never added.
     fixed: bool,
-    /// Answers of the solver: whether the constraints entail the conclusion or, if there is no conclusion, contradict each other.
+    /// Cached answers of the solver.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// The predicates over sets of live cells: there are few such sets, and many steps between them.
+    /// The vocabularies for sets of live cells: there are few such sets, and many steps between them.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
-    /// What the solver may use for a question.
+    /// The budget of the solver per query.
     budget: Budget,
 }
 
-/// At most so many answers are remembered.
+/// Maximum number of cached answers.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// At most so many predicates of vocabularies are remembered.
+/// Maximum number of predicates in cached vocabularies.
 const MOST_PREDICATES: usize = 1_000_000;
 
 /// The predicates over some live cells, in a fixed order.
 #[derive(Debug)]
 struct Vocabulary {
     linear: Vec<Linear>,
-    /// The same as bounds of a matrix.
+    /// The same predicates as bounds of a matrix.
     bounds: Vec<Predicate>,
-    /// The variables of that matrix.
+    /// The variables of the matrix.
     variables: Vec<CellId>,
 }
 
-/// Do these constraints entail the conclusion or, if there is none, contradict each other?
+/// A query: do the constraints entail the conclusion, or contradict each other if there is none?
 type Question = (Vec<Linear>, Option<Linear>);
 
-/// A set of predicates that hold: one bit for each predicate of the vocabulary of the live cells.
+/// The set of predicates that hold, as one bit per predicate of the vocabulary of the live cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Known {
     bits: Box<[u64]>,
@@ -108,44 +107,44 @@ pub struct Known {
 
 /// A step on predicates.
 pub struct PredicateTransition {
-    /// The vocabulary before the step. The first variables of the matrix are its variables.
+    /// The vocabulary before the step. Its variables are the first ones of the matrix.
     before: Arc<Vocabulary>,
-    /// How many variables the matrix has.
+    /// The dimension of the matrix.
     size: usize,
     ways: Vec<Prepared>,
     after: usize,
 }
 
-/// A predicate as the step needs it.
+/// A predicate in the form that steps need.
 #[derive(Clone, Debug)]
 enum Predicate {
-    /// Index i minus index j is at most so much.
+    /// Variable i minus variable j is at most the constant.
     Difference(usize, usize, i32),
     /// Anything else.
     General(Linear),
-    /// It holds, or does not, whatever the values are.
+    /// Constant truth value.
     Constant(bool),
-    /// All of these: one predicate, about each of the values that summary cells stand for.
+    /// A conjunction: one predicate about each of the values that summary cells stand for.
     All(Vec<Predicate>),
 }
 
-/// One way through the commands of a step: what it assumes, and each predicate after it in terms of the values before.
+/// One branch through the commands of a step: its assumptions, and each predicate after it in terms of the values before.
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Vec<Linear>,
-    /// Predicates about summary cells also hold of copies of their values: the number of the predicate before the step, and the same
-    /// predicate about a copy.
+    /// Predicates about summary cells hold for copies of their values too: the index of the predicate before the step, and the same predicate about a
+    /// copy.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }
 
 impl Predicates {
-    /// The domain with these templates; if `fixed`, none is ever added.
+    /// The domain with these templates; `fixed` if none may be added.
     pub fn new(templates: BTreeSet<Template>, fixed: bool, budget: Budget) -> Self {
         Predicates { templates, fixed, budget, ..Predicates::default() }
     }
 
-    /// The predicates over these cells.
+    /// The vocabulary over these cells.
     fn vocabulary(&self, live: &Live) -> Arc<Vocabulary> {
         let mut known = self.vocabularies.borrow_mut();
         if let Some(vocabulary) = known.get(live) {
@@ -164,7 +163,7 @@ impl Predicates {
         vocabulary
     }
 
-    /// Whether the constraints entail the conclusion or, if there is none, contradict each other.
+    /// Whether the constraints entail the conclusion, or contradict each other if there is none.
     fn entails(&self, known: &[Linear], conclusion: Option<&Linear>) -> bool {
         let key = (known.to_vec(), conclusion.cloned());
         if let Some(&answer) = self.cache.borrow().get(&key) {
@@ -230,7 +229,7 @@ impl Domain for Predicates {
                 let bounds = assumed.iter().map(|l| predicate(l, &mut variables)).collect();
                 let mut copied = Vec::new();
                 for (n, p) in before.linear.iter().enumerate().filter(|_| !copies.is_empty()) {
-                    // The predicate itself comes first.
+                    // The first instance is the predicate itself.
                     let instances = instances(p, &copies).into_iter().skip(1);
                     copied.extend(instances.map(|i| (n, predicate(&i, &mut variables), i)));
                 }
@@ -267,7 +266,7 @@ impl Domain for Predicates {
             if !possible {
                 continue;
             }
-            // Where a predicate is not a difference, the solver gets everything that is known.
+            // If a predicate is not a difference constraint, the solver gets all known constraints.
             let known = || -> Vec<Linear> {
                 let held = transition.before.linear.iter().enumerate().filter(|(n, _)| state.holds(*n));
                 let copied = copied().map(|(_, _, linear)| linear);
@@ -314,7 +313,7 @@ impl Domain for Predicates {
         Some(format!("{} predicates", self.templates.len()))
     }
 
-    /// The shapes of interpolants.
+    /// Adds the templates of the interpolants.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed {
             return Err("it takes more predicates, and those of the file are all there are".into());
@@ -336,10 +335,9 @@ impl Domain for Predicates {
     }
 }
 
-/// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
-/// values are variables of their own.
+/// The result of symbolic execution of simple commands, in terms of the values before. Unknown values are fresh variables.
 pub struct Executed {
-    /// What is assumed.
+    /// The assumptions.
     pub assumed: Vec<Linear>,
     /// The changed cells.
     pub values: Values,
@@ -347,7 +345,7 @@ pub struct Executed {
     copies: Vec<(CellId, CellId)>,
 }
 
-/// The changed cells: an ordinary one has one value, a summary cell stands for one or more.
+/// The changed cells: an ordinary cell has one value, a summary cell one or more.
 #[derive(Default)]
 pub struct Values(FxHashMap<CellId, Vec<Linear>>);
 
@@ -367,7 +365,7 @@ impl Values {
         self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
     }
 
-    /// The values of a linear form, one for each choice of values of its cells; `None` if they do not fit or are too many.
+    /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many.
     pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
         // No machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
@@ -384,7 +382,7 @@ impl Values {
     }
 }
 
-/// Executes simple commands.
+/// Executes simple commands symbolically.
 pub fn execute(way: &[Simple]) -> Executed {
     let mut values = Values::default();
     let (mut assumed, mut copies) = (Vec::new(), Vec::new());
@@ -411,7 +409,7 @@ pub fn execute(way: &[Simple]) -> Executed {
             }
             Simple::Expand(cell, summary) => {
                 let copy = fresh();
-                // A copy of a summary cell that this step has changed may have any value.
+                // A copy of a summary cell that this step has changed is unconstrained.
                 if !values.0.contains_key(summary) {
                     copies.push((copy, *summary));
                 }
@@ -433,7 +431,7 @@ fn instances(predicate: &Linear, copies: &[(CellId, CellId)]) -> Vec<Linear> {
     values.of(predicate).unwrap_or_else(|| vec![predicate.clone()])
 }
 
-/// A constraint as the matrix can hold it; new cells become variables of the matrix.
+/// Converts a constraint to the form that the matrix supports; new cells become variables of the matrix.
 fn predicate(linear: &Linear, variables: &mut Vec<CellId>) -> Predicate {
     let mut index = |cell: CellId| {
         let known = variables.iter().position(|&c| c == cell);

@@ -1,7 +1,7 @@
-//! Residues of cells: x = r mod m, beside what a domain knows about bounds and differences.
+//! Residues of cells, x = r mod m: a domain used in addition to bounds and differences.
 //!
-//! Which cells have residues that matter follows from the program: those whose remainders or low bits it asks for, and those from which
-//! these get their values ([`Moduli`]). Where there are none, residues cost nothing.
+//! The cells whose residues matter follow from the program: those whose remainders or low bits it uses, and those from which these get their values
+//! ([`Moduli`]). If there are none, residues cost nothing.
 
 use fencewright_memory::linear::Simple;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Constraint, Contents, Linear};
@@ -9,13 +9,13 @@ use fencewright_program::{BinaryOp, Expr, Observable, Op, Program, Property, Reg
 
 use fencewright_verdict::{Limits, Reason};
 
-/// Larger moduli are not used: there would be too many states.
+/// Maximum modulus: with larger ones there would be too many states.
 const MOST: i64 = 64;
 
-/// After so many operations the limits are looked at: each may be about all cells.
+/// Number of operations between two polls of the limits: each may involve all cells.
 const OPS_AT_A_STRETCH: usize = 64;
 
-/// What is known of the residue of a value: `value = rest mod modulus`. With modulus 1, nothing.
+/// The known residue of a value: `value = rest mod modulus`. Modulus 1 means that nothing is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Residue {
     modulus: i64,
@@ -41,12 +41,12 @@ impl Residue {
         self.rest
     }
 
-    /// The same modulo a divisor of the modulus.
+    /// The residue modulo a divisor of the modulus.
     fn modulo(self, divisor: i64) -> Self {
         Residue::of(self.rest, divisor)
     }
 
-    /// What is known modulo a number: as much as this number and the modulus have in common.
+    /// The residue modulo the greatest common divisor of the modulus and the given number.
     pub fn limited(self, modulus: i64) -> Self {
         self.modulo(gcd(self.modulus, modulus))
     }
@@ -66,7 +66,7 @@ impl Residue {
         Residue::of(self.rest + by % self.modulus, self.modulus)
     }
 
-    /// What is known of a value about which both are known; nothing if they contradict each other.
+    /// The residue of a value that has both residues; `None` if they contradict each other.
     pub fn meet(self, other: Residue) -> Option<Self> {
         let common = gcd(self.modulus, other.modulus);
         if (self.rest - other.rest) % common != 0 {
@@ -77,22 +77,22 @@ impl Residue {
         if modulus > MOST {
             return Some(more);
         }
-        // One of the residues modulo the least common multiple is both.
+        // One of the residues modulo the least common multiple satisfies both.
         let mut candidates = (0..less.modulus).map(|n| more.rest + n * more.modulus);
         candidates.find(|r| (r - less.rest) % less.modulus == 0).map(|r| Residue::of(r, modulus))
     }
 
-    /// What is known of a value about which one of the two is known.
+    /// The strongest residue implied by either of the two (least upper bound).
     pub fn join(self, other: Residue) -> Self {
         self.modulo(gcd(gcd(self.modulus, other.modulus), self.rest - other.rest))
     }
 
-    /// Whether every value about which `smaller` is known has this residue.
+    /// Whether every value with residue `smaller` also has this residue.
     pub fn covers(self, smaller: Residue) -> bool {
         smaller.modulus % self.modulus == 0 && smaller.rest % self.modulus == self.rest
     }
 
-    /// The residue of a form modulo at most this number, from the residues of its variables.
+    /// The residue of a linear form modulo a divisor of `modulus`, given the residues of its variables.
     pub fn of_form<V: Copy>(
         terms: &[(V, i64)],
         constant: i64,
@@ -101,20 +101,20 @@ impl Residue {
     ) -> Self {
         let term = |&(variable, factor): &(V, i64)| {
             let (residue, factor) = (of(variable), factor.rem_euclid(modulus));
-            // Whatever the variable is, its multiple is one of the factor.
+            // Even if nothing is known about the variable, its term is a multiple of the factor.
             Residue::of(residue.rest * factor, gcd(residue.modulus * factor, modulus))
         };
         terms.iter().map(term).fold(Residue::of(constant, modulus), Residue::plus)
     }
 
-    /// The residue of a form as a constraint; nothing if nothing is known.
+    /// The residue of a form as a constraint; `None` if nothing is known.
     pub fn constraint(self, form: &Linear) -> Option<Constraint> {
         let difference = form.plus(&Linear::constant(-self.rest))?;
         (self.modulus > 1).then_some(Constraint::Multiple(difference, self.modulus))
     }
 }
 
-/// The greatest common divisor, which is not negative.
+/// The greatest common divisor; not negative.
 fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
@@ -123,40 +123,40 @@ fn gcd(a: i64, b: i64) -> i64 {
     a
 }
 
-/// The least common multiple of two moduli; the first one alone if that is too large.
+/// The least common multiple of two moduli; the first modulus if the result would be too large.
 pub fn common_multiple(a: i64, b: i64) -> i64 {
     let multiple = a / gcd(a, b) * b.min(MOST + 1);
     if b <= MOST && multiple <= MOST { multiple } else { a }
 }
 
-/// What a step does to residues, one way after the other.
+/// The effect of a step on residues, for each branch through its commands.
 #[derive(Debug)]
 pub struct ResidueStep {
-    /// Residues are computed modulo this number.
+    /// All residues are computed modulo this number.
     modulus: i64,
-    /// How many cells there are, and how many of them are live before.
+    /// The number of cells, and how many of them are live before the step.
     cells: usize,
     before: usize,
-    /// The live cells after the step, with their moduli; nothing if no residues are kept.
+    /// The live cells after the step, with their moduli; empty if no residues are kept.
     after: Vec<(usize, i64)>,
     ways: Vec<Vec<ResidueOp>>,
 }
 
-/// A form over the cells of a step.
+/// A linear form over the cells of a step: terms and constant.
 type Terms = (Vec<(usize, i64)>, i64);
 
 #[derive(Debug)]
 enum ResidueOp {
-    /// The cell takes the value of a form, or any value.
+    /// The cell is assigned a form, or an arbitrary value.
     Assign(usize, Option<Terms>),
-    /// The form is a multiple of this number.
+    /// The form is assumed to be a multiple of this number.
     Multiple(Terms, i64),
-    /// The summary cell stands for the value of the form too, or for any value.
+    /// The summary cell additionally stands for the value of the form, or for an arbitrary value.
     Fold(usize, Option<Terms>),
 }
 
 impl ResidueStep {
-    /// The step through these ways, whose cells begin with those that are live before. Nothing if residues do not matter.
+    /// The step with these branches, whose cells begin with those that are live before it. `None` if residues do not matter.
     pub fn new(
         moduli: &Moduli,
         before: &[CellId],
@@ -182,7 +182,7 @@ impl ResidueStep {
             Simple::Assume(Constraint::Multiple(form, m)) => Some(ResidueOp::Multiple(terms(form), *m)),
             Simple::Assign(cell, value) => Some(ResidueOp::Assign(index(*cell), value.as_ref().map(terms))),
             Simple::Fold(cell, value) => Some(ResidueOp::Fold(index(*cell), value.as_ref().map(terms))),
-            // All values of a summary have its residue.
+            // All values of a summary cell have its residue.
             Simple::Expand(cell, summary) => {
                 Some(ResidueOp::Assign(index(*cell), Some((vec![(index(*summary), 1)], 0))))
             }
@@ -195,12 +195,12 @@ impl ResidueStep {
         Some(ResidueStep { modulus, cells: cells.len(), before: before.len(), after, ways })
     }
 
-    /// The residue of a number, as far as the step computes.
+    /// The residue of a number with the modulus of the step.
     pub fn of(&self, value: i64) -> Residue {
         Residue::of(value, self.modulus)
     }
 
-    /// The residues of all cells before the step: what is stored, and what follows from values that are known.
+    /// The residues of all cells before the step, from the stored residues and the known values.
     pub fn start(&self, stored: &[Residue], value: impl Fn(usize) -> Option<i64>) -> Vec<Residue> {
         let residue = |cell: usize| {
             let exact = (cell < self.before).then(|| value(cell)).flatten().map(|value| self.of(value));
@@ -209,7 +209,7 @@ impl ResidueStep {
         (0..self.cells).map(residue).collect()
     }
 
-    /// The residues after one way through the step; nothing if they make it impossible.
+    /// The residues after one branch of the step; `None` if they make it infeasible.
     pub fn run(&self, way: usize, start: &[Residue]) -> Option<Vec<Residue>> {
         let mut known = start.to_vec();
         let value = |known: &[Residue], form: &Option<Terms>| match form {
@@ -226,7 +226,7 @@ impl ResidueStep {
         Some(known)
     }
 
-    /// Assumes that a form is a multiple of m; nothing if it cannot be one.
+    /// Assumes that a form is a multiple of m; `None` if that is contradictory.
     fn assume(&self, known: &mut [Residue], (terms, constant): &Terms, m: i64) -> Option<()> {
         if self.modulus % m != 0 {
             return Some(());
@@ -237,7 +237,7 @@ impl ResidueStep {
             let others: Vec<(usize, i64)> =
                 terms.iter().copied().filter(|(other, _)| *other != cell).collect();
             let rest = Residue::of_form(&others, *constant, m, |cell| known[cell]);
-            // The cell is minus the rest, or the rest, as its sign is.
+            // The cell equals minus the rest or the rest, depending on its sign.
             let wanted = if c > 0 { multiple.minus(rest) } else { rest };
             known[cell] = known[cell].meet(wanted)?;
         }
@@ -250,7 +250,7 @@ impl ResidueStep {
     }
 }
 
-/// For each cell the modulus of the residues that matter: 1 if none do.
+/// For each cell, the modulus of the residues that matter; 1 if none do.
 #[derive(Clone, Debug, Default)]
 pub struct Moduli {
     of: Vec<i64>,
@@ -258,7 +258,7 @@ pub struct Moduli {
 }
 
 impl Moduli {
-    /// The moduli of a program that is asked about properties.
+    /// The moduli of a program with respect to the given properties.
     pub fn new(program: &Program, properties: &[Property], limits: &Limits) -> Result<Self, Reason> {
         let machine = BufferMachine::new(program, Buffers::Sc);
         let cells = &machine.cells;
@@ -284,7 +284,7 @@ impl Moduli {
             };
             index.into_iter().chain(value).for_each(|e| found.ask(e, &register(t)));
         }
-        // A residue comes from where the value comes from, until nothing changes: each modulus grows a few times at most.
+        // Propagate moduli backward along assignments to a fixpoint: each modulus grows only a few times.
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (n, (t, op)) in ops().enumerate() {
@@ -299,7 +299,7 @@ impl Moduli {
         Ok(found)
     }
 
-    /// Where an expression asks for residues, those of the leaves matter.
+    /// Raises the moduli of the leaves of subexpressions whose residues an expression uses.
     fn ask<L>(&mut self, e: &Expr<L>, cell: &dyn Fn(&L) -> Option<CellId>) {
         match e {
             Expr::Const(_) | Expr::Leaf(_) => {}
@@ -307,7 +307,7 @@ impl Moduli {
             Expr::Binary(op, left, right) => {
                 for (operand, other) in [(left, right), (right, left)] {
                     let modulus = other.constant().and_then(|constant| asked(*op, constant));
-                    // Only a divisor has to be on the right.
+                    // For `%`, the constant has to be on the right.
                     if let Some(modulus) =
                         modulus.filter(|_| *op != BinaryOp::Rem || std::ptr::eq(operand, left))
                     {
@@ -322,7 +322,7 @@ impl Moduli {
         }
     }
 
-    /// The residue of what is written comes from what is read.
+    /// Propagates the moduli of written cells to the cells that are read. Returns whether a modulus has changed.
     fn trace(&mut self, program: &Program, machine: &BufferMachine<'_>, t: ThreadId, op: &Op) -> bool {
         let register = |r: RegisterId| machine.cells.id(Cell::Register(t, r));
         let memory = |address: &fencewright_program::Address| -> Vec<CellId> {
@@ -350,7 +350,7 @@ impl Moduli {
         }
     }
 
-    /// Raises the moduli of what is read to those of what is written; whether that changes something.
+    /// Raises the moduli of `from` to those of `to`. Returns whether a modulus has changed.
     fn flow(&mut self, from: &[CellId], to: &[CellId]) -> bool {
         let modulus = to.iter().map(|&c| self.of(c)).fold(1, common_multiple);
         from.iter().fold(false, |changed, &c| self.raise(c, modulus) | changed)
@@ -362,7 +362,7 @@ impl Moduli {
         std::mem::replace(known, raised) != raised
     }
 
-    /// Tells what the cells of a machine contain beside memory and registers.
+    /// Extends the moduli to the cells of a machine, a superset of memory and registers.
     pub fn attach(&mut self, contents: &[Contents]) {
         if self.is_empty() {
             return;
@@ -390,11 +390,11 @@ impl Moduli {
     }
 }
 
-/// The modulus of the residue that an operator with a constant asks for, if it is not too large.
+/// The modulus of the residue that an operator with a constant operand depends on, if it is not too large.
 fn asked(op: BinaryOp, constant: i64) -> Option<i64> {
     let modulus = match op {
         BinaryOp::Rem => constant.checked_abs()?,
-        // The bits of a number up to the highest one of the constant, or the highest one that it lacks.
+        // The bits of a number up to the highest one of the constant, or the highest zero of a negative constant.
         BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {
             let bits = if constant < 0 { !constant } else { constant };
             1i64.checked_shl(64 - bits.leading_zeros())?
@@ -421,7 +421,7 @@ fn equations<L>(e: &Expr<L>, visit: &mut impl FnMut(&Expr<L>, &Expr<L>)) {
 mod tests {
     use super::*;
 
-    /// All that is said about two residues, against all small numbers.
+    /// Compares the operations on residues with the sets of numbers they represent.
     #[test]
     fn residues_are_sets_of_numbers() {
         let all = || [1i64, 2, 3, 4, 6, 12].into_iter().flat_map(|m| (0..m).map(move |r| Residue::of(r, m)));

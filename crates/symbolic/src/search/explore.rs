@@ -1,11 +1,11 @@
-//! The search that all strategies share: which pairs of a control state and a domain state have been reached, and what follows from each.
+//! The search shared by all strategies: the pairs of a control state and a domain state that have been reached, and their successors.
 //!
-//! A *node* is a control state of the machine together with a state of the domain. The steps of a control state are computed once and
-//! prepared for the domain, with only the cells that are live before and after the step. The machine's own steps are not kept: there are
-//! very many, and the machine can make them again when a path needs them. A new node is dropped if a stored one covers it. If the strategy
-//! asks for it, stored nodes that the new one covers are dropped too.
+//! A *node* is a control state of the machine together with a state of the domain. The steps of a control state are computed once and prepared for
+//! the domain, with only the cells that are live before and after the step. The machine's own steps are not stored, because there are very many, and
+//! the machine can recompute them when a path needs them. A new node is dropped if a stored one covers it (subsumption). Optionally, stored nodes
+//! that the new one covers are dropped too.
 //!
-//! Strategies differ in which node they expand next, in which phase of the machine, and in what they do with evidence. There are two:
+//! Strategies differ in the order of expansion, in the phases of the machine, and in the treatment of evidence. There are two:
 //! [`Reach`](super::reach::Reach), and that of the engine `contexts`.
 
 use std::hash::{BuildHasher, Hash};
@@ -22,25 +22,25 @@ use smallvec::SmallVec;
 use super::live::known_at_first;
 use crate::domain::{Domain, kept};
 
-/// A search in progress.
+/// A running search.
 pub struct Search<'a, M: Machine, D: Domain> {
     machine: &'a M,
     properties: &'a [Property],
     domain: &'a mut D,
     limits: &'a Limits,
-    /// What the machine says about its cells.
+    /// The contents of the machine's cells.
     contents: Vec<Contents>,
     controls: Vec<ControlNode<M::Control, M::Phase, D::Transition>>,
-    /// The numbers of control states, by their hash.
+    /// Index of the control states by hash.
     numbers: HashTable<u32>,
     steps: Vec<Prepared<M::Name, D::Transition>>,
     nodes: Vec<Node<D::State>>,
-    /// The numbers of nodes, by the hash of control and state.
+    /// Index of the nodes, by the hash of control and state.
     table: HashTable<u32>,
-    /// For each node whether a later one covers it; `None` if covered nodes are kept.
+    /// For each node, whether a later one covers it; `None` if covered nodes are kept.
     covered: Option<Vec<bool>>,
     successors: Vec<(u32, D::State)>,
-    /// Roughly how many bytes everything takes.
+    /// Estimated memory use, in bytes.
     bytes: u64,
     unmodelled: Option<Unmodelled>,
 }
@@ -50,26 +50,26 @@ pub struct Search<'a, M: Machine, D: Domain> {
 pub enum Unmodelled {
     /// A step may lead to a state that the machine does not represent.
     Machine(Limitation, Span),
-    /// The domain cannot represent what a step may do.
+    /// The domain cannot represent the result of a step.
     Domain(Reason),
 }
 
-/// A control state that was met.
+/// A control state that was reached.
 struct ControlNode<C, P, T> {
     control: C,
     live: Vec<CellId>,
-    /// The steps of each phase that was asked for, as a range of [`Search::steps`].
+    /// The steps of each phase computed so far, as ranges of [`Search::steps`].
     steps: SmallVec<[(P, Range<u32>); 1]>,
-    /// What nodes with this control state may be evidence for; prepared when the first such node is looked at.
+    /// The possible evidence for nodes with this control state; prepared when the first such node is examined.
     evidence: Option<Vec<PreparedEvidence<T>>>,
-    /// The nodes here that are not covered, if only the domain can say whether a state covers another.
+    /// The nodes with this control state that are not covered; unused if the domain is discrete.
     members: Vec<u32>,
 }
 
-/// A step, prepared.
+/// A step prepared for the domain.
 struct Prepared<N, T> {
     name: N,
-    /// The number of the control state it leads to; or why the machine does not represent where it leads.
+    /// The control state it leads to; or why the machine does not represent its target.
     target: Result<u32, (Limitation, Span)>,
     transition: T,
 }
@@ -86,7 +86,7 @@ struct Node<S> {
     origin: Origin,
 }
 
-/// How a node was reached: from which node, by which step, on which branch through the commands of the step.
+/// The origin of a node: predecessor, step, and branch through the commands of the step.
 #[derive(Clone, Copy)]
 struct Origin {
     parent: u32,
@@ -104,34 +104,34 @@ impl Origin {
 pub struct Finding {
     /// The node.
     pub node: u32,
-    /// The number of the property.
+    /// The index of the property.
     pub property: usize,
-    /// Which evidence of the control state: see [`Evidence::case`].
+    /// Which evidence of the control state; see [`Evidence::case`].
     pub case: u32,
 }
 
 /// A step of a machine.
 pub type StepOf<M> = Step<<M as Machine>::Name, <M as Machine>::Control>;
 
-/// A control state that was reached.
+/// A reachable control state.
 pub struct ReachedControl<C, S> {
     /// The control state.
     pub control: C,
     /// The cells that are live there.
     pub live: Vec<CellId>,
-    /// The states of these cells that were reached, without those that another one covers.
+    /// The reachable states of these cells, without those that another one covers.
     pub states: Vec<S>,
 }
 
-/// A path of a machine to what may be evidence about a property.
+/// A path of a machine to possible evidence about a property.
 pub struct Counterexample<M: Machine> {
-    /// The number of the property.
+    /// The index of the property.
     pub property: usize,
     /// The control state it starts in.
     pub start: M::Control,
-    /// The steps, each with the number of the branch through its commands that the search took, if the domain tells that.
+    /// The steps, each with the branch through its commands that the search took, if the domain reports it.
     pub steps: Vec<(StepOf<M>, Option<u32>)>,
-    /// How its last state is evidence.
+    /// The evidence that its last state provides.
     pub evidence: Evidence,
 }
 
@@ -145,7 +145,7 @@ impl<M: Machine> Counterexample<M> {
         }
     }
 
-    /// Whether the path can be taken, as far as a domain can tell.
+    /// Whether the path is feasible, as far as a domain can tell.
     pub fn is_feasible<D: Domain>(&self, machine: &M, domain: &mut D) -> bool {
         let contents = machine.contents();
         domain.attach(&contents);
@@ -169,7 +169,7 @@ impl<M: Machine> Counterexample<M> {
             let Outcome::Control(next) = &step.outcome else { return false };
             let after = live_in(next, domain);
             let transition = domain.transition(&live, &step.commands, &after);
-            // Where the domain cannot represent a state, the path counts as possible.
+            // If the domain cannot represent a state, the path counts as feasible.
             let Ok(reached) = follow(states, &transition, domain) else { return true };
             (states, live) = (reached, after);
             if states.is_empty() {
@@ -181,7 +181,7 @@ impl<M: Machine> Counterexample<M> {
     }
 }
 
-/// Adds the domain states in which executions begin. An error says that some are missing.
+/// Adds the initial domain states. The error tells that some are missing.
 fn initial_states<M: Machine, D: Domain>(
     machine: &M,
     domain: &mut D,
@@ -221,7 +221,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         }
     }
 
-    /// The same search, in which a new node also drops the nodes that it covers.
+    /// Makes a new node replace the nodes that it covers.
     pub fn dropping_covered(mut self) -> Self {
         self.covered = Some(Vec::new());
         self
@@ -237,12 +237,12 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         self.domain
     }
 
-    /// How many nodes are stored.
+    /// The number of stored nodes.
     pub fn states(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Roughly how many bytes everything takes.
+    /// Estimated memory use, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -262,7 +262,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         self.covered.as_ref().is_some_and(|covered| covered[node as usize])
     }
 
-    /// All control states that were met.
+    /// All reached control states.
     pub fn reached(&self) -> Vec<ReachedControl<M::Control, D::State>> {
         let met = |c: &ControlNode<M::Control, M::Phase, D::Transition>| ReachedControl {
             control: c.control.clone(),
@@ -276,7 +276,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         reached
     }
 
-    /// Adds the initial states with a control state, and calls `added` with each node that is new.
+    /// Adds the initial states with a control state, and calls `added` for each new node.
     pub fn start<E: From<Reason>>(
         &mut self,
         control: M::Control,
@@ -295,7 +295,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// Takes all steps of a phase that leave a node, and calls `added` with each node that is new.
+    /// Takes all steps of a phase from a node, and calls `added` for each new node.
     pub fn expand<E: From<Reason>>(
         &mut self,
         node: u32,
@@ -316,7 +316,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             match target {
                 Ok(target) => {
                     for (branch, state) in &successors {
-                        // So does comparing a state with many others.
+                        // Comparing a state with many others takes long, too.
                         if !self.domain.is_discrete() {
                             self.poll()?;
                         }
@@ -326,7 +326,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
                         }
                     }
                 }
-                // A step to what the machine does not represent is no violation; the search goes on, because there may be one elsewhere.
+                // A step to a state that the machine does not represent is no violation; the search continues, because there may be one elsewhere.
                 Err((what, span)) if !successors.is_empty() => {
                     self.unmodelled.get_or_insert(Unmodelled::Machine(what, span));
                 }
@@ -337,7 +337,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// The names of the steps of this phase that leave a node. The flag is true if these steps are asked for the first time.
+    /// The names of the steps of a phase from a node. The flag is true if these steps are requested for the first time.
     pub fn step_names(
         &mut self,
         node: u32,
@@ -350,7 +350,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok((new, names))
     }
 
-    /// Adds to `findings` what a node may be evidence for.
+    /// Adds to `findings` the possible evidence of a node.
     pub fn look(&mut self, node: u32, findings: &mut Vec<Finding>) -> Result<(), Reason> {
         let control = self.nodes[node as usize].control;
         self.prepare_evidence(control)?;
@@ -373,8 +373,8 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// The path to a finding. The machine makes its steps again, all that leave each control state, which takes longer than the search
-    /// took for one of them: so the limits are looked at, with the little more that there is for what was found at the last moment.
+    /// The path to a finding. The machine recomputes all steps of each control state, which takes longer than the search took for one of them, so the
+    /// limits are polled, with the grace period for results found at the last moment.
     pub fn counterexample(&self, finding: &Finding) -> Result<Counterexample<M>, Reason> {
         let finishing = self.limits.finishing();
         let mut node = &self.nodes[finding.node as usize];
@@ -391,11 +391,11 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         let evidence =
             self.machine.evidence(self.control_of(finding.node), &self.properties[finding.property]);
         let is_it = |evidence: &Evidence| evidence.case == finding.case;
-        let evidence = evidence.into_iter().flatten().find(is_it).expect("a machine always says the same");
+        let evidence = evidence.into_iter().flatten().find(is_it).expect("a machine is deterministic");
         Ok(Counterexample { property: finding.property, start, steps, evidence })
     }
 
-    /// A step that leaves a control state, by its number in the list of all steps.
+    /// A step from a control state, by its index in the list of all steps.
     fn step(&self, control: u32, number: u32, limits: &Limits) -> Result<StepOf<M>, Reason> {
         let ControlNode { control, steps, .. } = &self.controls[control as usize];
         let (phase, range) = steps.iter().find(|(_, range)| range.contains(&number)).expect("it was taken");
@@ -403,7 +403,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         let Some(again) = self.machine.steps_in(*phase, control, &stop) else {
             return Err(limits.exceeded(self.bytes).unwrap_or(Reason::Cancelled));
         };
-        Ok(again.into_iter().nth((number - range.start) as usize).expect("a machine always does the same"))
+        Ok(again.into_iter().nth((number - range.start) as usize).expect("a machine is deterministic"))
     }
 
     fn poll(&self) -> Result<(), Reason> {
@@ -416,7 +416,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         }
     }
 
-    /// The number of a control state.
+    /// The index of a control state, which is added if it is new.
     fn control(&mut self, control: M::Control) -> Result<u32, Reason> {
         let hashed = hash(&control);
         let controls = &self.controls;
@@ -433,7 +433,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(number)
     }
 
-    /// The steps of a phase of a control state, prepared.
+    /// The prepared steps of a phase of a control state.
     fn steps(&mut self, control: u32, phase: M::Phase) -> Result<Range<u32>, Reason> {
         let ControlNode { control: from, steps, .. } = &self.controls[control as usize];
         if let Some((_, range)) = steps.iter().find(|(known, _)| *known == phase) {
@@ -453,7 +453,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             let before = &self.controls[control as usize].live;
             let after = target.map_or(&[][..], |t| &self.controls[t as usize].live);
             let transition = self.domain.transition(before, &commands, after);
-            // Roughly: the transition with its branches.
+            // An estimate: the transition with its branches.
             self.bytes += (256 + 96 * commands.len() + 16 * (before.len() + after.len())) as u64;
             self.steps.push(Prepared { name, target, transition });
         }
@@ -462,7 +462,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(range)
     }
 
-    /// What states with this control state may be evidence for, prepared.
+    /// Prepares the possible evidence of states with this control state.
     fn prepare_evidence(&mut self, control: u32) -> Result<(), Reason> {
         let ControlNode { control: at, live, evidence, .. } = &self.controls[control as usize];
         if evidence.is_some() {
@@ -480,7 +480,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// Stores a state, unless it is covered.
+    /// Stores a state, unless it is covered. Returns its index.
     fn add(&mut self, control: u32, state: &D::State, origin: Origin) -> Option<u32> {
         let stored = self.domain.stored(state);
         let hashed = hash((control, &stored));
@@ -489,7 +489,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             let node = &nodes[n as usize];
             node.control == control && node.state == stored
         };
-        // If the same node is stored but was covered since, the node that covers it covers this state too.
+        // If the same node is stored but has been covered since, the covering node covers this state too.
         if self.table.find(hashed, same).is_some() {
             return None;
         }

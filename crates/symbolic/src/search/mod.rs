@@ -1,4 +1,4 @@
-//! Searches over control x data: any machine with any domain.
+//! The search over control x data: works for any machine and any domain.
 
 pub mod explore;
 pub mod live;

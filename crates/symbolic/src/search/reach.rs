@@ -1,7 +1,7 @@
 //! Reachability over control x data: Algorithm 1 of FENCES12, with subsumption.
 //!
-//! For each control state the paper keeps one growing disjunction of formulas. Here it is a list of domain states none of which covers
-//! another: a new state is dropped if a stored one covers it, and otherwise replaces those that it covers.
+//! For each control state the paper keeps one growing disjunction of formulas. Here it is a list of domain states none of which covers another: a new
+//! state is dropped if a stored one covers it, and otherwise replaces those that it covers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -13,9 +13,9 @@ use fencewright_verdict::{Limits, Order, Progress, Reason};
 use super::explore::{Counterexample, Finding, ReachedControl, Search, Unmodelled};
 use crate::domain::Domain;
 
-/// How a search ended.
+/// The result of a search.
 pub enum Reached<M: Machine, S> {
-    /// All reachable control states with their domain states: an inductive invariant without evidence about any property.
+    /// All reachable control states with their domain states: an inductive invariant, without evidence about any property.
     Closed(Vec<ReachedControl<M::Control, S>>),
     /// A path to a state that may be evidence about a property.
     Evidence(Counterexample<M>),
@@ -25,7 +25,7 @@ pub enum Reached<M: Machine, S> {
     Stopped(Reason),
 }
 
-/// A search of a machine with one phase, node by node, which ends with the first evidence.
+/// A search of a machine with a single phase, which stops at the first evidence.
 pub struct Reach<'a, M: Machine<Phase = ()>, D: Domain> {
     search: Search<'a, M, D>,
     order: Order,
@@ -33,7 +33,7 @@ pub struct Reach<'a, M: Machine<Phase = ()>, D: Domain> {
     findings: Vec<Finding>,
 }
 
-/// What ends a search at once.
+/// Why a search stops early.
 enum Stop {
     Evidence(Finding),
     Limit(Reason),
@@ -52,18 +52,18 @@ impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
         Reach { search, order: Order::BreadthFirst, queue: VecDeque::new(), findings: Vec::new() }
     }
 
-    /// The same search, in this order.
+    /// Sets the search order.
     pub fn in_order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// How many states are stored.
+    /// The number of stored states.
     pub fn states(&self) -> usize {
         self.search.states()
     }
 
-    /// Roughly how many bytes everything takes.
+    /// Estimated memory use, in bytes.
     pub fn bytes(&self) -> u64 {
         self.search.bytes()
     }
@@ -73,7 +73,7 @@ impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
         self.search.domain()
     }
 
-    /// Searches to the end, the first evidence or a limit.
+    /// Searches until the state space is exhausted, evidence is found, or a limit is reached.
     pub fn run(&mut self, limits: &Limits, progress: &Progress) -> Reached<M, D::State> {
         match self.explore(limits, progress) {
             Err(Stop::Evidence(finding)) => match self.search.counterexample(&finding) {

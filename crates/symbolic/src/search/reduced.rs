@@ -1,5 +1,5 @@
-//! A buffer machine up to live cells and symmetry: values that will not be read are dropped, and threads with the same code may be
-//! exchanged.
+//! Reduction of a buffer machine by live cells and symmetry: dead values are dropped, and states are identified up to permutations of threads with
+//! the same code.
 
 use fencewright_memory::{
     BufferMachine, CellId, Command, Contents, Control, Evidence, Machine, Outcome, Step, StepName,
@@ -9,32 +9,32 @@ use fencewright_program::{Property, ThreadId};
 use super::live::LiveCells;
 use super::symmetry::{Permutation, Symmetry};
 
-/// A buffer machine whose states hold live cells only, and are canonical with respect to the symmetry if there is one.
+/// A buffer machine whose states contain live cells only, and are canonical with respect to the symmetry, if there is one.
 pub struct Reduced<'a, 'p> {
     machine: &'a BufferMachine<'p>,
     live: &'a LiveCells,
     symmetry: Option<&'a Symmetry>,
 }
 
-/// The name of a step: no other step of the control state has the same.
+/// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Debug)]
 pub struct ReducedStepName {
     /// The step of the buffer machine.
     pub step: StepName,
-    /// How threads were permuted after the step, if the control state that it leads to was made canonical.
+    /// The permutation of threads applied after the step, if its target was made canonical.
     pub order: Option<Permutation>,
 }
 
-/// A path of a buffer machine: steps, and for each the number of the branch through its commands, if that is known.
+/// A path of a buffer machine: steps, each with the branch through its commands, if known.
 pub type Path = Vec<(Step, Option<u32>)>;
 
 impl<'a, 'p> Reduced<'a, 'p> {
-    /// The machine with these live cells. States that are equal up to the symmetry are the same state.
+    /// The reduced machine. States that are equal up to the symmetry are identified.
     pub fn new(machine: &'a BufferMachine<'p>, live: &'a LiveCells, symmetry: Option<&'a Symmetry>) -> Self {
         Reduced { machine, live, symmetry }
     }
 
-    /// A path in terms of the real threads: where symmetry has renamed threads, the path is followed again on the buffer machine.
+    /// A path in terms of the original threads: undoes the permutations by following the path on the buffer machine.
     pub fn unfolded(&self, path: &[(Step<ReducedStepName, Control>, Option<u32>)]) -> Path {
         let mut who = Permutation::identity(self.machine.program.threads.len());
         let mut control = self.machine.initial();

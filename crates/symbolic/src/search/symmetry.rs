@@ -1,9 +1,9 @@
-//! Symmetry of identical threads: states that differ only in which of several identical threads does what are one state.
+//! Symmetry of identical threads: states that differ only by a permutation of identical threads are identified.
 //!
-//! Threads with the same code form a class. A control state is made canonical by sorting the threads of each class by their locations and
-//! the shapes of their buffers; the step that leads there renames the cells accordingly. This is done only if the properties say the same
-//! about all threads of a class. The checker of certificates defines what that means and how control states are sorted
-//! ([`fencewright_certify::symmetry`]), so it accepts an invariant up to symmetry without translation.
+//! Threads with the same code form a class. A control state is made canonical by sorting the threads of each class by their locations and the shapes
+//! of their buffers; the step that leads there renames the cells accordingly. This requires that the properties are invariant under permutations of
+//! each class. The checker of certificates defines this condition and the sorting of control states ([`fencewright_certify::symmetry`]), so it
+//! accepts an invariant up to symmetry without translation.
 
 use fencewright_certify::symmetry;
 pub use fencewright_certify::symmetry::Permutation;
@@ -14,7 +14,7 @@ use fencewright_verdict::Task;
 /// The classes of identical threads of a program.
 pub struct Symmetry(symmetry::Symmetry);
 
-/// Larger classes are ignored: checking that a property is symmetric reads it once for each thread of the class.
+/// Maximum size of a class: checking that a property is symmetric reads it once per thread of the class.
 const MOST_ALIKE: usize = 16;
 
 impl Symmetry {
@@ -35,7 +35,7 @@ impl Symmetry {
         symmetry::Symmetry::new(task.program, &task.properties, &classes).ok().map(Symmetry)
     }
 
-    /// The classes, as certificates have them.
+    /// The classes in the format of certificates.
     pub fn classes(&self) -> Vec<Vec<u32>> {
         self.0.classes()
     }
@@ -45,7 +45,7 @@ impl Symmetry {
         self.0.canonical(control)
     }
 
-    /// The commands that rename the live cells of a canonical control state, after a step that knows them by their old names.
+    /// The commands that rename the live cells of a canonical control state, after a step that uses their old names.
     pub fn renaming(
         &self,
         machine: &BufferMachine<'_>,
@@ -57,8 +57,8 @@ impl Symmetry {
             .map(|&cell| (cell, order.before(&machine.cells, cell)))
             .filter(|(new, old)| new != old)
             .collect();
-        // Names are exchanged, so values pass through temporary cells that nothing else uses. This works for summary cells too: each is
-        // read once and then overwritten or dead, so all that is known about its values is known under the new name.
+        // Names are permuted, so values are moved via fresh temporary cells. This is correct for summary cells too: each is read once and then
+        // overwritten or dead, so all constraints on its values carry over to the new name.
         let aside = |n: usize| (machine.cells.len() + n) as CellId;
         let out = moved.iter().enumerate().map(|(n, (_, old))| Command::Assign(aside(n), Expr::Leaf(*old)));
         let back = moved.iter().enumerate().map(|(n, (new, _))| Command::Assign(*new, Expr::Leaf(aside(n))));

@@ -1,8 +1,7 @@
-//! How large the values of a litmus test can become.
+//! An upper bound on the values of a litmus test.
 //!
-//! Most tests move a few small constants around. If no arithmetic instruction is in a loop, each runs at most once, and the
-//! constants of the test give an upper bound on all values. Where this bound fits the width of an access nothing wraps around, and
-//! the program can compute with plain integers.
+//! Most tests move a few small constants around. If no arithmetic instruction is in a loop, each runs at most once, and the constants of the test
+//! bound all values. Where this bound fits the width of an access, nothing wraps around, and the program can compute with plain integers.
 
 use fencewright_program::BinaryOp;
 
@@ -11,13 +10,13 @@ use super::mnemonic::Action;
 use super::parse::{Instruction, Operand};
 use super::types::{Part, RegisterPart, reduce};
 
-/// What is known about all values that registers and locations ever hold.
+/// Bounds of all values that registers and locations ever hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// An upper bound on the magnitude of all values; `None` if no bound is known: values may grow in a loop, say, or are composed
-    /// of parts of registers.
+    /// An upper bound on the magnitude of all values; `None` if no bound is known, for example if values grow in a loop or are composed of parts of
+    /// registers.
     magnitude: Option<u128>,
-    /// Whether some value may be below 0.
+    /// Whether some value may be negative.
     negative: bool,
 }
 
@@ -27,13 +26,12 @@ impl Bounds {
         self.magnitude.is_some_and(|m| m.saturating_mul(2) < 1 << (bits - 1))
     }
 
-    /// Whether all values fit in `bits` bits and are not negative: then it does not matter whether they are read as signed or
-    /// unsigned.
+    /// Whether all values fit in `bits` bits and are not negative: then signed and unsigned interpretation agree.
     pub(super) fn fit_and_positive(self, bits: u32) -> bool {
         self.fit(bits) && !self.negative
     }
 
-    /// Looks at all constants and instructions of a test.
+    /// Computes the bounds from all constants and instructions of a test.
     pub(super) fn of(test: &Test, code: &[Vec<Instruction<'_>>]) -> Bounds {
         let mut bounds = Collector {
             start: 0,
@@ -70,12 +68,12 @@ struct Collector {
     start: u128,
     /// The sum of all constants that instructions add.
     added: u128,
-    /// How many instructions at most double the largest value.
+    /// The number of instructions that may double the largest value.
     doubled: u32,
-    /// The smallest width that something is computed in.
+    /// The smallest width of a computation.
     narrowest: u32,
     negative: bool,
-    /// Whether something is extended with zeros, which turns negative numbers into large ones.
+    /// Whether there is a zero extension, which turns negative numbers into large ones.
     extends: bool,
     unknown: bool,
 }
@@ -112,7 +110,7 @@ impl Collector {
                 self.negative |= op == BinaryOp::Sub;
                 true
             }
-            // The result has no more bits than the operands, so it is below twice the larger operand.
+            // The result has no more bits than the operands, so it is less than twice the larger operand.
             Action::Binary(_) => {
                 self.added += 1;
                 self.doubled = self.doubled.saturating_add(1);
@@ -141,12 +139,12 @@ impl Collector {
         self.unknown |= growing && in_loop;
     }
 
-    /// The largest possible value: the one that arises if all additions come before all doublings.
+    /// The bounds; the largest value arises if all additions precede all doublings.
     fn finish(self) -> Bounds {
         let most = self.start.saturating_add(self.added);
         let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
         let mut bounds = Bounds { magnitude, negative: self.negative };
-        // A value that does not fit is cut off, and the highest bit that is left becomes its sign.
+        // A value that does not fit is truncated, and its highest remaining bit becomes the sign.
         bounds.negative |= !bounds.fit(self.narrowest);
         let unknown = self.unknown || self.extends && bounds.negative;
         Bounds { magnitude: magnitude.filter(|_| !unknown), ..bounds }
@@ -176,13 +174,13 @@ fn writes<'i>(instruction: &'i Instruction<'_>) -> impl Iterator<Item = Register
     operands.chain(accumulator)
 }
 
-/// For each instruction whether a jump backwards may lead to it again.
+/// For each instruction whether it lies between a backward jump and its target.
 fn in_loops(code: &[Instruction<'_>]) -> Vec<bool> {
     let mut labels = std::collections::HashMap::new();
     for (number, instruction) in code.iter().enumerate() {
         labels.extend(instruction.labels.iter().map(|l| (l.text, number)));
     }
-    // For each instruction, how many loops start there minus how many have ended before it.
+    // For each instruction the number of loops that start there minus the number that ended before it.
     let mut change = vec![0_i64; code.len() + 1];
     for (number, instruction) in code.iter().enumerate() {
         if let Some(target) = instruction.label.and_then(|l| labels.get(l.text)).filter(|t| **t <= number) {

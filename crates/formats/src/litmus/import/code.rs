@@ -1,4 +1,4 @@
-//! The instructions of one column of a litmus test as statements.
+//! Translates the instructions of one column of a litmus test to statements.
 //!
 //! Each flag is a register of its own. Only the flags that some instruction of the thread reads are computed.
 
@@ -13,11 +13,11 @@ use super::mnemonic::{Action, Condition, FlagTest};
 use super::parse::{Instruction, Operand};
 use super::types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
 
-/// Registers for intermediate values: what was read from memory, and one more.
+/// Registers for intermediate values: the value read from memory, and another one.
 const LOADED: &str = "tmp";
 const SPARE: &str = "tmp2";
 
-/// The flags. `LESS` is what signed comparisons ask: whether the sign differs from the overflow flag.
+/// The flags. `LESS` is the result of a signed comparison: whether the sign flag differs from the overflow flag.
 const ZERO: &str = "ZF";
 const SIGN: &str = "SF";
 const CARRY: &str = "CF";
@@ -27,16 +27,16 @@ const LESS: &str = "LF";
 /// Names of the registers that the translation adds. No location gets one of these names.
 pub(super) const SCRATCH_NAMES: &[&str] = &[LOADED, SPARE, ZERO, SIGN, CARRY, OVERFLOW, LESS];
 
-/// A thread while its instructions are translated.
+/// The translation of a thread.
 pub(super) struct Code<'t> {
     test: &'t Test,
     thread: usize,
     bounds: Bounds,
-    /// The flags that some instruction looks at.
+    /// The flags that some instruction reads.
     needed: Vec<&'static str>,
-    /// The registers for intermediate values that were needed.
+    /// The registers for intermediate values used so far.
     scratch: Vec<(&'static str, Span)>,
-    /// Labels that wait for a statement.
+    /// Labels waiting for a statement.
     pending: Vec<Name>,
     out: Vec<Statement>,
 }
@@ -50,7 +50,7 @@ struct Computed {
 }
 
 impl<'t> Code<'t> {
-    /// The statements for a thread, and the registers they need beside those of the test.
+    /// The statements for a thread, and the additional registers they need.
     pub(super) fn translate(
         instructions: &[Instruction<'_>],
         thread: usize,
@@ -86,7 +86,7 @@ impl<'t> Code<'t> {
         statements.into_iter().for_each(|s| self.emit(s.kind, s.span));
     }
 
-    /// A register that is not in the test.
+    /// An additional register, recorded as used.
     fn scratch(&mut self, name: &'static str, span: Span) -> &'static str {
         if !self.scratch.iter().any(|(known, _)| *known == name) {
             self.scratch.push((name, span));
@@ -102,7 +102,7 @@ impl<'t> Code<'t> {
         &self.test.locations[number].name
     }
 
-    /// The variable for a register, and how many bits it has.
+    /// The variable for a register, and its width in bits.
     fn whole(&self, part: RegisterPart) -> (String, u32) {
         let register = self.test.threads[self.thread].register(part.family);
         (register.name(), register.bits())
@@ -122,8 +122,8 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Writes a value to a part of a register of the same width. Writing 32 bits zeroes the upper half; writing fewer leaves the
-    /// other bits as they are.
+    /// Writes a value to a part of a register of the same width. Writing 32 bits zeroes the upper half; writing fewer leaves the other bits
+    /// unchanged.
     fn write(&self, part: RegisterPart, value: Expr, span: Span) -> Statement {
         let (name, whole) = self.whole(part);
         let old = || build::variable(&name, span);
@@ -146,7 +146,7 @@ impl<'t> Code<'t> {
         build::assign(build::scalar(&name, span), value, span)
     }
 
-    /// The value of an operand; what is in memory is loaded first.
+    /// The value of an operand; a value in memory is loaded first.
     fn value(&mut self, operand: Operand, bits: u32, span: Span) -> Expr {
         match operand {
             Operand::Register(part) => self.read(part, span),
@@ -177,7 +177,7 @@ impl<'t> Code<'t> {
         match action {
             Action::Fence => self.emit(StatementKind::Fence, span),
             Action::StoreFence => self.emit(StatementKind::StoreFence, span),
-            // What carries the labels at the end of a thread is an empty statement, not a step.
+            // The labels at the end of a thread are on an empty statement, not on a step.
             Action::Nothing if bits == 0 => self.emit(StatementKind::Empty, span),
             Action::Nothing => self.emit(StatementKind::Skip, span),
             Action::Stop => self.emit(StatementKind::Stop, span),
@@ -232,7 +232,7 @@ impl<'t> Code<'t> {
                 let op = if action == Action::Test { BinaryOp::BitAnd } else { BinaryOp::Sub };
                 let flags = self.flags(&Computed { op, left, right, bits }, true, span);
                 match flags.is_empty() {
-                    // No flag is needed: apart from its loads, the instruction is a step that does nothing.
+                    // No flag is needed: apart from its loads, the instruction does nothing.
                     true => self.emit(StatementKind::Skip, span),
                     false => self.emit_all(flags),
                 }
@@ -337,7 +337,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Sets the flags that some instruction of the thread looks at. INC and DEC do not touch the carry flag.
+    /// Sets the flags that some instruction of the thread reads. INC and DEC do not change the carry flag.
     fn flags(&mut self, computed: &Computed, carries: bool, span: Span) -> Vec<Statement> {
         let Computed { op, left, right, bits } = computed;
         let binary = |op, a: &Expr, b: &Expr| build::binary(op, a.clone(), b.clone(), span);
@@ -375,7 +375,7 @@ impl<'t> Code<'t> {
             return build::binary(BinaryOp::Lt, left, right, span);
         }
         let order = |e| match bits {
-            // With the highest bit inverted, signed numbers are ordered as the unsigned ones with the same bits.
+            // With the highest bit inverted, the signed order is the unsigned order of the original bits.
             64 => {
                 let least =
                     build::binary(BinaryOp::Sub, build::int(-i64::MAX, span), build::int(1, span), span);
@@ -479,7 +479,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// CMOV reads its source, and one of 32 bits zeroes the upper half of the target, even if the condition is false.
+    /// CMOV always reads its source, and with 32 bits zeroes the upper half of the target, even if the condition is false.
     fn move_if(&mut self, condition: Condition, target: Operand, source: Operand, bits: u32, span: Span) {
         let Operand::Register(part) = target else { unreachable!("the target is a register") };
         let value = self.value(source, bits, span);
@@ -518,7 +518,7 @@ impl<'t> Code<'t> {
     }
 }
 
-/// The flags that an instruction looks at.
+/// The flags that an instruction reads.
 fn needed_flags(action: Action) -> &'static [&'static str] {
     let (Action::Jump(Some(condition)) | Action::MoveIf(condition) | Action::Set(condition)) = action else {
         return &[];

@@ -1,7 +1,6 @@
-//! What a litmus test asks about its final states: `locations`, `filter` and the condition.
+//! The part of a litmus test about its final states: `locations`, `filter` and the condition.
 //!
-//! As in herd, numbers are compared modulo the width of what they are compared with: a location of 32 bits that holds
-//! -1 is also 4294967295.
+//! As in herd, numbers are compared modulo the width of the compared place: a location of 32 bits that holds -1 also equals 4294967295.
 
 use std::fmt::Write as _;
 
@@ -15,7 +14,7 @@ use super::Test;
 use super::scan::{Kind, Scanner, Token};
 use super::types::{Part, RegisterPart, Type, mask, reduce, unsigned, wrap};
 
-/// Something that has a final value.
+/// A place with an observable final value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Register(usize, RegisterPart),
@@ -41,14 +40,14 @@ enum Proposition {
     Implies(Box<[Item; 2]>),
 }
 
-/// A proposition and where it stands.
+/// A proposition with its position.
 #[derive(Debug)]
 struct Item {
     proposition: Proposition,
     span: Span,
 }
 
-/// Everything behind the program.
+/// The part after the program.
 pub(super) struct Question {
     locations: Vec<Place>,
     filter: Option<Item>,
@@ -56,7 +55,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Reads everything behind the program. A test may have no condition.
+    /// Parses the part after the program. A test may have no condition.
     pub(super) fn parse(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<Question, Diagnostic> {
         let mut question = Question { locations: Vec::new(), filter: None, condition: None };
         loop {
@@ -99,7 +98,7 @@ impl Question {
         self.condition.is_none()
     }
 
-    /// The property, and what is to be shown of final states.
+    /// The property, and the values of final states to show.
     pub(super) fn build(&self, test: &Test) -> (Option<Property>, View) {
         let mut places = self.locations.clone();
         let mut view = View { condition: String::new(), shown: Vec::new(), filter: None };
@@ -136,7 +135,7 @@ impl Question {
             }
             property(formula, *kind, "condition", *span)
         });
-        // herd's order: registers first, thread by thread, then locations by name.
+        // The order of herd: registers first, thread by thread, then locations by name.
         places.sort_by_cached_key(|place| match *place {
             Place::Register(thread, part) => {
                 (0, test.threads[thread].number, part.family, std::cmp::Reverse(part.bits()), String::new())
@@ -149,16 +148,16 @@ impl Question {
     }
 }
 
-/// The name of the property that says which final states count.
+/// The name of the property that selects the relevant final states.
 pub(super) const FILTER: &str = "filter";
 
-/// Checks that the condition ends here. Text that old tests have after it is ignored.
+/// Checks that the condition ends here. Text after it, as in old tests, is ignored.
 fn end(scanner: &Scanner<'_>) -> Result<(), Diagnostic> {
     let done = scanner.peek().kind == Kind::End || scanner.is("with") || scanner.is("<<");
     if done { Ok(()) } else { Err(scanner.expected("the end of the condition")) }
 }
 
-/// `[x; 0:EAX;]`: what to show of final states beside what the condition is about.
+/// `[x; 0:EAX;]`: places whose final values are shown in addition to those in the condition.
 fn locations(scanner: &mut Scanner<'_>, test: &mut Test, shown: &mut Vec<Place>) -> Result<(), Diagnostic> {
     scanner.expect("[")?;
     loop {
@@ -292,7 +291,7 @@ fn side(scanner: &mut Scanner<'_>, test: &mut Test, left: Place) -> Result<Side,
     }
 }
 
-/// The location whose address a place holds, if it holds one.
+/// The location whose address a place holds, if any.
 fn address(place: Place, test: &Test) -> Option<usize> {
     match place {
         Place::Register(thread, part) => test.threads[thread].register(part.family).address,
@@ -352,8 +351,8 @@ fn check_scalar(location: usize, word: Token<'_>, test: &Test) -> Result<(), Dia
     }
 }
 
-/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd, with fewer bits if the
-/// condition names a narrower part of the register.
+/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd; narrower if the condition names a
+/// narrower part of the register.
 fn register_type(thread: usize, part: RegisterPart, test: &Test) -> Type {
     let declared = test.threads[thread].register(part.family).declared.unwrap_or(Type::INT);
     Type { bits: declared.bits.min(part.bits()), ..declared }
@@ -366,7 +365,7 @@ fn type_of(place: Place, test: &Test) -> Type {
     }
 }
 
-/// The variable for a place, and how many bits it has.
+/// The variable for a place, and its width in bits.
 fn variable(place: Place, test: &Test, span: Span) -> (Expr, u32) {
     match place {
         Place::Register(thread, part) => {
@@ -426,7 +425,7 @@ fn equation(left: Place, right: Side, test: &Test, span: Span) -> Expr {
     let shown = type_of(left, test);
     match right {
         Side::Number(number) => {
-            // Bits of a location above the accessed ones stay 0, so a number that has one of them set is never equal.
+            // Bits of a location above the accessed ones are always 0, so a number with one of them set is never equal.
             let declared = match left {
                 Place::Location(location) => test.locations[location].declared,
                 Place::Register(..) => None,
@@ -460,7 +459,7 @@ fn equation(left: Place, right: Side, test: &Test, span: Span) -> Expr {
     }
 }
 
-/// The places that a proposition looks at.
+/// The places that a proposition observes.
 fn observed(item: &Item, places: &mut Vec<Place>) {
     match &item.proposition {
         Proposition::Constant(_) => {}
@@ -476,7 +475,7 @@ fn observed(item: &Item, places: &mut Vec<Place>) {
     }
 }
 
-/// A place as herd writes it.
+/// The name of a place in herd's notation.
 fn place_name(place: Place, test: &Test) -> String {
     match place {
         Place::Register(thread, part) => {
@@ -501,7 +500,7 @@ fn shown(place: Place, test: &Test) -> Shown {
     Shown { name: place_name(place, test), place: what, bits, signed }
 }
 
-/// Writes a proposition as herd does; `outer` is the precedence of the operator around it.
+/// Writes a proposition in herd's notation; `outer` is the precedence of the enclosing operator.
 fn write(item: &Item, test: &Test, outer: u8, text: &mut String) {
     let joined = |parts: &[Item], symbol: &str, tightness: u8, text: &mut String| {
         if tightness < outer {

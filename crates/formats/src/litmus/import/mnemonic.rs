@@ -1,18 +1,18 @@
-//! The mnemonics of a litmus test, and what they do.
+//! The mnemonics of a litmus test, and their meaning.
 
 use fencewright_program::BinaryOp;
 use fencewright_text::Diagnostic;
 
 use super::scan::Token;
 
-/// What an instruction does.
+/// The effect of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// MFENCE
     Fence,
     /// SFENCE
     StoreFence,
-    /// NOP, and instructions that do nothing in this model.
+    /// NOP, and instructions without effect in this model.
     Nothing,
     /// RET: the thread ends.
     Stop,
@@ -25,7 +25,7 @@ pub(super) enum Action {
     Exchange,
     /// ADD, SUB, AND, OR, XOR
     Binary(BinaryOp),
-    /// INC and DEC, which leave the carry flag alone: `Add` or `Sub`.
+    /// INC and DEC, which do not change the carry flag: `Add` or `Sub`.
     Count(BinaryOp),
     Negate,
     /// NOT
@@ -60,7 +60,7 @@ pub(super) enum FlagTest {
 }
 
 impl Condition {
-    /// The condition at the end of `JNE`, `CMOVC`, `SETNB`.
+    /// Parses the condition at the end of `JNE`, `CMOVC`, `SETNB`.
     fn parse(name: &str) -> Option<Condition> {
         use FlagTest::*;
         let (test, negated) = match name {
@@ -84,7 +84,7 @@ impl Condition {
     }
 }
 
-/// The instruction that a word names, and the width that its suffix gives: `movl` is `mov` of 32 bits.
+/// The instruction that a word names, and the width given by its suffix: `movl` is `mov` of 32 bits.
 pub(super) fn mnemonic(word: Token<'_>) -> Result<(Action, Option<u32>), Diagnostic> {
     let upper = if word.text.len() <= 12 { word.text.to_ascii_uppercase() } else { String::new() };
     if upper.starts_with("MOVNT") {
@@ -126,7 +126,7 @@ fn plain_mnemonic(upper: &str) -> Option<Action> {
         "XCHG" => Action::Exchange,
         "MFENCE" => Action::Fence,
         "SFENCE" => Action::StoreFence,
-        // LFENCE orders loads, which x86 does not reorder.
+        // LFENCE orders loads, which x86 does not reorder anyway.
         "LFENCE" | "NOP" | "PAUSE" | "ENDBR64" | "ENDBR32" => Action::Nothing,
         "RET" => Action::Stop,
         "INC" => Action::Count(BinaryOp::Add),

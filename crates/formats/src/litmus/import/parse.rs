@@ -1,4 +1,4 @@
-//! The instructions of a litmus test as they are written: labels, operands, widths.
+//! Parses the instructions of a litmus test: labels, operands, widths.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::mnemonic::{Action, mnemonic};
 use super::scan::{Kind, Scanner, Token};
 use super::types::RegisterPart;
 
-/// What an instruction works on.
+/// An operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
     Register(RegisterPart),
@@ -25,27 +25,27 @@ pub(super) enum Operand {
 pub(super) struct Instruction<'t> {
     pub(super) labels: Vec<Token<'t>>,
     pub(super) action: Action,
-    /// The target first.
+    /// The operands, the target first.
     pub(super) operands: Vec<Operand>,
     /// The width of the operation; 32 where it has none.
     pub(super) bits: u32,
     pub(super) locked: bool,
-    /// Where a jump goes.
+    /// The target of a jump.
     pub(super) label: Option<Token<'t>>,
     pub(super) span: Span,
 }
 
-/// How an operand is written.
+/// An operand as it is written.
 struct Written {
     operand: Operand,
     span: Span,
-    /// The width that `DWORD PTR` and the like give.
+    /// The width given by `DWORD PTR` and the like.
     said: Option<u32>,
     /// Whether it is in AT&T syntax: `%eax`, `(x)`.
     att: bool,
 }
 
-/// The instructions in the cells of one column.
+/// Parses the instructions in the cells of one column.
 pub(super) fn instructions<'t>(
     text: &'t str,
     cells: &[Range<usize>],
@@ -98,7 +98,7 @@ fn check_labels(code: &[Instruction<'_>]) -> Result<(), Diagnostic> {
     }
 }
 
-/// `L0:` or `.L0:`, if the cell goes on with a label.
+/// `L0:` or `.L0:`, if the cell continues with a label.
 fn label<'a>(scanner: &mut Scanner<'a>) -> Option<Token<'a>> {
     let mut ahead = *scanner;
     let word = ahead.next();
@@ -180,9 +180,9 @@ impl Parser<'_> {
         Ok(Instruction { labels, action, operands, bits, locked: lock.is_some(), label: None, span })
     }
 
-    /// Puts the target first. AT&T syntax has the source first, Intel syntax and herd's `X86` tests have the target first. herd
-    /// reads `X86_64` tests source first, except for CMPXCHG and CMOV. For exchanges and CMOV, an operand in memory settles the
-    /// order. In `X86_64` tests without `%`, a number does: it is the source.
+    /// Reorders operands so that the target is first. AT&T syntax has the source first, Intel syntax and herd's `X86` tests have the target first.
+    /// herd reads `X86_64` tests source first, except for CMPXCHG and CMOV. For exchanges and CMOV, an operand in memory determines the order. In
+    /// `X86_64` tests without `%`, a number does, since it must be the source.
     fn target_first(&self, action: Action, written: &mut [Written], span: Span) -> Result<(), Diagnostic> {
         let [first, second] = &*written else { return Ok(()) };
         let memory = |w: &Written| matches!(w.operand, Operand::Memory(_));
@@ -213,7 +213,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The width of an instruction: what its suffix, its registers or `DWORD PTR` say, otherwise the type of the location.
+    /// The width of an instruction: given by its suffix, its registers or `DWORD PTR`, otherwise by the type of the location.
     fn width(
         &self,
         action: Action,
@@ -240,7 +240,7 @@ impl Parser<'_> {
             };
             let Some(said) = said else { continue };
             match width {
-                // `setnb %eax`: herd sets all of the register.
+                // `setnb %eax`: herd sets the whole register.
                 Some((bits, _)) if bits != said && matches!(action, Action::Set(_)) => {
                     width = Some((said, operand.span));
                 }
@@ -261,7 +261,7 @@ impl Parser<'_> {
         Ok(of_location.map_or(32, |t| t.bits))
     }
 
-    /// Remembers which parts of registers and how many bits of locations are used.
+    /// Records which parts of registers and how many bits of locations are used.
     fn note_accesses(&mut self, action: Action, bits: u32, written: &[Written]) -> Result<(), Diagnostic> {
         for (position, Written { operand, span, .. }) in written.iter().enumerate() {
             let bits = match action {
@@ -319,8 +319,7 @@ impl Parser<'_> {
         Ok(Written { operand, span, said: None, att })
     }
 
-    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether this is AT&T syntax. Reads nothing if no location
-    /// follows.
+    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether this is AT&T syntax. Consumes nothing if no location follows.
     fn memory(&mut self, scanner: &mut Scanner<'_>) -> Result<Option<(usize, bool)>, Diagnostic> {
         let start = *scanner;
         let first = scanner.peek();
@@ -357,7 +356,7 @@ impl Parser<'_> {
         scanner.next();
         let base = scanner.peek();
         let location = if let Some(symbol) = symbol {
-            // Relative to the next instruction: what compilers write for a global variable.
+            // Relative to the next instruction: the form that compilers use for a global variable.
             scanner.accept("%");
             if !scanner.peek().text.eq_ignore_ascii_case("rip") {
                 return Err(computed(scanner.peek().span.end as usize));

@@ -1,12 +1,12 @@
-//! Widths of x86: types of locations, parts of registers, and numbers modulo a width.
+//! Types and widths of x86: types of locations, parts of registers, and arithmetic modulo a width.
 //!
-//! A value of n bits is kept as the signed number with these bits: eight ones are -1, not 255.
+//! A value of n bits is represented by the signed number with these bits: eight ones are -1, not 255.
 
 use fencewright_fw::ast::{Expr, ExprKind};
 use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span};
 
-/// How many bits a value has (8, 16, 32 or 64), and whether its final value is shown as a signed number.
+/// The width of a value in bits (8, 16, 32 or 64), and whether its final value is shown as a signed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) bits: u32,
@@ -17,7 +17,7 @@ impl Type {
     /// The type that herd assumes for locations and registers without a declared type.
     pub(super) const INT: Type = Type { bits: 32, signed: true };
 
-    /// The type that these words of C name.
+    /// The type that these C words name.
     pub(super) fn parse(words: &[&str]) -> Option<Type> {
         let words: Vec<&str> =
             words.iter().copied().filter(|w| !matches!(*w, "volatile" | "const" | "_Atomic")).collect();
@@ -75,10 +75,10 @@ pub(super) fn unsigned(value: Expr, bits: u32, span: Span) -> Expr {
     build::binary(BinaryOp::BitAnd, value, build::int(mask(bits), span), span)
 }
 
-/// Which bits of a register.
+/// A part of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// This many of the lowest bits.
+    /// The lowest bits; the number is the width.
     Low(u32),
     /// Bits 8 to 15: `ah`.
     High,
@@ -87,22 +87,22 @@ pub(super) enum Part {
 /// A register, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RegisterPart {
-    /// Which register: `rax`, `eax`, `ax`, `al` and `ah` are parts of one.
+    /// The number of the register: `rax`, `eax`, `ax`, `al` and `ah` have the same one.
     pub(super) family: usize,
     pub(super) part: Part,
 }
 
 /// The lettered registers, by the names of their 16-bit parts, in herd's order.
 const LETTERED: [&str; 8] = ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"];
-/// Where the numbered registers start: `R8` is the first.
+/// The number of the first numbered register, `R8`.
 const NUMBERED: usize = 8;
-/// How many registers there are.
+/// The number of registers.
 pub(super) const FAMILIES: usize = 16;
 
 impl RegisterPart {
     /// The register that a word names, in either case.
     pub(super) fn parse(word: &str) -> Option<RegisterPart> {
-        // No register has a longer name: a long word is not worth a copy.
+        // No register has a longer name, so long words are not copied.
         let upper = if word.len() <= 4 { word.to_ascii_uppercase() } else { return None };
         let lettered = |name: &str| LETTERED.iter().position(|l| *l == name);
         let low = |family: usize, bits| Some(RegisterPart { family, part: Part::Low(bits) });
@@ -139,12 +139,12 @@ impl RegisterPart {
         (NUMBERED..FAMILIES).contains(&number).then(|| low(number, bits))?
     }
 
-    /// `eax`, `rax`, ...: what CMPXCHG compares with.
+    /// `eax`, `rax`, ...: the register that CMPXCHG compares with.
     pub(super) fn accumulator(bits: u32) -> RegisterPart {
         RegisterPart { family: 0, part: Part::Low(bits) }
     }
 
-    /// How many bits it has.
+    /// Its width in bits.
     pub(super) fn bits(self) -> u32 {
         match self.part {
             Part::Low(bits) => bits,
@@ -152,7 +152,7 @@ impl RegisterPart {
         }
     }
 
-    /// How many of the lowest bits of its register contain it.
+    /// The number of low bits of its register that contain it.
     pub(super) fn reach(self) -> u32 {
         match self.part {
             Part::Low(bits) => bits,

@@ -1,4 +1,4 @@
-//! One thread as the text of a memorax process: a labelled statement for each location, every way out of it a jump.
+//! Writes one thread as the text of a memorax process: a labelled statement for each location, with a jump for every edge.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use fencewright_text::Diagnostic;
 use super::{FORMAT, pointer_offset};
 use crate::export::{CHOICE_LIMIT, checked_range, choices, outgoing, register_names};
 
-/// The process, and whether it writes to the cell `drain` to empty its buffer.
+/// Writes a process; returns also whether it writes the cell `drain` to empty its buffer.
 pub(super) fn write_process(
     program: &Program,
     thread: &Thread,
@@ -84,7 +84,7 @@ struct Writer<'p> {
 }
 
 impl Writer<'_> {
-    /// The ways to take an edge, each a sequence that ends with a jump.
+    /// The alternatives for an edge, each a sequence that ends with a jump.
     fn edge(&mut self, edge: &Edge) -> Result<Vec<String>, Diagnostic> {
         let jump = format!("goto {}", self.labels[edge.to.index()]);
         let sequences = match &edge.action {
@@ -121,7 +121,7 @@ impl Writer<'_> {
         Ok(format!("locked {{ {} }}", bodies.join(" or ")))
     }
 
-    /// The ways to perform an operation. What would fault is blocked.
+    /// The alternatives for an operation. Values that would fault are blocked.
     fn ways(&self, op: &Op, in_locked: bool, span: Span) -> Result<Vec<String>, Diagnostic> {
         let mut before = String::new();
         let mut after = String::new();
@@ -173,7 +173,7 @@ impl Writer<'_> {
         Ok(ways.into_iter().map(|way| format!("{before}{way}{after}")).collect())
     }
 
-    /// The ways to write a value. memorax computes only sums, so a truth value becomes two ways, one for each case.
+    /// The alternatives for writing a value. memorax computes only sums, so a truth value becomes two alternatives, one for each case.
     fn write(&self, target: &str, value: &Expr<RegisterId>, span: Span) -> Result<Vec<String>, Diagnostic> {
         let is_truth = match value {
             Expr::Unary(op, _) => *op == UnaryOp::Not,
@@ -195,7 +195,7 @@ impl Writer<'_> {
         let Some(index) = &address.index else { return Ok(self.cells[variable.base as usize].clone()) };
         let first = pointer_offset(variable);
         match index.constant() {
-            // The index lies in the array: `ways` has handled a constant index outside.
+            // The index lies in the array: `ways` has handled constant indices outside.
             Some(index) => Ok(self.cells[(first + i128::from(index)) as usize].clone()),
             None if first < 0 => Ok(format!("[{} - {}]", self.arithmetic(index, span)?, -first)),
             None => Ok(format!("[{} + {first}]", self.arithmetic(index, span)?)),
@@ -244,7 +244,7 @@ impl Writer<'_> {
     }
 }
 
-/// `assume` that a value lies in a range, with the separator behind it.
+/// `assume` that a value lies in a range, followed by the separator.
 fn inside(value: &str, range: Range) -> String {
     format!("assume: {value} >= {} && {value} <= {}; ", range.low, range.high)
 }

@@ -1,4 +1,4 @@
-//! The text of one memorax process as a thread.
+//! Translates the text of a memorax process to a thread.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use super::tokens::{Kind, RESERVED, Token};
 use super::values::Value;
 use super::{Cell, Cursor, Domain, Memory, ProcessText};
 
-/// Labels as the source writes them, and as the thread calls them.
+/// Labels of the source, mapped to those of the thread.
 pub(super) type Labels<'a> = HashMap<&'a str, String>;
 
-/// Translates the process with this number. `budget` is how much the whole program may still grow: a statement with a
-/// pointer becomes one for each global.
+/// Translates the process with this number. `budget` is the number of statements that the whole program may still grow by: a statement with a pointer
+/// becomes one for each global.
 pub(super) fn translate<'a>(
     tokens: &[Token<'a>],
     process: &ProcessText<'a>,
@@ -44,14 +44,14 @@ pub(super) fn translate<'a>(
         return Err(text.cursor.expected("`;` or the end of the process"));
     }
     if let Some(Statement { kind: StatementKind::Goto(_), span, .. }) = body.first() {
-        // memorax inserts a step in front of a jump that is the first statement.
+        // memorax inserts a step before a jump that is the first statement.
         body.insert(0, build::statement(StatementKind::Skip, *span));
     }
     let labels = text.labels;
     Ok((build::thread(name, declarators, body, process.span), labels))
 }
 
-/// Every word before a colon is a label: nothing else in the text of a process looks like that.
+/// Finds the labels: every word before a colon is one.
 fn find_labels<'a>(text: &[Token<'a>]) -> Result<Labels<'a>, Diagnostic> {
     let mut names = Names::default();
     let mut labels = Labels::new();
@@ -67,11 +67,11 @@ fn find_labels<'a>(text: &[Token<'a>]) -> Result<Labels<'a>, Diagnostic> {
     Ok(labels)
 }
 
-/// The text of a process while it is read.
+/// The parser of the text of a process.
 pub(super) struct Text<'t, 'a> {
     pub(super) cursor: Cursor<'t, 'a>,
     end: usize,
-    /// Which process this is.
+    /// The number of the process.
     number: usize,
     registers: HashMap<&'a str, (String, Domain)>,
     labels: Labels<'a>,
@@ -80,16 +80,16 @@ pub(super) struct Text<'t, 'a> {
     nesting: usize,
 }
 
-/// Where an access goes.
+/// The target of an access.
 enum Target {
     One(Cell),
-    /// One of these globals, by the value of the expression.
+    /// One of these globals, selected by the value of the expression.
     Pointer(Expr, Vec<(i64, Cell)>),
 }
 
-/// What an access does.
+/// The kind of an access.
 enum Access {
-    /// Goes on if the cell holds the value.
+    /// Continues only if the cell holds the value.
     Test(Value),
     /// Loads into a register with this domain.
     Load(String, Domain),
@@ -145,7 +145,7 @@ impl<'a> Text<'_, 'a> {
         Ok(())
     }
 
-    /// Reads one statement and appends its translation, which is at least one statement.
+    /// Parses one statement and appends its translation, which is at least one statement.
     fn statement(&mut self, out: &mut Vec<Statement>) -> Result<(), Diagnostic> {
         let start = self.cursor.at;
         let token = self.cursor.peek();
@@ -213,7 +213,7 @@ impl<'a> Text<'_, 'a> {
         Ok(())
     }
 
-    /// Whether this is `locked write`, not a block.
+    /// Whether this is `locked write` rather than a block.
     fn write_follows(&self) -> bool {
         Cursor { at: self.cursor.at + 1, ..self.cursor }.is("write")
     }
@@ -341,7 +341,7 @@ impl<'a> Text<'_, 'a> {
         Ok(())
     }
 
-    /// After `write`: `: memloc := e`.
+    /// Parses `: memloc := e`, after `write`.
     fn store(
         &mut self,
         kind: StoreKind,
@@ -493,8 +493,8 @@ impl Access {
     }
 }
 
-/// A branch of `either` is chosen by its first step. Waiting must not choose a branch, so an `await` in front becomes a step that
-/// is either possible or not. Where memorax inserts a step in front (of a label, jump or loop), so does this function.
+/// A branch of `either` is selected by its first step. Waiting must not select a branch, so an `await` at its start becomes a step that is either
+/// enabled or not. Where memorax inserts a step (before a label, jump or loop), so does this function.
 fn first_step_chooses(branch: &mut Block) {
     let Some(first) = branch.statements.first_mut() else { return };
     let span = first.span;

@@ -1,7 +1,7 @@
-//! The tokens of a memorax program, with its macros expanded.
+//! The tokens of a memorax program, after macro expansion.
 //!
-//! Macros work on tokens, before parsing. A call's arguments are expanded first, then put in place of the parameters, then the body
-//! is expanded; a macro that calls itself is an error, and so is an expansion that exceeds the size limit.
+//! Macros work on tokens, before parsing. A call's arguments are expanded first, then substituted for the parameters, then the body is expanded;
+//! recursive macros are errors, and so is an expansion that exceeds the size limit.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use fencewright_fw::build::{NESTING_LIMIT, SIZE_LIMIT};
 use fencewright_program::Span;
 use fencewright_text::Diagnostic;
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A word, reserved or not.
@@ -24,18 +24,18 @@ pub(super) enum Kind {
     End,
 }
 
-/// A token and where it stands.
+/// A token with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
     pub(super) span: Span,
-    /// The macro in whose body it was written; 0 if it was in no macro. Spans are only joined within one body.
+    /// The macro in whose body it was written; 0 outside macros. Spans are only joined within one body.
     pub(super) home: u32,
 }
 
 impl Token<'_> {
-    /// How an error message calls it.
+    /// The token, described for a message.
     pub(super) fn describe(&self) -> String {
         match self.kind {
             Kind::End => "the end of the file".to_owned(),
@@ -95,7 +95,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
     Ok(expanded)
 }
 
-/// The tokens of the text as written. An unclosed comment ends the file, as in memorax.
+/// The tokens of the text before expansion. An unclosed comment extends to the end of the file, as in memorax.
 fn scan(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
     let bytes = text.as_bytes();
     let word_end = |from: usize| {
@@ -148,7 +148,7 @@ fn scan(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
 }
 
 struct Macro<'a> {
-    /// The parameters by name, each with its place among them.
+    /// The parameters by name, with their positions.
     parameters: HashMap<&'a str, usize>,
     body: Vec<Token<'a>>,
 }
@@ -158,12 +158,12 @@ struct Expander<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The macros whose bodies are being expanded.
     active: Vec<usize>,
-    /// How many tokens came out of macros so far, those of intermediate steps included.
+    /// The number of tokens that macros produced so far, including intermediate steps.
     produced: usize,
 }
 
 impl<'a> Expander<'a> {
-    /// Appends the expansion of `tokens` to `out`. Definitions may stand only at depth 0, outside every call.
+    /// Appends the expansion of `tokens` to `out`. Definitions are allowed only at depth 0, outside calls.
     fn expand(
         &mut self,
         tokens: &[Token<'a>],
@@ -191,7 +191,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// `macro NAME(a, b) ... endmacro`; gives the place after it.
+    /// `macro NAME(a, b) ... endmacro`; returns the position after it.
     fn define(&mut self, tokens: &[Token<'a>], start: usize) -> Result<usize, Diagnostic> {
         let name = tokens[start + 1];
         if RESERVED.contains(&name.text) {
@@ -254,7 +254,7 @@ impl<'a> Expander<'a> {
         Ok(at)
     }
 
-    /// `NAME(argument, ...)`; gives the place after it.
+    /// `NAME(argument, ...)`; returns the position after it.
     fn call(
         &mut self,
         tokens: &[Token<'a>],
@@ -309,7 +309,7 @@ fn starts_definition(tokens: &[Token<'_>]) -> bool {
         if m.kind == Kind::Word && m.text == "macro" && name.kind == Kind::Word && open.is_operator("("))
 }
 
-/// The arguments of the call whose name stands at `start`, and the place after the closing bracket.
+/// The arguments of the call whose name is at `start`, and the position after the closing bracket.
 fn arguments<'t, 'a>(
     tokens: &'t [Token<'a>],
     start: usize,

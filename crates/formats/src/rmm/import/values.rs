@@ -1,4 +1,4 @@
-//! Expressions and conditions of memorax programs, with what the domains of registers tell about their values.
+//! Expressions and conditions of memorax programs, with bounds of their values derived from the domains of registers.
 
 use fencewright_fw::ast::{Expr, ExprKind, Statement};
 use fencewright_fw::build::{self, DEPTH_LIMIT};
@@ -9,11 +9,11 @@ use super::Domain;
 use super::process::Text;
 use super::tokens::Kind;
 
-/// An expression with what is known about its value.
+/// An expression with bounds of its value.
 #[derive(Clone)]
 pub(super) struct Value {
     pub(super) expr: Expr,
-    /// The least and the greatest value it can have, as far as the domains of the registers tell.
+    /// The least and the greatest possible value, as far as the domains of the registers tell.
     pub(super) low: Option<i128>,
     pub(super) high: Option<i128>,
     pub(super) depth: usize,

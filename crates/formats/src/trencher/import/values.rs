@@ -1,17 +1,17 @@
-//! Which addresses a trencher program can touch, as far as a small analysis tells.
+//! A value analysis that computes which addresses a trencher program can access.
 //!
-//! Memory in trencher is all integers; ours is declared. The analysis keeps one set of possible values for every register
-//! and every address, without regard to the order of instructions, and joins until nothing changes. A set that outgrows
-//! its limit is "anything". Values are mathematical integers here, not those of 32 bits.
+//! Memory in trencher is all integers; in a program it is declared. The analysis keeps one set of possible values for every register and every
+//! address, independent of the order of instructions, and joins until a fixpoint. A set that exceeds its limit becomes "anything". Values are
+//! mathematical integers here, not those of 32 bits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-/// How many values a set may hold before it becomes "anything".
+/// Maximum number of values of a set before it becomes "anything".
 const SET_LIMIT: usize = 256;
 
-/// How many operations on values the whole analysis may take.
+/// Maximum number of operations on values in the whole analysis.
 const WORK_LIMIT: usize = 5_000_000;
 
 /// An expression of a thread; registers have numbers that are unique in the program.
@@ -24,7 +24,7 @@ pub(super) enum Term {
 }
 
 impl Term {
-    /// The value, if no register decides it.
+    /// The value, if it does not depend on registers.
     pub(super) fn constant(&self) -> Option<i64> {
         match self {
             Term::Constant(value) => Some(*value),
@@ -35,7 +35,7 @@ impl Term {
     }
 }
 
-/// What the analysis needs to know of an instruction.
+/// The data flow of an instruction.
 #[derive(Clone, Debug)]
 pub(super) enum Flow {
     /// `register := memory[address]`
@@ -51,7 +51,7 @@ type Values = Option<BTreeSet<i64>>;
 
 struct Analysis {
     registers: Vec<Values>,
-    /// Contents by address; every address starts with 0.
+    /// Contents by address; initially every address holds 0.
     memory: BTreeMap<i64, Values>,
     /// The values that were stored at unknown addresses.
     anywhere: Values,
@@ -59,7 +59,7 @@ struct Analysis {
     changed: bool,
 }
 
-/// All addresses that the program can touch; `None` if they are not known.
+/// All addresses that the program can access; `None` if they are unknown.
 pub(super) fn addresses(flows: &[Flow], registers: usize) -> Values {
     let zero = || Some(BTreeSet::from([0]));
     let mut analysis = Analysis {
@@ -170,7 +170,7 @@ fn bounded(values: impl Iterator<Item = Option<i64>>) -> Values {
     Some(set)
 }
 
-/// Adds values to a set and says whether it grew.
+/// Joins values into a set; returns whether the set grew.
 fn join(into: &mut Values, values: Values) -> bool {
     let Some(set) = into else { return false };
     let before = set.len();
@@ -188,8 +188,8 @@ fn join(into: &mut Values, values: Values) -> bool {
     grew
 }
 
-/// The window into memory to declare for these addresses: all of them if the window has at most `limit` cells, otherwise a window
-/// within the limit that holds the most of them.
+/// The window into memory to declare for these addresses: all of them if the window has at most `limit` cells, otherwise the window within the limit
+/// that contains the most of them.
 pub(super) fn window(addresses: &BTreeSet<i64>, limit: u64) -> (i64, i64) {
     let sorted: Vec<i64> = addresses.iter().copied().collect();
     let (mut best, mut first) = (0..0, 0);

@@ -1,11 +1,11 @@
-//! Which cells have values that may meet in an assignment or a comparison. Only such cells are compared.
+//! Partition of the cells into components: cells whose values may meet in an assignment or a comparison. Only cells of one component are compared.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use fencewright_memory::{CellId, Contents};
 
-/// For each cell the number of its component. A union-find structure while it is built.
+/// For each cell, its component. A union-find structure while it is built.
 #[derive(Clone, Debug)]
 pub struct Components {
     parent: Vec<u32>,
@@ -21,7 +21,7 @@ impl Components {
         Components { parent: (0..end).collect(), memory, of: Arc::new([]) }
     }
 
-    /// Joins the components of two cells whose values meet.
+    /// Merges the components of two cells whose values meet.
     pub fn join(&mut self, a: CellId, b: CellId) {
         let (a, b) = (self.root(a), self.root(b));
         self.parent[a as usize] = b;
@@ -37,8 +37,8 @@ impl Components {
         cell
     }
 
-    /// Extends the components to the cells of a machine, which has more cells than the program. A buffered value belongs to the memory cell
-    /// that it is stored to. If a machine's cell may hold a store to any memory cell, all memory cells are in one component.
+    /// Extends the components to the cells of a machine, a superset of those of the program. A buffered value belongs to the component of the memory
+    /// cell that it is stored to. If a machine's cell may hold a store to any memory cell, all memory cells are in one component.
     pub fn extend(&mut self, contents: &[Contents]) {
         let memory: Vec<CellId> = self.memory.clone().collect();
         if contents.contains(&Contents::Stores) {

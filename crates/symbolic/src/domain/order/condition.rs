@@ -1,10 +1,10 @@
-//! Conditions of the fragment: comparisons of cells and constants, joined by `and` and `or`, with negation pushed to the leaves.
+//! Conditions of the fragment: comparisons of cells and constants, joined by `and` and `or`, in negation normal form.
 
 use fencewright_memory::CellId;
 use fencewright_memory::linear::{Linear, cases};
 use fencewright_program::{BinaryOp, Expr, Numbers, UnaryOp};
 
-/// What is compared.
+/// An operand of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
     /// A cell.
@@ -13,7 +13,7 @@ pub enum Operand {
     Constant(i64),
 }
 
-/// How two values compare.
+/// A relation between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `left = right`.
@@ -29,41 +29,41 @@ pub enum Relation {
 /// A condition over operands of type `O`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition<O> {
-    /// Always or never.
+    /// A constant truth value.
     Constant(bool),
     /// A comparison.
     Related {
-        /// How the two sides compare.
+        /// The relation.
         relation: Relation,
         /// The left side.
         left: O,
         /// The right side.
         right: O,
-        /// Whether the program asks for a distance between the two sides: `left + n < right`.
+        /// Whether the program requires a distance between the two sides: `left + n < right`.
         distant: bool,
     },
-    /// All of these.
+    /// Conjunction.
     All(Vec<Condition<O>>),
-    /// One of these.
+    /// Disjunction.
     Any(Vec<Condition<O>>),
 }
 
-/// What is assigned.
+/// The value of an assignment.
 pub enum Value {
     /// The value of a cell, or a constant.
     Same(Operand),
-    /// 1 if this holds, else 0.
+    /// 1 if the condition holds, else 0.
     Truth(Condition<Operand>),
 }
 
-/// Why an expression is not one of the fragment, in words.
+/// Why an expression is outside of the fragment, in words.
 pub type Outside = &'static str;
 
 const ARITHMETIC: Outside = "arithmetic on values";
 const UPPER_BOUND: Outside = "an upper bound on how far apart two values are";
 
 impl<O> Condition<O> {
-    /// The condition with its operands renamed; `None` if some operand has no new name.
+    /// Renames the operands; `None` if some operand has no new name.
     pub fn map<P>(&self, name: &mut impl FnMut(&O) -> Option<P>) -> Option<Condition<P>> {
         Some(match self {
             Condition::Constant(value) => Condition::Constant(*value),
@@ -102,7 +102,7 @@ impl<O> Condition<O> {
     }
 }
 
-/// The value of an expression.
+/// Classifies the value of an assigned expression.
 pub fn value(e: &Expr<CellId>, numbers: Numbers) -> Result<Value, Outside> {
     match e {
         Expr::Leaf(cell) => Ok(Value::Same(Operand::Cell(*cell))),
@@ -112,7 +112,7 @@ pub fn value(e: &Expr<CellId>, numbers: Numbers) -> Result<Value, Outside> {
     }
 }
 
-/// Whether the value of an expression is 0 or 1.
+/// Whether an expression evaluates to 0 or 1.
 fn is_truth(e: &Expr<CellId>) -> bool {
     match e {
         Expr::Unary(UnaryOp::Not, _) => true,
@@ -121,7 +121,7 @@ fn is_truth(e: &Expr<CellId>) -> bool {
     }
 }
 
-/// The condition under which an expression is true (not 0), or false if `wanted` is false.
+/// The condition under which an expression is true (not 0), or its negation if `wanted` is false.
 pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
     match e {
         _ if e.constant().is_some() => Ok(Condition::Constant((e.constant() != Some(0)) == wanted)),
@@ -137,7 +137,7 @@ pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Conditi
                     let difference = left.minus(&right).ok_or(ARITHMETIC)?;
                     comparison(op, difference, numbers)
                 }
-                // `(a < b) == 1` and the like: a truth value compared with a constant.
+                // `(a < b) == 1` and similar: a truth value compared with a constant.
                 _ => against_constant(op, left, right, numbers),
             }
         }
@@ -148,7 +148,7 @@ pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Conditi
     }
 }
 
-/// An expression without comparisons as a linear form, if it is one.
+/// An expression without comparisons as a linear form, if it is linear.
 fn linear(e: &Expr<CellId>) -> Option<Linear> {
     match cases(e).as_slice() {
         [(cube, Some(value))] if cube.is_empty() => Some(value.clone()),
@@ -180,7 +180,7 @@ fn against_constant(
 fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
     use BinaryOp::*;
     let constant = difference.constant;
-    // The program asks for `left + gap op right`; what is known is how `left` and `right` compare.
+    // The condition is `left + gap op right`; the domain only knows how `left` and `right` compare.
     let (left, right, gap) = match difference.difference().ok_or(ARITHMETIC)? {
         (None, None) => return Ok(Condition::Constant(op.apply(constant, 0).is_ok_and(|v| v != 0))),
         (Some(x), None) => {
@@ -200,7 +200,7 @@ fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Cond
         (Lt, 0) => related(Relation::Less, left, right, false),
         (Ge, 0) => related(Relation::AtMost, right, left, false),
         (Gt, 0) => related(Relation::Less, right, left, false),
-        // Over the integers `left + 1 <= right` and `left < right` are the same, and so are `left < right + 1` and `left <= right`.
+        // Over the integers, `left + 1 <= right` is equivalent to `left < right`, and `left < right + 1` to `left <= right`.
         (Le, 1) if whole => related(Relation::Less, left, right, false),
         (Ge, -1) if whole => related(Relation::Less, right, left, false),
         (Lt, -1) if whole => related(Relation::AtMost, left, right, false),
@@ -212,8 +212,7 @@ fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Cond
     }
 }
 
-/// Simplifies a comparison over the naturals: none is below 0, so comparisons with 0 test equality, and those with a negative constant are
-/// decided.
+/// Simplifies a comparison over the naturals: comparisons with 0 become tests for equality, and those with a negative constant become constants.
 fn natural(condition: Condition<Operand>, numbers: Numbers) -> Condition<Operand> {
     let Condition::Related { relation, left, right, .. } = condition else { return condition };
     if numbers != Numbers::Nat {

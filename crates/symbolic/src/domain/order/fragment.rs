@@ -1,4 +1,4 @@
-//! Which programs the domain is exact for: CONTEXT24 Theorem 4, and what docs/contexts.md proves beyond it.
+//! The fragment of programs for which the domain is exact: CONTEXT24 Theorem 4, and the extensions proved in docs/contexts.md.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use fencewright_verdict::{Limits, Reason};
 use super::condition::{Condition, Operand, Relation, Value, truth, value};
 use super::{Components, MOST_OPERATIONS, Order, Relations};
 
-/// Why a program is outside the fragment, and where.
+/// Why a program is outside of the fragment, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// What is outside, in words.
+    /// The construct outside of the fragment, in words.
     pub what: String,
-    /// Where in the source, if there is a place.
+    /// Its place in the source, if it has one.
     pub span: Option<Span>,
 }
 
@@ -27,13 +27,13 @@ impl From<Unfit> for Reason {
     }
 }
 
-/// Ranks are bytes: with more points than this, too few ranks are left for cells.
+/// Maximum number of points: ranks are bytes, and with more points too few ranks are left for cells.
 const MOST_POINTS: i64 = 60;
 
-/// More free choices in one step than this have too many orderings to enumerate.
+/// Maximum number of free choices in one step: more have too many orderings to enumerate.
 pub(super) const MOST_CHOICES: usize = 6;
 
-/// A program with more commands than this is not scanned: it would take seconds.
+/// Maximum number of commands in a program that is scanned: more would take seconds.
 const MOST_COMMANDS: usize = 1 << 21;
 
 fn choices(commands: &[Command]) -> usize {
@@ -44,18 +44,17 @@ struct Scan {
     components: Components,
     constants: BTreeSet<i64>,
     ordered: bool,
-    /// The first place where a distance is asked for.
+    /// The first place where a distance is required.
     distance: Option<Span>,
     /// The first place with a constant other than 0.
     constant: Option<(i64, Span)>,
 }
 
-/// The domain for a program and its properties, if they are in the fragment: values are copied, chosen freely, compared with each other and
-/// with constants by `= != < <=`, or are the truth of such comparisons; distances `x + n < y` and `x + n <= y` are only asked for
-/// positively, and if there are any, 0 is the only constant.
+/// The domain for a program and its properties, if they are in the fragment: values are copied, chosen freely, compared with each other and with
+/// constants by `= != < <=`, or are the truth value of such comparisons; distances `x + n < y` and `x + n <= y` occur only positively, and if there
+/// are any, 0 is the only constant.
 ///
-/// The domain knows at `least` these relations: with equality alone there are fewer states, but a certificate cannot say that values
-/// differ.
+/// The domain tracks at `least` these relations. Tracking only equality gives fewer states, but a certificate cannot express that values differ.
 pub fn fragment(
     program: &Program,
     properties: &[Property],
@@ -118,7 +117,7 @@ pub fn fragment(
         if let Some(reason) = limits.exceeded(0) {
             return Err(reason);
         }
-        // Labels are control, not values; here any constant can stand for them.
+        // Labels are control, not values; any constant can replace them here.
         let condition = formula.map(&mut |observable| match observable {
             Observable::At(..) => Expr::Const(1),
             Observable::Register(t, r) => Expr::Leaf(machine.cells.id(Cell::Register(*t, *r))),
@@ -130,7 +129,7 @@ pub fn fragment(
     Ok(scan.finish(program.numbers)?)
 }
 
-/// Whether one comparison or computation involves both labels and values, so that what it says about values depends on control.
+/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on control.
 fn mixes(formula: &Formula) -> bool {
     match formula {
         Expr::Const(_) | Expr::Leaf(_) => false,
@@ -153,7 +152,7 @@ impl Scan {
         for command in commands {
             match command {
                 Command::Assume(e) => match truth(e, true, numbers).map_err(unfit)? {
-                    // The commands after it are never executed.
+                    // The following commands are unreachable.
                     Condition::Constant(false) => return Ok(()),
                     condition => self.condition(&condition, span),
                 },
@@ -164,7 +163,7 @@ impl Scan {
                     }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
-                        // The negated condition matters as well.
+                        // The negated condition is used as well.
                         let other = truth(e, false, numbers).map_err(unfit)?;
                         self.condition(&other, span);
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));

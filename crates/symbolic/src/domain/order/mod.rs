@@ -1,19 +1,18 @@
-//! Domain `order`: values known only by how they compare (CONTEXT24 Fig. 5), exactly.
+//! Domain `order`: an exact representation of values by their relative order (CONTEXT24 Fig. 5).
 //!
-//! A state is a total preorder of the live cells and of some constants, the *points*: which of them are equal, and which come before
-//! which. It is stored as one byte for each cell, its rank, so that equal preorders are equal bytes. `x := *` gives one state for each
-//! place a value can take: equal to another value, between two neighbours, or outside. For programs of the fragment (see [`fragment`])
-//! nothing is lost: a path of states can be taken if and only if there are values for it (CONTEXT24 Lemmas 3 to 5; docs/contexts.md proves
-//! the extensions).
+//! A state is a total preorder of the live cells and of some constants, the *points*. It is stored as one byte per cell, its rank, such that equal
+//! preorders are equal byte strings. `x := *` gives one state for each position of the new value: equal to another value, between two neighbours, or
+//! outside. For programs of the fragment (see [`fragment`]) this is exact: a path of states is feasible if and only if there are values for it
+//! (CONTEXT24 Lemmas 3 to 5; docs/contexts.md proves the extensions).
 //!
-//! * The points are the constants that the program compares with or assigns, and always 0. Over the integers and naturals everything
-//!   between the least and the greatest constant is a point too, because there are finitely many values in between; over the reals there is
-//!   always another value in between.
-//! * A program that only asks whether values are equal does not need the order: its states are partitions ([`Relations::Equality`]).
-//! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component has a
-//!   preorder of its own.
-//! * `x + n < y` is treated as `x < y`, because values outside the points can be moved apart. That is why a program with distances may have
-//!   no constant other than 0, and no upper bounds on distances.
+//! * The points are the constants that the program compares with or assigns, and always 0. Over the integers and naturals every number between the
+//!   least and the greatest constant is a point too, because there are finitely many values in between; over the reals there is always another value
+//!   in between.
+//! * A program that only tests values for equality does not need the order: its states are partitions ([`Relations::Equality`]).
+//! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component has a preorder of
+//!   its own.
+//! * `x + n < y` is treated as `x < y`, because values outside of the points can be moved apart. Therefore a program with distances may have no
+//!   constant other than 0, and no upper bounds on distances.
 
 mod components;
 mod condition;
@@ -36,44 +35,44 @@ use ranks::{Scale, Work};
 /// The ranks of the live cells.
 pub type Ranks = SmallVec<[u8; 40]>;
 
-/// What the domain knows about values.
+/// The relations between values that the domain tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relations {
-    /// Which are equal.
+    /// Equality only.
     Equality,
-    /// Which are equal, and which are less.
+    /// The total preorder.
     Order,
 }
 
-/// The domain.
+/// Domain `order`.
 #[derive(Clone, Debug)]
 pub struct Order {
     relations: Relations,
-    /// Sorted, 0 among them.
+    /// Sorted; contains 0.
     points: Vec<i64>,
     scale: Scale,
     components: Components,
 }
 
-/// A step on ranks. The first indices are the points, then come the cells before the step, then other cells.
+/// A step on ranks. The first indices are the points, then the cells before the step, then other cells.
 pub struct OrderTransition {
     ops: Vec<RankOp<u8>>,
-    /// The indices of the cells after the step, each with the number of its component, counting only components that occur.
+    /// The indices of the cells after the step, each with its component; only components that occur are numbered.
     after: Vec<(u8, u8)>,
 }
 
-/// An operation on cells and points that are named by an `I`.
+/// An operation on cells and points, which are denoted by an `I`.
 enum RankOp<I> {
     Assume(Condition<I>),
-    /// The first takes the value of the second.
+    /// The first operand is assigned the second.
     Copy(I, I),
-    /// The first operand takes the value of the second if the condition holds, else that of the third.
+    /// The first operand is assigned the second if the condition holds, otherwise the third.
     Choose(I, Condition<I>, I, I),
-    /// The operand takes any value, which is compared with the points and these others.
+    /// The operand takes an arbitrary value, whose position is relative to the points and the given cells.
     Fresh(I, Vec<I>),
 }
 
-/// A step with more operations than this would touch too many cells.
+/// Maximum number of operations in a step: more could access too many cells.
 const MOST_OPERATIONS: usize = 40;
 
 impl Order {
@@ -81,7 +80,7 @@ impl Order {
         Order { scale: Scale::new(numbers, relations, points.len()), relations, points, components }
     }
 
-    /// The index of a constant.
+    /// The index of the point with this value.
     fn point(&self, value: i64) -> Option<u8> {
         self.points.binary_search(&value).ok().map(|n| n as u8)
     }
@@ -94,7 +93,7 @@ impl Order {
         work
     }
 
-    /// Performs the operations from number n on.
+    /// Performs the operations from index n on.
     fn perform(&self, transition: &OrderTransition, n: usize, mut work: Work, out: &mut Vec<(u32, Ranks)>) {
         for (n, op) in transition.ops.iter().enumerate().skip(n) {
             match op {
@@ -150,7 +149,7 @@ impl Domain for Order {
                         less(pair[1], pair[0], 0);
                     }
                     (false, Relations::Order) => less(pair[0], pair[1], 1),
-                    // That two values differ cannot be written as a conjunction of bounds.
+                    // A conjunction of bounds cannot express that two values differ.
                     (false, Relations::Equality) => {}
                 }
             }
@@ -191,7 +190,7 @@ impl Domain for Order {
         self.components.extend(contents);
     }
 
-    /// Where no cell is live, there is one preorder: that of the points.
+    /// Without live cells there is one preorder: that of the points.
     fn blank(&self) -> Ranks {
         Ranks::new()
     }
@@ -240,19 +239,19 @@ impl Domain for Order {
         size_of::<Ranks>() + if state.spilled() { state.len() } else { 0 }
     }
 
-    /// It is exact for its fragment, so there is nothing to refine.
+    /// The domain is exact for its fragment, so there is nothing to refine.
     fn refine(&self, _path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         Err("how values compare does not rule it out".into())
     }
 
-    /// The domain is exact, so if no values are found for a path, those that exist are not 64-bit integers.
+    /// The domain is exact, so if no values are found for a path, the existing ones are not 64-bit integers.
     fn doubt(&self) -> &'static str {
         "a path to a violation remains for which no values were found that are 64-bit integers"
     }
 }
 
 impl Order {
-    /// A command as an operation. Outside the fragment the result is unknown: any value, either truth.
+    /// A command as an operation. Outside of the fragment the result is unknown: an arbitrary value or truth value.
     fn operation(&self, command: &Command) -> Option<RankOp<Operand>> {
         let numbers = self.scale.numbers();
         let known = |o: &Operand| match o {
@@ -264,7 +263,7 @@ impl Order {
                 let condition = condition::truth(e, true, numbers).ok()?;
                 condition.map(&mut |o| known(o)).map(RankOp::Assume)
             }
-            // A total preorder gives each cell one place, so it cannot represent a summary cell: a value taken from one is any value.
+            // A total preorder gives each cell one position, so it cannot represent a summary cell: a value read from one is arbitrary.
             Command::Fold(..) => None,
             Command::Havoc(cell) | Command::Expand(cell, _) => {
                 Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new()))
@@ -284,7 +283,7 @@ impl Order {
         }
     }
 
-    /// Drops assignments whose result is not used, and tells each fresh value what it is compared with.
+    /// Removes dead assignments, and determines the cells that each fresh value is compared with.
     fn needed_only(&self, ops: &mut Vec<RankOp<Operand>>, after: &Live) {
         let mut needed: Vec<CellId> = after.to_vec();
         let add = |needed: &mut Vec<CellId>, operand: &Operand| {
@@ -325,7 +324,7 @@ impl Order {
 }
 
 impl<I> RankOp<I> {
-    /// The operation with its operands renamed; `None` if some operand has no new name.
+    /// Renames the operands; `None` if some operand has no new name.
     fn map<J>(&self, name: &mut impl FnMut(&I) -> Option<J>) -> Option<RankOp<J>> {
         Some(match self {
             RankOp::Assume(condition) => RankOp::Assume(condition.map(name)?),

@@ -1,9 +1,9 @@
-//! Ranks: how a preorder is written in bytes.
+//! Ranks: the encoding of a preorder in bytes.
 //!
-//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not
-//! points. They are counted upwards from the start of the room, without gaps, separately for each component. Over the integers and naturals
-//! there is no room between points, and over the naturals none below the first. Where only equality matters there is one room, and values
-//! in it are numbered in the order in which they occur.
+//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not points. They
+//! are assigned upwards from the start of the room, without gaps, separately for each component. Over the integers and naturals there is no room
+//! between points, and over the naturals none below the first. If only equality is tracked there is one room, and values in it are numbered in order
+//! of occurrence.
 
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
@@ -11,22 +11,22 @@ use smallvec::SmallVec;
 use super::fragment::MOST_CHOICES;
 use super::{MOST_OPERATIONS, Ranks, Relations};
 
-/// The ranks, by index, while a step is performed.
+/// The rank of each index, while a step is performed.
 pub type Work = [u8; 256];
 
-/// Where points are, and where there is room.
+/// The positions of the points and the rooms.
 #[derive(Clone, Debug)]
 pub struct Scale {
     numbers: Numbers,
     relations: Relations,
     /// The ranks of the points.
     points: Vec<u8>,
-    /// For each rank the start of its room; for a point, its own rank.
+    /// For each rank, the start of its room; for a point, its own rank.
     start: Box<[u8; 256]>,
     most_cells: usize,
 }
 
-/// Which ranks occur.
+/// The set of ranks that occur.
 #[derive(Clone, Copy, Default)]
 struct Occurring([u64; 4]);
 
@@ -39,7 +39,7 @@ impl Occurring {
         self.0[rank as usize >> 6] >> (rank & 63) & 1 == 1
     }
 
-    /// How many of the ranks that occur are below this one.
+    /// The number of occurring ranks below this one.
     fn below(&self, rank: u8) -> u8 {
         let word = rank as usize >> 6;
         let full: u32 = self.0[..word].iter().map(|w| w.count_ones()).sum();
@@ -48,7 +48,7 @@ impl Occurring {
 }
 
 impl Scale {
-    /// The scale for so many points.
+    /// The scale for the given number of points.
     pub fn new(numbers: Numbers, relations: Relations, points: usize) -> Self {
         let ranks: Vec<u8> = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => (0..points as u8).collect(),
@@ -71,13 +71,13 @@ impl Scale {
                 room = rank.saturating_add(1);
             }
         }
-        // Every fresh value of a step may take one more rank of a room.
+        // Every fresh value of a step may use one more rank of a room.
         let most_cells = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => 250 - 2 * points,
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,
             (Relations::Order, Numbers::Real) => (255 / (points + 1)).saturating_sub(3 + MOST_CHOICES),
         };
-        // A step names the cells before it, those after it, and what its operations need in between.
+        // A step names the cells before it, those after it, and those that its operations need in between.
         let named = (255 - points - MOST_OPERATIONS) / 2;
         Scale { numbers, relations, points: ranks, start, most_cells: most_cells.min(named) }
     }
@@ -87,7 +87,7 @@ impl Scale {
         self.numbers
     }
 
-    /// How many cells fit at once.
+    /// Maximum number of cells that can be represented.
     pub fn most_cells(&self) -> usize {
         self.most_cells
     }
@@ -97,7 +97,7 @@ impl Scale {
         self.points[n]
     }
 
-    /// Calls `next` with every place that a fresh value can take among `others`, which are points and cells of its component.
+    /// Calls `next` for every position of a fresh value relative to `others`, which are points and cells of its component.
     pub fn places(&self, work: &Work, to: u8, others: &[u8], next: &mut dyn FnMut(&Work)) {
         let mut occurring = Occurring::default();
         others.iter().for_each(|&i| occurring.insert(work[i as usize]));
@@ -113,7 +113,7 @@ impl Scale {
             placed[to as usize] = greatest + 1;
             return next(&placed);
         }
-        // Right above each of the others, and below all of them.
+        // Directly above each of the others, and below all of them.
         let above_last = self.points.last().map_or(0, |last| last + 1);
         let above_points = self.points.iter().map(|p| p + 1);
         let rooms: SmallVec<[u8; 64]> = match self.numbers {
@@ -127,7 +127,7 @@ impl Scale {
             placed = *work;
             for &i in others {
                 let rank = &mut placed[i as usize];
-                // Values at this place or above it in the same room move up by one.
+                // Values at this rank or above it in the same room move up by one.
                 if *rank >= place
                     && !is_point(*rank)
                     && self.start[*rank as usize] == self.start[place as usize]
@@ -140,7 +140,7 @@ impl Scale {
         }
     }
 
-    /// The ranks of these cells (index, component), counted without gaps.
+    /// The ranks of these cells (index, component), renumbered without gaps: the canonical form.
     pub fn canonical(&self, work: &Work, cells: &[(u8, u8)]) -> Ranks {
         if self.relations == Relations::Equality {
             return self.in_order_of_occurrence(work, cells);
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// The ranks of values, by what ranks mean: points have theirs, others are counted from the start of their room.
+    /// The expected ranks of values: points have theirs, others are counted from the start of their room.
     fn ranked(scale: &Scale, points: &[i64], values: &[i64]) -> Vec<u8> {
         let is_point = |v: &i64| points.contains(v);
         let mut others: Vec<i64> = values.iter().copied().filter(|v| !is_point(v)).collect();
@@ -215,12 +215,12 @@ mod tests {
             (Numbers::Nat, vec![0]),
             (Numbers::Int, vec![0]),
             (Numbers::Int, vec![-1, 0, 1, 2]),
-            // As if they were ten apart, so that there is room.
+            // Spaced widely, so that there is room between the points.
             (Numbers::Real, vec![0, 100, 200]),
         ] {
             let scale = Scale::new(numbers, Relations::Order, points.len());
             let count = points.len() as u8;
-            // Far enough apart for a value in between.
+            // Spaced widely, so that there is a value in between.
             let far = [-40, -20, 20, 40, 60];
             let choices: Vec<i64> = points.iter().copied().chain(far).collect();
             let allowed = |v: &i64| numbers != Numbers::Nat || *v >= 0;
@@ -253,7 +253,7 @@ mod tests {
         let zero = scale.point(0);
         let mut work: Work = [0; 256];
         work[1..5].copy_from_slice(&[zero + 7, zero + 3, zero + 9, zero - 2]);
-        // Alone in its component, a value above 0 is the first above 0.
+        // In each component separately, the least value above 0 gets the first rank above 0.
         let ranks = scale.canonical(&work, &[(1, 0), (2, 1), (3, 0), (4, 1)]);
         assert_eq!(ranks.as_slice(), [zero + 1, zero + 1, zero + 2, 0]);
         let scale = Scale::new(Numbers::Int, Relations::Equality, 2);

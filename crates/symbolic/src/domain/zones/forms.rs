@@ -1,14 +1,13 @@
-//! Zones that know about sums: linear forms of more than two cells have rows in the matrix too.
+//! Zones over linear forms: sums of several cells have rows in the matrix too.
 //!
-//! A row stands for a *form*: 0, a cell, or a sum like `s - c - d`. Entry (i, j) bounds form i minus form j, whatever they are. So the
-//! invariant `s <= c + d` is one bound of a zone that has a row for `s - c - d`, and everything that is done with zones (closing, clipping,
-//! comparing, writing them as constraints) is done with such zones as it is. A form may have a constant: `x + y - 100` is small where
-//! `x + y` would be above the clip constant.
+//! A row stands for a *form*: 0, a cell, or a sum such as `s - c - d`. Entry (i, j) bounds form i minus form j. So the invariant `s <= c + d` is a
+//! single bound of a zone with a row for `s - c - d`, and all operations on zones (closure, clipping, comparison, conversion to constraints) work
+//! unchanged. A form may have a constant: `x + y - 100` is small where `x + y` would exceed the clip constant.
 //!
-//! What is new is that rows depend on each other. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so what one says holds
-//! for both. And where an assignment changes a form, its new bounds must be found by linear reasoning. The value after the step is
-//! written as a sum over the values before, and that as a sum of one, two or three differences of rows, each of which has a bound. Which
-//! differences these are does not depend on the bounds, so it is looked up when a step is prepared.
+//! The difference is that rows depend on each other. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of one holds for
+//! both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed as a sum over
+//! the values before, and that as a sum of one, two or three differences of rows, each of which has a bound. The choice of these differences does not
+//! depend on the bounds, so it is made when a step is prepared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,15 +17,15 @@ use rustc_hash::FxHashMap;
 
 use super::super::bounds::{MOST, NONE, bound, close, forget};
 
-/// More ways than this to bound a sum are not looked at.
+/// Maximum number of decompositions considered to bound a sum.
 const MOST_WAYS: usize = 12;
 
-/// How often a matrix is closed in turn with what rows have in common, at most. Stopping early loses precision only.
+/// Maximum number of iterations of closure and propagation between entries with the same terms. Stopping early only loses precision.
 const MOST_TURNS: usize = 4;
 
-/// A cell that no machine has: the value that is to be folded into a summary.
+/// A cell id that no machine uses: the value to be folded into a summary cell.
 pub const FOLDED: CellId = CellId::MAX;
-/// Cells that no machine has, from here downwards: values about which nothing is known.
+/// Cell ids that no machine uses, from here downwards: unknown values.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 
@@ -36,16 +35,16 @@ type Terms = Vec<(CellId, i64)>;
 /// The rows of a matrix.
 pub struct Rows {
     forms: Vec<Linear>,
-    /// The differences of two rows, each with its entry.
+    /// The differences of two rows, each with the index of its entry.
     differences: Vec<(usize, Linear)>,
-    /// Which differences have these terms: for each its entry, and its constant.
+    /// For each list of terms, the entries whose differences have these terms, each with its constant.
     entries: FxHashMap<Terms, Vec<(usize, i64)>>,
 }
 
-/// What the rows of a matrix have in common: lists of entries whose differences have the same terms, each with its constant.
+/// Groups of entries whose differences have the same terms, each with its constant.
 pub type Shared = Vec<Vec<(usize, i64)>>;
 
-/// A bound of a sum in terms of other entries: a constant, and entries with how often each is taken.
+/// An upper bound of a sum in terms of entries: a constant, and entries with their multiplicities.
 #[derive(Clone, Debug)]
 pub struct Total {
     constant: i64,
@@ -55,21 +54,21 @@ pub struct Total {
 /// An operation on a matrix whose rows may be sums.
 #[derive(Clone, Debug)]
 pub enum RowOp {
-    /// These entries take new bounds, the least of some totals, all computed from the old ones; all other entries stay.
+    /// These entries get new bounds, each the least of some totals, all computed from the old bounds; all other entries stay.
     Change(Vec<(usize, Vec<Total>)>),
     /// Index i minus index j is at most this total.
     Bound(Vec<(usize, usize, Total)>),
-    /// Summary i stands for the value of index j too, which is then forgotten.
+    /// Summary i additionally stands for the value of index j, which is then removed.
     Fold(usize, usize),
-    /// It cannot go on.
+    /// The branch is infeasible.
     Never,
 }
 
-/// The form that a constraint on a sum needs as a row: written with the smallest numbers. Nothing for a difference of two cells,
-/// which every zone has, and for sums that are too long, or have too large numbers, to be of use.
+/// The row for a constraint on a sum, normalized. `None` for a difference of two cells, which every zone has, and for sums that are too long, or have
+/// too large numbers, to be useful.
 pub fn form_of(linear: &Linear) -> Option<Linear> {
     const MOST_TERMS: usize = 6;
-    // Bounds are smaller, and differences of forms must fit.
+    // Bounds are smaller than that, and differences of forms must not overflow.
     const MOST_NUMBER: u64 = 1 << 40;
     let gcd = |a: u64, b: u64| {
         let (mut a, mut b) = (a, b);
@@ -88,7 +87,7 @@ pub fn form_of(linear: &Linear) -> Option<Linear> {
     (form.difference().is_none() && form.terms.len() <= MOST_TERMS && small).then_some(form)
 }
 
-/// Forms, and more forms: those with terms that none of the others has.
+/// The union of forms, without those whose terms another form has.
 pub fn joined(forms: &BTreeSet<Linear>, more: impl IntoIterator<Item = Linear>) -> BTreeSet<Linear> {
     let mut all = forms.clone();
     for form in more {
@@ -99,10 +98,10 @@ pub fn joined(forms: &BTreeSet<Linear>, more: impl IntoIterator<Item = Linear>) 
     all
 }
 
-/// A conjunction of constraints without those on sums that follow from two others: the checker of certificates needs a refutation for each.
+/// Removes constraints on sums that follow from two others: the checker of certificates would need a refutation for each.
 pub fn without_sums_of_two(cube: Vec<Linear>) -> Vec<Linear> {
     let is_sum = |linear: &Linear| linear.difference().is_none();
-    // The terms of each constraint, and the constant that says most.
+    // The terms of each constraint, and the constant of the strongest one.
     let mut known: FxHashMap<Terms, i64> = FxHashMap::default();
     for Linear { terms, constant } in &cube {
         known.entry(terms.clone()).and_modify(|c| *c = (*constant).max(*c)).or_insert(*constant);
@@ -129,7 +128,7 @@ pub fn without_sums_of_two(cube: Vec<Linear>) -> Vec<Linear> {
 }
 
 impl Rows {
-    /// A matrix with these forms, after the row of 0.
+    /// A matrix with these forms, after the row of the constant 0.
     pub fn new(forms: impl IntoIterator<Item = Linear>) -> Self {
         let forms: Vec<Linear> = std::iter::once(Linear::constant(0)).chain(forms).collect();
         let mut differences = Vec::with_capacity(forms.len() * forms.len());
@@ -146,7 +145,7 @@ impl Rows {
         Rows { forms, differences, entries }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.forms.len()
     }
@@ -156,7 +155,7 @@ impl Rows {
         self.forms.iter().position(|f| f == form)
     }
 
-    /// What the rows have in common.
+    /// The groups of entries with the same terms.
     pub fn shared(&self) -> Shared {
         let mut shared: Shared = self.entries.values().filter(|entries| entries.len() > 1).cloned().collect();
         shared.sort_unstable();
@@ -171,8 +170,8 @@ impl Rows {
         self.position(&Linear::cell(cell)).expect("every cell has a row")
     }
 
-    /// The operations of one way through the commands of a step. Assignments that follow each other happen at once, so that a form all of
-    /// whose cells are assigned is known after the last of them and does not have to be known in between.
+    /// The operations of one branch through the commands of a step. Consecutive assignments are simultaneous, so that a form all of whose cells are
+    /// assigned is computed at once.
     pub fn ops(&self, way: &[Simple]) -> Vec<RowOp> {
         let mut ops = Vec::new();
         let mut values: HashMap<CellId, Linear> = HashMap::new();
@@ -190,7 +189,7 @@ impl Rows {
                     let known = before(linear, &values)
                         .filter(|l| l.terms.iter().all(|&(cell, _)| !is_unknown(cell)));
                     let known = known.unwrap_or_else(|| {
-                        // It is about a value that this step has chosen.
+                        // The assumption refers to an unknown value chosen in this step.
                         changed(&mut values, &mut ops);
                         linear.clone()
                     });
@@ -215,14 +214,14 @@ impl Rows {
         ops
     }
 
-    /// `linear <= 0`: every difference of rows that is part of it is bounded by what bounds the rest.
+    /// Assumes `linear <= 0`: every difference of rows contained in it is bounded by a bound of the rest.
     fn at_most(&self, linear: &Linear) -> RowOp {
         if linear.terms.is_empty() {
             return if linear.constant > 0 { RowOp::Never } else { RowOp::Bound(Vec::new()) };
         }
         let mut bounds = Vec::new();
         for (entry, difference) in &self.differences {
-            // The difference is `linear` plus the rest, so it is at most what the rest is at most.
+            // The difference is `linear` plus the rest, so an upper bound of the rest bounds it.
             let Some(rest) = difference.minus(linear) else { continue };
             let total = match rest.terms.len() {
                 0 => Some(Total { constant: rest.constant, entries: Vec::new() }),
@@ -231,12 +230,12 @@ impl Rows {
             };
             bounds.extend(total.map(|total| (entry / self.len(), entry % self.len(), total)));
         }
-        // What says most comes first: after that, most of the others say nothing new.
+        // The strongest bounds come first: after them, most others add nothing.
         bounds.sort_by_key(|(_, _, total)| total.entries.len());
         RowOp::Bound(bounds)
     }
 
-    /// What bounds a sum.
+    /// The decompositions that bound a sum.
     fn totals(&self, sum: &Linear) -> Vec<Total> {
         if sum.terms.is_empty() {
             return vec![Total { constant: sum.constant, entries: Vec::new() }];
@@ -249,7 +248,7 @@ impl Rows {
         }
         let mut found = self.two(sum);
         if found.is_empty() {
-            // One of the cells may be known well, and the rest be the sum of two differences.
+            // Split off one cell, and decompose the rest into two differences.
             for &(cell, c) in &sum.terms {
                 let alone = Linear { terms: vec![(cell, c)], constant: 0 };
                 let (Some(rest), Some(alone)) = (sum.minus(&alone), self.apart(&alone)) else { continue };
@@ -267,18 +266,18 @@ impl Rows {
         Some(Total { constant: sum.constant.checked_sub(constant)?, entries: vec![(entry, 1)] })
     }
 
-    /// The ways to write a sum as two differences of rows.
+    /// All decompositions of a sum into two differences of rows.
     fn two(&self, sum: &Linear) -> Vec<Total> {
         let two = |(first, difference): &(usize, Linear)| {
             let mut total = self.one(&sum.minus(difference)?)?;
-            // Each way is found twice.
+            // Each decomposition is found twice.
             total.entries.push((*first, 1));
             (*first <= total.entries[0].0).then_some(total)
         };
         self.differences.iter().filter_map(two).collect()
     }
 
-    /// A sum cell by cell.
+    /// A sum decomposed cell by cell.
     fn apart(&self, sum: &Linear) -> Option<Total> {
         let entry = |&(cell, c): &(CellId, i64)| {
             let row = self.position(&Linear::cell(cell))?;
@@ -287,8 +286,8 @@ impl Rows {
         Some(Total { constant: sum.constant, entries: sum.terms.iter().map(entry).collect::<Option<_>>()? })
     }
 
-    /// `cell :=` one of the values of a summary cell. All that is known about the summary is known about each of its values; but
-    /// how far the copy is from the others is bounded only through third rows.
+    /// `cell :=` one of the values of a summary cell. All constraints on the summary hold for each of its values; but the distance of the copy from
+    /// the other values is bounded only via third rows.
     fn expand(&self, cell: CellId, summary: CellId) -> RowOp {
         let (own, s) = (self.row(cell), self.row(summary));
         let between =
@@ -300,7 +299,7 @@ impl Rows {
         })
     }
 
-    /// The entries that change when cells take these values. Some are `given`.
+    /// The entries that change if cells are assigned these values. Some totals are `given`.
     fn changed(
         &self,
         values: &HashMap<CellId, Linear>,
@@ -322,12 +321,12 @@ impl Rows {
     }
 }
 
-/// A form in terms of the values before, if everything fits.
+/// A form in terms of the values before; `None` on overflow.
 fn before(form: &Linear, values: &HashMap<CellId, Linear>) -> Option<Linear> {
     form.substituted(&|cell| values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell)))
 }
 
-/// A value in terms of the values before; one that is not known is a cell of its own.
+/// A value in terms of the values before; an unknown value becomes a fresh cell.
 fn value_of(value: &Value, values: &HashMap<CellId, Linear>, unknown: &mut CellId) -> Linear {
     value.as_ref().and_then(|value| before(value, values)).unwrap_or_else(|| {
         *unknown -= 1;
@@ -358,7 +357,7 @@ impl Total {
 }
 
 impl RowOp {
-    /// Applies the operation to a matrix, and closes it; false if the bounds contradict each other. `scratch` is room for new bounds.
+    /// Applies the operation to a matrix, and closes it. Returns false if the bounds are contradictory. `scratch` is space for new bounds.
     pub fn apply(&self, m: &mut [i32], size: usize, shared: &Shared, scratch: &mut Vec<i32>) -> bool {
         match self {
             RowOp::Never => return false,
@@ -388,7 +387,7 @@ impl RowOp {
     }
 }
 
-/// Closes a matrix, and gives entries with the same terms bounds that say the same; false if bounds contradict each other.
+/// Closes a matrix and propagates bounds between entries with the same terms. Returns false if bounds are contradictory.
 pub fn tighten(m: &mut [i32], size: usize, shared: &Shared) -> bool {
     close(m, size);
     for _ in 0..MOST_TURNS {

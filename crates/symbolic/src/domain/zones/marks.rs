@@ -1,7 +1,7 @@
-//! Large constants of a program, as landmarks for bounds.
+//! Thresholds for widening: large constants of the program to which bounds may be raised.
 //!
-//! A loop that counts to a million needs a bound of a million, but none of those on the way. So a bound that is too large for the clip
-//! constant is not dropped but raised to the next mark: there are still finitely many zones, and no more of them than marks allow.
+//! A loop that counts to a million needs a bound of a million, but none of those on the way. So a bound that exceeds the clip constant is not dropped
+//! but raised to the next mark: the number of zones remains finite, bounded by the number of marks.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use fencewright_program::Program;
 use super::MOST_CLIP;
 use crate::domain::bounds::{MOST, NONE};
 
-/// More marks than this make too many zones.
+/// Maximum number of marks: more produce too many zones.
 const MOST_MARKS: usize = 64;
 
 /// The marks of a program, sorted.
@@ -19,8 +19,8 @@ const MOST_MARKS: usize = 64;
 pub struct Marks(Vec<i32>);
 
 impl Marks {
-    /// The constants of a program and the ends of its ranges, with their neighbours, as far as no clip constant does as well. A bound
-    /// from below is a negative bound from above, so each comes with both signs.
+    /// The constants of a program and the ends of its ranges, with their neighbours, except for those that a clip constant covers. A lower bound is a
+    /// negated upper bound, so each mark comes with both signs.
     pub fn new(program: &Program) -> Self {
         let variables = program.variables.iter().map(|v| v.range);
         let registers = program.threads.iter().flat_map(|t| &t.registers).map(|r| r.range);
@@ -35,12 +35,12 @@ impl Marks {
         Marks(sizes.iter().rev().map(|c| -c).chain(sizes.iter().copied()).collect())
     }
 
-    /// Whether there are none.
+    /// Whether there are no marks.
     pub fn are_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The least mark that is not below a bound.
+    /// The least mark that is not less than a bound, or no bound.
     pub fn raised(&self, bound: i32) -> i32 {
         self.0.get(self.0.partition_point(|&mark| mark < bound)).copied().unwrap_or(NONE)
     }

@@ -1,22 +1,22 @@
-//! Domain `zones`: difference bounds between cells, clipped at a constant.
+//! Domain `zones`: difference bounds between cells, clipped at a constant (difference bound matrices).
 //!
-//! A zone says, for each pair of live cells (and the constant 0), an upper bound of their difference: a conjunction of constraints
-//! `x - y <= c`. Bounds above the clip constant are dropped and bounds below its negative are raised to it, so there are finitely
-//! many zones for given cells and every search ends; a larger constant is a refinement. These are the facts that mutual
-//! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all. Where a counterexample shows that large constants
-//! of the program matter, such as the end of a long loop, bounds beyond the clip constant are raised to the next of these [`Marks`].
+//! A zone has, for each pair of live cells (and the constant 0), an upper bound on their difference: it is a conjunction of constraints `x - y <= c`.
+//! Bounds greater than the clip constant are dropped and bounds less than its negation are raised to it, so there are finitely many zones for given
+//! cells and every search terminates; a larger clip constant is a refinement. Mutual exclusion algorithms rely on such facts: which ticket is ahead
+//! of which, strictly or not. If a counterexample shows that large constants of the program matter, such as the end of a long loop, bounds beyond the
+//! clip constant are raised to the next of these [`Marks`].
 //!
-//! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands
-//! for. A zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy what follows from these
-//! bounds. `Fold` takes the greater of two bounds, that of the old values and that of the new value; this keeps a matrix closed. `Expand`
-//! copies the bounds of the summary. How far the copy is from other values of the summary is bounded only through third cells.
+//! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands for. A
+//! zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy their consequences. `Fold` takes the
+//! greater of two bounds, that of the old values and that of the new value, which preserves closure. `Expand` copies the bounds of the summary. The
+//! distance of the copy from other values of the summary is bounded only via third cells.
 //!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
-//! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter:
-//! then such sums have rows of their own (`forms.rs`).
+//! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter: then such
+//! sums have rows of their own (`forms.rs`).
 //!
-//! Beside its bounds a cell may have a [residue](super::residues), if the program asks for residues that depend on it. Residues are not
-//! clipped. They make bounds tighter after each step: where x is even and y is odd, `x <= y` is `x <= y - 1`.
+//! In addition to its bounds a cell may have a [residue](super::residues), if the program uses residues that depend on it. Residues are not clipped.
+//! They tighten bounds after each step: if x is even and y is odd, `x <= y` becomes `x <= y - 1`.
 
 mod forms;
 mod marks;
@@ -38,9 +38,9 @@ use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
 use super::residues::{Moduli, Residue, ResidueStep};
 use super::{Domain, Live, SpuriousPath};
 
-/// A larger clip constant has never helped.
+/// Maximum clip constant; larger ones have never helped.
 const MOST_CLIP: i32 = 64;
-/// At most so many prepared steps are remembered.
+/// Maximum number of cached steps.
 const MOST_PREPARED: usize = 10_000;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
@@ -52,72 +52,72 @@ pub struct Zone {
     residues: Box<[Residue]>,
 }
 
-/// The domain.
+/// Domain `zones`.
 #[derive(Clone, Debug)]
 pub struct Zones {
     clip: i32,
-    /// Whether the clip constant stays as it is.
+    /// Whether the clip constant is never refined.
     fixed: bool,
-    /// The large constants that bounds may be raised to, and whether they are.
+    /// The large constants to which bounds may be raised; `marked` tells whether they are used.
     marks: Arc<Marks>,
     marked: bool,
-    /// The sums that have rows, where all their cells are live.
+    /// The sums that get rows, if all their cells are live.
     forms: Arc<BTreeSet<Linear>>,
-    /// What the cells of the machine contain, once that is known.
+    /// The contents of the machine's cells, once known.
     contents: Arc<[Contents]>,
-    /// Whose residues matter.
+    /// The moduli of the residues that matter.
     moduli: Arc<Moduli>,
-    /// Steps with rows for sums that were prepared before. Steps of different control states are often the same to a domain, and
-    /// preparing one takes as long as taking it many times.
+    /// Cached steps with rows for sums. Steps of different control states are often identical to a domain, and preparing one takes as long as taking
+    /// it many times.
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
-    /// The bounds of the state that was looked at last, as they are stored and closed: a state takes many steps.
+    /// The bounds of the last state, stored and closed: usually several steps are taken from one state.
     closed: (Vec<i32>, Vec<i32>),
 }
 
-/// What a step is to a domain: the live cells before, the commands, the live cells after.
+/// The key of a step: the live cells before, the commands, the live cells after.
 type Step = (Vec<CellId>, Vec<Command>, Vec<CellId>);
 
-/// A step on zones: the ways through its commands, on a matrix with room for all cells they touch.
+/// A step on zones: the branches through its commands, on a matrix with rows for all cells they access.
 #[derive(Debug)]
 pub struct ZoneTransition {
-    /// How many indices the working matrix has.
+    /// The dimension of the working matrix.
     size: usize,
     /// For each index of the working matrix, its index in the state before the step, if it has one.
     before: Vec<Option<usize>>,
     /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
     ways: Ways,
-    /// What it does to residues, if there are any; and the index of each of its cells.
+    /// The effect on residues, if there are any; and the matrix index of each of its cells.
     residues: Option<(ResidueStep, Vec<usize>)>,
 }
 
-/// The ways through the commands of a step.
+/// The branches through the commands of a step.
 #[derive(Debug)]
 enum Ways {
-    /// On a matrix of cells, whose entries have nothing in common.
+    /// On a matrix of cells, whose entries are independent.
     Cells(Vec<Vec<ZoneOp>>),
-    /// On a matrix with rows for sums too.
+    /// On a matrix that has rows for sums too.
     Forms(Shared, Vec<Vec<RowOp>>),
 }
 
 /// An operation on the working matrix.
 #[derive(Clone, Debug)]
 enum ZoneOp {
-    /// Index i minus index j is at most so much.
+    /// Index i minus index j is at most the constant.
     Bound(usize, usize, i32),
-    /// Index i := index j plus so much (j may be 0, or i itself).
+    /// Index i := index j plus the constant (j may be 0, or i itself).
     Shift(usize, usize, i32),
-    /// Index i := any value.
+    /// Index i := an arbitrary value.
     Forget(usize),
-    /// Index i := a linear form, known only by the bounds of its cells.
+    /// Index i := a linear form, approximated by the bounds of its cells.
     Approximate(usize, Vec<(usize, i64)>, i64),
-    /// A linear form is at most 0: decided by the bounds of its cells if at all.
+    /// Assumes that a linear form is at most 0, as far as the bounds of its cells decide it.
     AtMost(Vec<(usize, i64)>, i64),
-    /// The same about auxiliary variables, of which nothing else is known: it bounds each of its cells by the bounds of the others.
+    /// Likewise for a form with auxiliary variables, about which nothing else is known: bounds each of its cells by the bounds of the others.
     Bounds(Vec<(usize, i64)>, i64),
-    /// Summary i stands for the value of index j too, which is then forgotten.
+    /// Summary i additionally stands for the value of index j, which is then removed.
     Fold(usize, usize),
     /// Index i := one of the values of summary j.
     Expand(usize, usize),
@@ -141,27 +141,27 @@ impl Zones {
         }
     }
 
-    /// The same with residues.
+    /// Adds residues.
     pub fn with_residues(self, moduli: Moduli) -> Self {
         Zones { moduli: Arc::new(moduli), ..self }
     }
 
-    /// The same, but bounds can be refined to these large constants.
+    /// Allows bounds to be refined to these large constants.
     pub fn with_marks(self, marks: Marks) -> Self {
         Zones { marks: Arc::new(marks), ..self }
     }
 
-    /// The same with another clip constant.
+    /// Changes the clip constant.
     fn clipped(&self, clip: i32) -> Self {
         Zones { clip, ..self.clone() }
     }
 
-    /// The same with rows for these sums too. Summary cells must not be in them.
+    /// Adds rows for these sums. They must not contain summary cells.
     pub fn with_forms(&self, more: impl IntoIterator<Item = Linear>) -> Self {
         Zones { forms: Arc::new(forms::joined(&self.forms, more)), prepared: Rc::default(), ..self.clone() }
     }
 
-    /// The forms of the rows of a zone over these cells, after the row of 0.
+    /// The forms of the rows of a zone over these cells, after the row of the constant 0.
     fn rows(&self, live: &Live) -> Vec<Linear> {
         let is_live = |form: &&Linear| form.terms.iter().all(|(cell, _)| live.binary_search(cell).is_ok());
         live.iter()
@@ -170,7 +170,7 @@ impl Zones {
             .collect()
     }
 
-    /// Zones that are not clipped: as precise as possible, but there are infinitely many.
+    /// Zones that are not clipped: most precise, but there are infinitely many.
     pub fn unclipped() -> Self {
         Zones::new(i32::MAX - 1, true)
     }
@@ -191,7 +191,7 @@ impl Zone {
         let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
         let between = |i: usize, j: usize| form(i).minus(form(j)).expect("a difference of two forms fits");
         let is_sum = |i: usize| i > 0 && rows[i - 1].difference().is_none();
-        // Long sums go first, and a difference of two cells only if it follows from others: differences are what the checker sees at once.
+        // Long sums are removed first, and a difference of two cells only if it follows from others: differences are the easiest for the checker.
         let pairs = (0..self.size).flat_map(|i| (0..self.size).map(move |j| (i, j))).filter(|(i, j)| i != j);
         let mut pairs: Vec<(usize, usize)> = pairs.collect();
         if (0..self.size).any(is_sum) {
@@ -229,7 +229,7 @@ impl Domain for Zones {
     type State = Zone;
     type Transition = Arc<ZoneTransition>;
 
-    /// Another machine may number the cells of its buffers differently: sums of such cells are given up.
+    /// Another machine may number the cells of its buffers differently: sums of such cells are dropped.
     fn attach(&mut self, contents: &[Contents]) {
         if *self.contents != *contents {
             let is_own = |(cell, _): &(CellId, i64)| contents.get(*cell as usize) == Some(&Contents::Own);
@@ -328,7 +328,7 @@ impl Domain for Zones {
         let residues = transition.residues.as_ref();
         let known =
             residues.map(|(step, rows)| step.start(&state.residues, |cell| exact(&start, size, rows[cell])));
-        // The residues after the step; nothing if they make it impossible.
+        // The residues after the step; `None` if they make it infeasible.
         let residues_after = |n: usize| match (residues, &known) {
             (Some((step, _)), Some(known)) => step.run(n, known),
             _ => Some(Vec::new()),
@@ -377,7 +377,7 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Bounds above the clip constant are dropped, those below its negative raised; or both are raised to the next mark.
+    /// Clips: bounds above the clip constant are dropped, those below its negation raised; or both are raised to the next mark.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
@@ -404,7 +404,7 @@ impl Domain for Zones {
         Some(format!("clip = {}{marks}{sums}", self.clip))
     }
 
-    /// Large constants, if the program has some and they rule the path out; otherwise rows for sums, or a greater clip constant, or both.
+    /// Uses the marks, if the program has some and they exclude the path; otherwise adds rows for sums, or increases the clip constant, or both.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed || self.marked || self.marks.are_none() {
             return self.refine_clip(path);
@@ -422,7 +422,7 @@ impl Domain for Zones {
 }
 
 impl Zones {
-    /// Rows for sums that the path computes with, if that is enough; or the least clip constant that rules the path out.
+    /// Adds rows for the sums that the path depends on, if that suffices; otherwise the least clip constant that excludes the path.
     fn refine_clip(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         let candidates = forms::joined(&self.forms, path.sums().iter().filter_map(forms::form_of));
         let candidates: Vec<Linear> = candidates.difference(&self.forms).cloned().collect();
@@ -446,8 +446,8 @@ impl Zones {
         }
     }
 
-    /// The domain with as few of these sums as rule a path out, which all together do. Long sums and those of several threads are
-    /// left out first: a sum takes part in every step where its cells are live.
+    /// Adds a minimal subset of these sums that excludes a path, given that all of them do. Long sums are removed first: a sum takes part in every
+    /// step where its cells are live.
     fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
         sums.sort_by_key(|sum| std::cmp::Reverse(sum.terms.len()));
         let mut n = 0;
@@ -461,7 +461,7 @@ impl Zones {
         self.with_forms(sums)
     }
 
-    /// A step on a matrix with rows for sums.
+    /// Prepares a step on a matrix with rows for sums.
     fn on_forms(
         &self,
         mut cells: Vec<CellId>,
@@ -489,7 +489,7 @@ impl Zones {
     }
 }
 
-/// A step on a matrix of cells.
+/// Prepares a step on a matrix of cells.
 fn on_cells(
     cells: Vec<CellId>,
     before: &Live,
@@ -497,7 +497,7 @@ fn on_cells(
     after: &Live,
     residues: Option<ResidueStep>,
 ) -> ZoneTransition {
-    // A value that is to be folded first gets an index of its own.
+    // A value to be folded is first assigned to an index of its own.
     let folded = cells.len() + 1;
     let folds = ways.iter().flatten().any(|simple| matches!(simple, Simple::Fold(..)));
     let size = folded + folds as usize;
@@ -550,7 +550,7 @@ fn indexed(linear: &Linear, index: &impl Fn(CellId) -> usize) -> Vec<(usize, i64
 }
 
 impl ZoneOp {
-    /// Applies the operation to a closed matrix, which stays closed; false if the constraints contradict each other.
+    /// Applies the operation to a closed matrix, which stays closed. Returns false if the constraints are contradictory.
     fn apply(&self, m: &mut [i32], size: usize) -> bool {
         match self {
             ZoneOp::Bound(i, j, c) => return bound(m, size, *i, *j, *c),
@@ -578,11 +578,11 @@ impl ZoneOp {
                 return high && fits(low).is_none_or(|low| bound(m, size, 0, *i, low));
             }
             ZoneOp::AtMost(terms, constant) => {
-                // The least value of the form is minus the greatest of its negation.
+                // The minimum of the form is minus the maximum of its negation.
                 return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
             }
             ZoneOp::Bounds(terms, constant) => {
-                // c * x <= -(the least value of the rest), so x <= -(that) / c rounded down, or x >= that / -c rounded up.
+                // c * x <= -(minimum of the rest), so x <= -minimum / c rounded down, or x >= minimum / -c rounded up.
                 return terms.iter().all(|&(i, c)| {
                     let rest: Vec<(usize, i64)> = terms.iter().copied().filter(|(j, _)| *j != i).collect();
                     let Some(most) = upper(m, size, &rest, *constant, -1) else { return true };
@@ -599,8 +599,8 @@ impl ZoneOp {
                 forget(m, size, *j);
             }
             ZoneOp::Expand(i, j) => {
-                // Two values of the summary lie between the same bounds relative to any cell k, so they differ by at most the sum of these
-                // two bounds. The old value of i may serve as k too.
+                // Two values of the summary lie between the same bounds relative to any cell k, so they differ by at most the sum of these two
+                // bounds. The old value of i may serve as k too.
                 let between = |k: usize| match (m[j * size + k], m[k * size + j]) {
                     (NONE, _) | (_, NONE) => NONE,
                     (above, below) => add(above, below),
@@ -618,7 +618,7 @@ impl ZoneOp {
     }
 }
 
-/// The greatest value of `sign * (terms + constant)` that the bounds of single cells allow, if there is one.
+/// The maximum of `sign * (terms + constant)` given the bounds of single cells, if it is bounded.
 fn upper(m: &[i32], size: usize, terms: &[(usize, i64)], constant: i64, sign: i64) -> Option<i64> {
     let mut total = constant.checked_mul(sign)?;
     for &(i, coefficient) in terms {
@@ -637,14 +637,14 @@ fn project(m: &[i32], size: usize, after: &[usize], residues: Box<[Residue]>) ->
     Zone { size: after.len(), bounds, residues }
 }
 
-/// The value of an index, if its bounds leave only one.
+/// The value of an index, if its bounds determine it.
 fn exact(m: &[i32], size: usize, i: usize) -> Option<i64> {
     let (high, low) = (m[i * size], m[i]);
     (high != NONE && low != NONE && high == -low).then_some(i64::from(high))
 }
 
-/// Makes residues more precise by bounds, and bounds tighter by residues; false if they contradict each other. `rows` has the index
-/// of each cell of the step.
+/// Reduced product: refines residues by bounds, and tightens bounds by residues. Returns false if they contradict each other. `rows` has the index of
+/// each cell of the step.
 fn settle(m: &mut [i32], size: usize, step: &ResidueStep, rows: &[usize], known: &mut [Residue]) -> bool {
     for (cell, &i) in rows.iter().enumerate() {
         if let Some(value) = exact(m, size, i) {
