@@ -25,17 +25,17 @@ pub fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool, stop: &Stop<'_
     for _ in 0..3 {
         prune(&mut code, stop);
         jumps::straighten(&mut code, stop);
-        dead::eliminate(&mut code, registers, stop);
+        dead::eliminate_dead(&mut code, registers, stop);
         copies::fuse(&mut code, registers, stop);
     }
     if awaits {
         spins::wait(&mut code, stop);
-        dead::eliminate(&mut code, registers, stop);
+        dead::eliminate_dead(&mut code, registers, stop);
         prune(&mut code, stop);
         jumps::straighten(&mut code, stop);
     }
     prune(&mut code, stop);
-    let undefined = dead::eliminate(&mut code, registers, stop);
+    let undefined = dead::eliminate_dead(&mut code, registers, stop);
     choices::narrow(&mut code, registers, stop);
     Cleaned { statements: code, undefined }
 }

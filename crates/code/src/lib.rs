@@ -8,6 +8,7 @@
 
 pub mod clean;
 pub mod core;
+mod dataflow;
 mod emit;
 pub mod flat;
 mod layout;

@@ -9,7 +9,7 @@ use fencewright_text::{Diagnostic, Sources, Stop};
 
 use crate::core::Core;
 use crate::emit;
-use crate::flat::{checks, failures, flow, joins, sharing, tidy, undefining};
+use crate::flat::{checks, failures, intervals, joins, sharing, tidy, undefining};
 use crate::layout::classes::Layout;
 use crate::layout::{containers, open_arrays, resolve};
 use crate::nodes::Nodes;
@@ -77,7 +77,7 @@ pub fn to_fw(
         sharing::share(thread, stop);
     }
     stop.or_go_on()?;
-    flow::check(&mut program, &layout, stop);
+    intervals::check(&mut program, &layout, stop);
     for thread in &mut program.threads {
         stop.or_go_on()?;
         checks::join(&mut thread.code, stop);

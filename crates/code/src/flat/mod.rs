@@ -7,7 +7,7 @@ pub(crate) mod checks;
 pub(crate) mod claims;
 pub(crate) mod counters;
 pub(crate) mod failures;
-pub(crate) mod flow;
+pub(crate) mod intervals;
 pub(crate) mod joins;
 mod ranges;
 pub(crate) mod sharing;

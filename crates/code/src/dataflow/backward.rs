@@ -1,0 +1,150 @@
+//! Backward analyses: facts at a point about what may be executed after it.
+
+use fencewright_text::Stop;
+use rustc_hash::FxHashMap;
+
+use crate::statement::{Expression, Label, Stage, Stmt, StmtKind};
+
+/// A backward analysis. Facts form a lattice of finite height whose least element is the default: the facts where a thread ends.
+pub(crate) trait Backward<S: Stage> {
+    /// The facts at one point.
+    type Facts: Clone + Default + PartialEq;
+
+    /// Adds the facts of another path.
+    fn join(&self, facts: &mut Self::Facts, other: &Self::Facts);
+
+    /// From the facts behind a statement to those before it; of an `if`, only the effect of its condition. Monotone.
+    fn transfer(&self, kind: &StmtKind<S>, facts: &mut Self::Facts);
+
+    /// Whether a statement can be left out, given the facts behind it. More facts never make a statement superfluous.
+    fn is_superfluous(&self, kind: &StmtKind<S>, facts: &Self::Facts) -> bool;
+}
+
+/// Computes the least fixpoint and removes the superfluous statements. The facts at the start of the code. If it is time to stop, some code
+/// is missing.
+pub(crate) fn eliminate<S: Stage, A: Backward<S>>(
+    code: &mut Vec<Stmt<S>>,
+    analysis: &A,
+    stop: &Stop<'_>,
+) -> A::Facts {
+    let mut walk = Walk {
+        analysis,
+        stop,
+        labels: FxHashMap::default(),
+        heads: Vec::new(),
+        loops: 0,
+        changed: true,
+        removes: false,
+    };
+    while std::mem::take(&mut walk.changed) {
+        walk.start(code);
+    }
+    walk.removes = true;
+    walk.start(code)
+}
+
+/// The facts at the targets of `break` and `continue`.
+#[derive(Default)]
+struct Around<F> {
+    leave: F,
+    again: F,
+}
+
+struct Walk<'a, S: Stage, A: Backward<S>> {
+    analysis: &'a A,
+    stop: &'a Stop<'a>,
+    labels: FxHashMap<Label, A::Facts>,
+    /// The facts at the heads of loops, in the order in which a walk meets them.
+    heads: Vec<A::Facts>,
+    /// Number of loops met in this walk.
+    loops: usize,
+    /// Whether facts at a label or a head have grown in this walk.
+    changed: bool,
+    removes: bool,
+}
+
+impl<S: Stage, A: Backward<S>> Walk<'_, S, A> {
+    fn start(&mut self, code: &mut Vec<Stmt<S>>) -> A::Facts {
+        self.loops = 0;
+        self.block(code, A::Facts::default(), &Around::default())
+    }
+
+    fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: A::Facts, around: &Around<A::Facts>) -> A::Facts {
+        // Last first.
+        let mut superfluous = Vec::new();
+        for (n, statement) in self.stop.polled(code.iter_mut().enumerate().rev()) {
+            if self.analysis.is_superfluous(&statement.kind, &facts) {
+                superfluous.push(n);
+            } else {
+                facts = self.statement(&mut statement.kind, facts, around);
+            }
+        }
+        if self.removes && !superfluous.is_empty() {
+            let mut n = 0;
+            code.retain(|_| {
+                n += 1;
+                superfluous.pop_if(|next| *next == n - 1).is_none()
+            });
+        }
+        facts
+    }
+
+    fn statement(
+        &mut self,
+        kind: &mut StmtKind<S>,
+        mut facts: A::Facts,
+        around: &Around<A::Facts>,
+    ) -> A::Facts {
+        match kind {
+            StmtKind::Steps(block) | StmtKind::Block(block) | StmtKind::Atomic(block) => {
+                return self.block(block, facts, around);
+            }
+            StmtKind::If(_, then, otherwise) => {
+                let mut either = self.block(otherwise, facts.clone(), around);
+                self.analysis.join(&mut either, &self.block(then, facts, around));
+                facts = either;
+            }
+            StmtKind::Choose(ways) => {
+                let mut any = A::Facts::default();
+                for way in ways {
+                    self.analysis.join(&mut any, &self.block(way, facts.clone(), around));
+                }
+                return any;
+            }
+            StmtKind::Loop(body) => return self.endless(body, facts),
+            StmtKind::Break => return around.leave.clone(),
+            StmtKind::Continue => return around.again.clone(),
+            StmtKind::Label(label) => {
+                let known = self.labels.entry(*label).or_default();
+                let before = known.clone();
+                self.analysis.join(known, &facts);
+                self.changed |= before != *known;
+                return facts;
+            }
+            StmtKind::Goto(label) => return self.labels.get(label).cloned().unwrap_or_default(),
+            StmtKind::Stop => return A::Facts::default(),
+            StmtKind::Beyond(condition, _) if condition.number().is_some_and(|number| number != 0) => {
+                return A::Facts::default();
+            }
+            _ => {}
+        }
+        self.analysis.transfer(kind, &mut facts);
+        facts
+    }
+
+    /// A loop. The facts at its head grow from walk to walk, so that an inner loop is not iterated for every iteration of the outer one.
+    fn endless(&mut self, body: &mut Vec<Stmt<S>>, leave: A::Facts) -> A::Facts {
+        let number = self.loops;
+        self.loops += 1;
+        if self.heads.len() == number {
+            self.heads.push(A::Facts::default());
+        }
+        let mut head = self.heads[number].clone();
+        let inside = Around { leave, again: head.clone() };
+        let before = self.block(body, head.clone(), &inside);
+        self.analysis.join(&mut head, &before);
+        self.changed |= head != self.heads[number];
+        self.heads[number].clone_from(&head);
+        head
+    }
+}

@@ -1,0 +1,282 @@
+//! Forward analyses: facts at a point about what was executed before it; and passes that rewrite statements by such facts in the same walk.
+//!
+//! Facts are an `Option`: none where control does not come. Cycles are treated in one of two ways ([`Forward::ITERATES`]):
+//!
+//! - An iterating analysis keeps facts at the heads of loops and at labels ([`Cycles`]) and makes them weaker until a walk changes none.
+//! - Any other analysis makes one walk. At the head of a loop it knows what the body leaves unchanged ([`Forward::preserved`]), and at a label to
+//!   which a later statement jumps, or in a loop that is entered by a jump, it knows nothing.
+
+use fencewright_text::Stop;
+use rustc_hash::FxHashMap;
+
+use crate::statement::{Label, Stage, Stmt, StmtKind, each_statement};
+
+/// A forward analysis, or a pass that rewrites code by one.
+pub(crate) trait Forward<S: Stage> {
+    /// The facts at one point.
+    type Facts: Clone;
+
+    /// Whether walks are repeated until facts do not change.
+    const ITERATES: bool;
+
+    /// The facts that hold on both of two paths.
+    fn join(&self, one: Self::Facts, other: Self::Facts) -> Self::Facts;
+
+    /// From the facts before a statement to those behind it. Not for blocks and jumps.
+    fn transfer(&mut self, kind: &StmtKind<S>, facts: Self::Facts) -> Option<Self::Facts>;
+
+    /// The facts where a condition holds, or does not; none if that cannot be.
+    fn branch(&self, condition: &S::Value, holds: bool, facts: Self::Facts) -> Option<Self::Facts>;
+
+    /// Comes before each statement: may rewrite it, and says whether it stays. Facts may be added that hold once the statement is executed.
+    fn rewrite(
+        &mut self,
+        _statement: &mut Stmt<S>,
+        _facts: &mut Option<Self::Facts>,
+        _added: &mut Added<S>,
+    ) -> Keep {
+        Keep::Yes
+    }
+
+    /// Comes behind each statement with its blocks rewritten.
+    fn rewritten(&mut self, _statement: &mut Stmt<S>) {}
+
+    /// An iterating analysis: weakens the facts kept for the head of a loop or a label so that these hold there too.
+    fn weaken(&mut self, _kept: &mut Option<Self::Facts>, _by: &Self::Facts) {}
+
+    /// An analysis of one walk: the facts before a loop that hold at the start of every iteration.
+    fn preserved(&self, _body: &[Stmt<S>], facts: Self::Facts) -> Self::Facts {
+        facts
+    }
+
+    /// An analysis of one walk: the facts that hold always.
+    fn nothing(&self) -> Option<Self::Facts> {
+        None
+    }
+
+    /// The cost of a statement for these facts, in pieces of work between looks at the time.
+    fn cost(&self, _facts: &Option<Self::Facts>) -> usize {
+        1
+    }
+}
+
+/// Whether a statement stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// It stays.
+    Yes,
+    /// It is removed; its effect on the facts remains.
+    Effect,
+    /// It is removed, and changes no facts.
+    No,
+}
+
+/// Statements added around one.
+pub(crate) struct Added<S: Stage> {
+    /// Before it; their effect on the facts is known already.
+    pub before: Vec<Stmt<S>>,
+    /// Behind it; the walk visits it next.
+    pub behind: Option<Stmt<S>>,
+}
+
+/// The facts that an iterating analysis keeps from walk to walk.
+pub(crate) struct Cycles<F> {
+    labels: FxHashMap<Label, Option<F>>,
+    /// The heads of loops, in the order of the text.
+    heads: Vec<Option<F>>,
+}
+
+impl<F> Default for Cycles<F> {
+    fn default() -> Self {
+        Cycles { labels: FxHashMap::default(), heads: Vec::new() }
+    }
+}
+
+/// One walk through the code of a thread.
+pub(crate) fn walk<S: Stage, A: Forward<S>>(
+    code: &mut Vec<Stmt<S>>,
+    start: A::Facts,
+    analysis: &mut A,
+    cycles: &mut Cycles<A::Facts>,
+    stop: &Stop<'_>,
+) {
+    let mut jumps: FxHashMap<Label, Jumps> = FxHashMap::default();
+    if !A::ITERATES {
+        each_jump(code, stop, &mut |label| jumps.entry(label).or_default().all += 1);
+    }
+    let mut walk = Walk { analysis, cycles, stop, jumps, loops: 0, around: Vec::new() };
+    walk.block(code, Some(start));
+}
+
+fn each_jump<S: Stage>(code: &[Stmt<S>], stop: &Stop<'_>, visit: &mut dyn FnMut(Label)) {
+    each_statement(code, stop, &mut |statement| {
+        if let StmtKind::Goto(label) = &statement.kind {
+            visit(*label);
+        }
+    });
+}
+
+/// The jumps to a label, in an analysis of one walk.
+#[derive(Default)]
+struct Jumps {
+    all: usize,
+    passed: usize,
+}
+
+/// A loop around the statement in hand.
+struct Around<F> {
+    number: usize,
+    /// The facts where it is left.
+    left: Option<F>,
+}
+
+struct Walk<'a, S: Stage, A: Forward<S>> {
+    analysis: &'a mut A,
+    cycles: &'a mut Cycles<A::Facts>,
+    stop: &'a Stop<'a>,
+    jumps: FxHashMap<Label, Jumps>,
+    /// Number of loops met in this walk.
+    loops: usize,
+    around: Vec<Around<A::Facts>>,
+}
+
+impl<S: Stage, A: Forward<S>> Walk<'_, S, A> {
+    fn join(&self, one: Option<A::Facts>, other: Option<A::Facts>) -> Option<A::Facts> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(self.analysis.join(one, other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// The facts behind a block. If it is time to stop, the rest of it is missing.
+    fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: Option<A::Facts>) -> Option<A::Facts> {
+        let mut done = Vec::with_capacity(code.len());
+        let mut added = Added { before: Vec::new(), behind: None };
+        let mut rest = std::mem::take(code).into_iter();
+        while let Some(mut statement) = added.behind.take().or_else(|| rest.next()) {
+            if self.stop.after(self.analysis.cost(&facts)) {
+                break;
+            }
+            let keep = self.analysis.rewrite(&mut statement, &mut facts, &mut added);
+            done.append(&mut added.before);
+            if keep == Keep::No {
+                continue;
+            }
+            facts = self.statement(&mut statement.kind, facts);
+            self.analysis.rewritten(&mut statement);
+            if keep == Keep::Yes {
+                done.push(statement);
+            }
+        }
+        *code = done;
+        facts
+    }
+
+    fn statement(&mut self, kind: &mut StmtKind<S>, facts: Option<A::Facts>) -> Option<A::Facts> {
+        match kind {
+            StmtKind::Label(label) => return self.label(*label, facts),
+            StmtKind::Loop(body) => return self.endless(body, facts),
+            StmtKind::Steps(block) | StmtKind::Block(block) | StmtKind::Atomic(block) => {
+                return self.block(block, facts);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                let yes = facts.clone().and_then(|facts| self.analysis.branch(condition, true, facts));
+                let no = facts.and_then(|facts| self.analysis.branch(condition, false, facts));
+                let yes = self.block(then, yes);
+                let no = self.block(otherwise, no);
+                return self.join(yes, no);
+            }
+            StmtKind::Choose(ways) => {
+                let mut any = None;
+                for way in ways {
+                    let behind = self.block(way, facts.clone());
+                    any = self.join(any, behind);
+                }
+                return any;
+            }
+            _ => {}
+        }
+        let facts = facts?;
+        match kind {
+            StmtKind::Break => {
+                if let Some(Around { number, left }) = self.around.pop() {
+                    let left = self.join(left, Some(facts));
+                    self.around.push(Around { number, left });
+                }
+                None
+            }
+            StmtKind::Continue => {
+                if A::ITERATES
+                    && let Some(around) = self.around.last()
+                {
+                    self.analysis.weaken(&mut self.cycles.heads[around.number], &facts);
+                }
+                None
+            }
+            StmtKind::Goto(label) => {
+                let kept = self.cycles.labels.entry(*label).or_default();
+                if A::ITERATES {
+                    self.analysis.weaken(kept, &facts);
+                } else {
+                    let before = kept.take();
+                    let joined = self.join(before, Some(facts));
+                    self.cycles.labels.insert(*label, joined);
+                    self.jumps.entry(*label).or_default().passed += 1;
+                }
+                None
+            }
+            StmtKind::Stop => None,
+            kind => self.analysis.transfer(kind, facts),
+        }
+    }
+
+    fn label(&mut self, label: Label, facts: Option<A::Facts>) -> Option<A::Facts> {
+        if let Some(Jumps { all, passed }) = self.jumps.get(&label)
+            && passed < all
+        {
+            return self.analysis.nothing();
+        }
+        let kept = self.cycles.labels.get(&label).cloned().flatten();
+        self.join(facts, kept)
+    }
+
+    fn endless(&mut self, body: &mut Vec<Stmt<S>>, facts: Option<A::Facts>) -> Option<A::Facts> {
+        let number = self.loops;
+        self.loops += 1;
+        let head = if A::ITERATES {
+            if self.cycles.heads.len() == number {
+                self.cycles.heads.push(None);
+            }
+            if let Some(facts) = &facts {
+                self.analysis.weaken(&mut self.cycles.heads[number], facts);
+            }
+            self.cycles.heads[number].clone()
+        } else if self.is_entered(body) {
+            self.analysis.nothing()
+        } else {
+            facts.map(|facts| self.analysis.preserved(body, facts))
+        };
+        self.around.push(Around { number, left: None });
+        let end = self.block(body, head);
+        if A::ITERATES
+            && let Some(end) = end
+        {
+            self.analysis.weaken(&mut self.cycles.heads[number], &end);
+        }
+        self.around.pop().and_then(|around| around.left)
+    }
+
+    /// Whether a jump from outside leads into some code.
+    fn is_entered(&self, body: &[Stmt<S>]) -> bool {
+        let mut inside: FxHashMap<Label, usize> = FxHashMap::default();
+        each_jump(body, self.stop, &mut |label| *inside.entry(label).or_default() += 1);
+        let mut entered = false;
+        each_statement(body, self.stop, &mut |statement| {
+            if let StmtKind::Label(label) = &statement.kind {
+                let all = self.jumps.get(label).map_or(0, |jumps| jumps.all);
+                entered |= all > inside.get(label).copied().unwrap_or(0);
+            }
+        });
+        entered
+    }
+}

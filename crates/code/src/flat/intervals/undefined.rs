@@ -1,0 +1,159 @@
+//! Checks of values that may be undefined, where such a value decides something: as a condition, an address or an operand, not if it is only
+//! copied. Pointers need none: no pointer is the undefined value.
+
+use fencewright_program::{BinaryOp, UnaryOp};
+
+use super::{Intervals, Range, State};
+use crate::flat::{CellEvent, Step, StepKind, Term, UNDEFINED, claims};
+use crate::statement::Register;
+
+impl Intervals<'_> {
+    /// Checks that what decides something in a statement is not undefined.
+    pub(super) fn undefined(&self, state: &State, step: &StepKind) -> Vec<StepKind> {
+        let mut found = Vec::new();
+        let mut decides = |term: &Term| self.decides(state, term, false, &None, &mut found);
+        match step {
+            StepKind::Assign(_, value) => self.decides(state, value, true, &None, &mut found),
+            StepKind::Special(CellEvent::Set(_, index, value)) => {
+                decides(index);
+                self.decides(state, value, true, &None, &mut found);
+            }
+            StepKind::Load(_, cell, _) => cell.index.iter().for_each(&mut decides),
+            StepKind::Store(cell, value, _) => {
+                cell.index.iter().for_each(&mut decides);
+                self.decides(state, value, true, &None, &mut found);
+            }
+            StepKind::Update { place: cell, old, when, new, .. } => {
+                // Whether the old value is undefined is checked when it is known.
+                let mut bound = state.clone();
+                bound.set(*old, Range::of(0));
+                cell.index
+                    .iter()
+                    .chain(when)
+                    .for_each(|term| self.decides(&bound, term, false, &None, &mut found));
+                self.decides(&bound, new, true, &None, &mut found);
+            }
+            StepKind::Await { register, place: cell, until: condition, .. } => {
+                let mut bound = state.clone();
+                bound.set(*register, Range::of(0));
+                let terms = cell.index.iter().chain([condition]);
+                terms.for_each(|term| self.decides(&bound, term, false, &None, &mut found));
+            }
+            StepKind::Assume(term)
+            | StepKind::Assert(term, _)
+            | StepKind::If(term, ..)
+            | StepKind::Beyond(term, _) => decides(term),
+            _ => {}
+        }
+        found
+    }
+
+    /// Collects checks of the registers and elements in a term that may be undefined and decide something. `when` says when the term is computed.
+    fn decides(
+        &self,
+        state: &State,
+        term: &Term,
+        copied: bool,
+        when: &Option<Term>,
+        found: &mut Vec<StepKind>,
+    ) {
+        let guarded = |guard: Term| {
+            Some(match when {
+                None => guard,
+                Some(when) => when.clone().and(guard),
+            })
+        };
+        match term {
+            Term::Number(_) => {}
+            Term::Register(_) | Term::Element(..) => {
+                if let Term::Element(_, index) = term {
+                    self.decides(state, index, false, when, found);
+                }
+                if !copied && self.range(state, term).undefined {
+                    let is_defined = term.clone().with(BinaryOp::Ne, UNDEFINED);
+                    let condition = match when {
+                        None => is_defined,
+                        Some(when) => Term::unary(UnaryOp::Not, when.clone()).or(is_defined),
+                    };
+                    let check = claims::defined(condition.clone(), term.clone());
+                    if !found
+                        .iter()
+                        .any(|other| matches!(other, StepKind::Check(other, ..) if *other == condition))
+                    {
+                        found.push(check);
+                    }
+                }
+            }
+            Term::Unary(_, a) => self.decides(state, a, false, when, found),
+            Term::Binary(BinaryOp::And, a, b) => {
+                self.decides(state, a, false, when, found);
+                self.decides(state, b, false, &guarded((**a).clone()), found);
+            }
+            Term::Binary(BinaryOp::Or, a, b) => {
+                self.decides(state, a, false, when, found);
+                self.decides(state, b, false, &guarded(Term::unary(UnaryOp::Not, (**a).clone())), found);
+            }
+            Term::Binary(_, a, b) => {
+                self.decides(state, a, false, when, found);
+                self.decides(state, b, false, when, found);
+            }
+            Term::If(condition, a, b) => {
+                self.decides(state, condition, false, when, found);
+                self.decides(state, a, copied, &guarded((**condition).clone()), found);
+                self.decides(
+                    state,
+                    b,
+                    copied,
+                    &guarded(Term::unary(UnaryOp::Not, (**condition).clone())),
+                    found,
+                );
+            }
+        }
+    }
+
+    /// Where memory that is read and decides something at once may be undefined, reading and deciding become two statements with a check
+    /// between them. What comes behind the statement then.
+    pub(super) fn prepare(&self, statement: &mut Step, state: &State) -> Option<Step> {
+        let span = statement.span;
+        let step = |kind| Step { kind, span };
+        let is_defined = |register: Register| Term::Register(register).with(BinaryOp::Ne, UNDEFINED);
+        match &mut statement.kind {
+            StepKind::Update { place: cell, old, when, new, access }
+                if self.shared.memory[cell.class].undefined =>
+            {
+                let mut bound = state.clone();
+                bound.set(*old, self.shared.memory[cell.class]);
+                let mut found = Vec::new();
+                when.iter().for_each(|when| self.decides(&bound, when, false, &None, &mut found));
+                self.decides(&bound, new, true, &None, &mut found);
+                if found.is_empty() {
+                    return None;
+                }
+                // Nothing is equal to the undefined value, so a comparison fails and writes nothing.
+                let compares = |when: &Term| matches!(when, Term::Binary(BinaryOp::Eq, left, right) if **left == Term::Register(*old) && !right.has(*old));
+                if when.as_ref().is_some_and(compares) && !new.has(*old) {
+                    let check = claims::defined(is_defined(*old), Term::Register(*old));
+                    return Some(step(check));
+                }
+                let (old, cell, new, access) = (*old, cell.clone(), new.clone(), *access);
+                let write = step(StepKind::Store(cell.clone(), new, access));
+                let write = match when.clone() {
+                    None => write,
+                    Some(when) => step(StepKind::If(when, vec![write], Vec::new())),
+                };
+                statement.kind = StepKind::Atomic(vec![step(StepKind::Load(old, cell, access)), write]);
+                None
+            }
+            StepKind::Await { register, place: cell, until: condition, .. }
+                if self.shared.memory[cell.class].undefined =>
+            {
+                let register = *register;
+                let undefined = Term::Register(register).with(BinaryOp::Eq, UNDEFINED);
+                *condition = undefined.or(condition.clone());
+                let check = claims::defined(is_defined(register), Term::Register(register));
+                Some(step(check))
+            }
+            _ => None,
+        }
+    }
+}
