@@ -13,9 +13,8 @@ mod sites;
 use fencewright_c::headers::PREDEFINED;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
-use fencewright_code::reuse::{self, Reuse};
-use fencewright_code::simplify::simplify;
-use fencewright_code::{pipeline, views};
+use fencewright_code::pipeline::{self, Translated};
+use fencewright_code::reuse::Reuse;
 use fencewright_front_end::{COptions, Input, Parsed, Spins};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
@@ -49,39 +48,19 @@ fn translated(
 ) -> Result<Parsed, Vec<Diagnostic>> {
     let (spurious, accesses_only) = (!options.exact_waits, options.accesses_only);
     let elaborated = |reuse: Reuse| {
-        let elaboration =
-            elaborate::Options { spurious, reuse, accesses_only, ..elaborate::Options::default() };
-        let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
-        // Structures that are found by way of their members are the same in what follows.
-        let mut united = nodes.clone();
-        pipeline::unite_containers(&core, &mut united, stop)?;
-        stop.or_go_on()?;
-        Ok::<_, Vec<Diagnostic>>((core, nodes, united))
+        elaborate::elaborate(&unit, &elaborate::Options { spurious, reuse, accesses_only }, stop)
     };
-    // Where nothing comes back, the addresses of more objects are known.
-    let (mut core, mut nodes, mut united) = elaborated(Reuse::Never)?;
-    let mut reuse = Reuse::Never;
-    if !options.no_reuse && reuse::comes_back(&core, &united, stop) {
-        reuse = Reuse::Allocated;
-        (core, nodes, united) = elaborated(reuse).or_else(|_| {
-            reuse = Reuse::Compared;
-            elaborated(reuse)
-        })?;
-    }
-    elaborate::forget_unfollowed(&mut core, &united, stop);
-    views::convert(&mut core, &united, stop);
-    stop.or_go_on()?;
-    simplify(&mut core, &nodes, options.exact_waits, stop);
-    stop.or_go_on()?;
-    let heap = options.heap.unwrap_or(pipeline::Options::default().heap);
-    let waiting_is_a_step = options.spins == Spins::Step;
-    let suppositions_wait = !options.exact_waits;
-    let options = pipeline::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
-    let pipeline::Emitted { file, plain, memory } = pipeline::to_fw(&core, nodes, sources, options, stop)?;
-    (parsed.file, parsed.plain, parsed.facts.memory) = (file, plain, memory);
-    parsed.calls = std::mem::take(&mut core.calls);
+    let modelled = pipeline::Options {
+        heap: options.heap.unwrap_or(pipeline::Options::default().heap),
+        reuse: if options.no_reuse { Reuse::Never } else { Reuse::Allocated },
+        waiting_is_a_step: options.spins == Spins::Step,
+        suppositions_wait: !options.exact_waits,
+    };
+    let Translated { file, plain, memory, calls, warnings } =
+        pipeline::translate(&elaborated, modelled, sources, stop)?;
+    (parsed.file, parsed.plain, parsed.facts.memory, parsed.calls) = (file, plain, memory, calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
-    parsed.warnings.append(&mut core.warnings);
+    parsed.warnings.extend(warnings);
     Ok(parsed)
 }
 

@@ -7,37 +7,45 @@ mod jumps;
 
 use rustc_hash::FxHashSet;
 
-use crate::core::{Register, Stmt, StmtKind};
+use crate::core::{Core, Register, Stmt, StmtKind};
 use crate::numbers::{Operand, not};
 use crate::spins;
 use fencewright_text::Stop;
 
-/// Code that is finished.
-pub struct Cleaned {
-    /// Its statements.
-    pub statements: Vec<Stmt>,
-    /// Registers that may be read before anything is written to them.
-    pub undefined: FxHashSet<Register>,
+/// Cleans the code of all threads, makes steps that wait of loops that only wait, and notes which registers are undefined at the start.
+pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {
+    for thread in &mut core.threads {
+        let undefined = clean(&mut thread.code, thread.registers.len(), true, stop);
+        for (register, info) in (0..).map(Register).zip(&mut thread.registers) {
+            info.initial = (!undefined.contains(&register)).then_some(0);
+        }
+    }
 }
 
-/// The same code, tidied up, unless it is time to stop: then some of it is missing. With `awaits`, loops that only wait become steps that wait.
-pub fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool, stop: &Stop<'_>) -> Cleaned {
+/// Cleans some code, unless it is time to stop: then some of it is missing. With `awaits`, loops that only wait become steps that wait. The
+/// registers that may be read before they are written.
+pub(crate) fn clean(
+    code: &mut Vec<Stmt>,
+    registers: usize,
+    awaits: bool,
+    stop: &Stop<'_>,
+) -> FxHashSet<Register> {
     for _ in 0..3 {
-        prune(&mut code, stop);
-        jumps::straighten(&mut code, stop);
-        dead::eliminate_dead(&mut code, registers, stop);
-        copies::fuse(&mut code, registers, stop);
+        prune(code, stop);
+        jumps::straighten(code, stop);
+        dead::eliminate_dead(code, registers, stop);
+        copies::fuse(code, registers, stop);
     }
     if awaits {
-        spins::wait(&mut code, stop);
-        dead::eliminate_dead(&mut code, registers, stop);
-        prune(&mut code, stop);
-        jumps::straighten(&mut code, stop);
+        spins::wait(code, stop);
+        dead::eliminate_dead(code, registers, stop);
+        prune(code, stop);
+        jumps::straighten(code, stop);
     }
-    prune(&mut code, stop);
-    let undefined = dead::eliminate_dead(&mut code, registers, stop);
-    choices::narrow(&mut code, registers, stop);
-    Cleaned { statements: code, undefined }
+    prune(code, stop);
+    let undefined = dead::eliminate_dead(code, registers, stop);
+    choices::narrow(code, registers, stop);
+    undefined
 }
 
 /// Takes out what does nothing, and groups of one.

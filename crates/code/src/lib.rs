@@ -6,20 +6,22 @@
 
 #![forbid(unsafe_code)]
 
-pub mod clean;
+mod clean;
 pub mod core;
 mod dataflow;
 mod emit;
 pub mod flat;
 mod layout;
+mod lifetimes;
 pub mod nodes;
 pub mod numbers;
 pub mod pipeline;
+mod points_to;
 pub mod reuse;
-pub mod simplify;
+mod simplify;
 pub mod spinning;
 mod spins;
 pub mod statement;
 #[cfg(test)]
 mod tests;
-pub mod views;
+mod views;

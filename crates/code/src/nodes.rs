@@ -148,14 +148,18 @@ impl Clash {
         }
     }
 
+    /// The two uses of the memory.
+    pub fn message(&self) -> String {
+        format!("the same memory is used as {} and as {}", self.one.0, self.other.0)
+    }
+
     /// The clash as errors, one at each of the two places.
     pub fn diagnostics(&self) -> [Diagnostic; 2] {
-        let message = format!("the same memory is used as {} and as {}", self.one.0, self.other.0);
         let side = |(what, span): &(String, Span), message: String| {
             Diagnostic::new(*span, message).label(format!("as {what}"))
         };
         [
-            side(&self.one, message).help(self.help()),
+            side(&self.one, self.message()).help(self.help()),
             side(&self.other, "this is the other use of that memory".to_string()),
         ]
     }

@@ -1,31 +1,36 @@
-//! The way from core code to `.fw`: numbers for addresses, checks of accesses, statements.
+//! The translation from symbolic code to `.fw`, stage by stage: [`translate`].
 
 use std::collections::HashSet;
 
 use fencewright_front_end::facts::Memory;
 use fencewright_fw::ast::File;
-use fencewright_program::Span;
+use fencewright_program::{Call, Span};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
+use crate::clean;
 use crate::core::Core;
 use crate::emit;
-use crate::flat::{checks, failures, intervals, joins, sharing, tidy, undefining};
+use crate::flat::{Program, checks, failures, intervals, joins, sharing, tidy, undefining};
 use crate::layout::classes::Layout;
 use crate::layout::{containers, open_arrays, resolve};
+use crate::lifetimes;
 use crate::nodes::Nodes;
-use crate::reuse::Reuse;
+use crate::points_to;
+use crate::reuse::{self, Reuse};
+use crate::simplify::simplify;
+use crate::views;
 
-/// How memory is modelled.
+/// How memory and waiting are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many objects each allocation in a loop may give.
+    /// Maximum number of objects that each allocation in a loop may give.
     pub heap: u32,
-    /// Whether an allocation may give an object that was given back.
+    /// Whether an allocation may give an object that was freed.
     pub reuse: Reuse,
     /// Whether a loop that only waits is one step, which can be taken when there is nothing left to wait for.
     pub waiting_is_a_step: bool,
-    /// Whether what is supposed about a value that was just read may wait until it holds. Then a thread that supposes something wrong waits, and
-    /// for `deadlock` that would count.
+    /// Whether an assumption about a value that was just read becomes one step with the read, which waits until it holds. Not for `deadlock`: there
+    /// a thread that waits counts, and one whose assumption fails does not.
     pub suppositions_wait: bool,
 }
 
@@ -35,32 +40,90 @@ impl Default for Options {
     }
 }
 
-/// Unifies the nodes of structures that can be the same one, found by way of a member.
-pub fn unite_containers(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
-    containers::unify(core, nodes, stop).map_err(|clash| clash.diagnostics().to_vec())
-}
-
-/// The program as a file of `.fw`.
+/// A translated program.
 #[derive(Debug)]
-pub struct Emitted {
+pub struct Translated {
     /// The file.
     pub file: File,
     /// The accesses in it that a compiler may move.
     pub plain: HashSet<Span>,
-    /// What is known about its memory.
+    /// The objects of its memory, for reports.
     pub memory: Memory,
+    /// The calls that spans refer to.
+    pub calls: Vec<Call>,
+    /// Warnings of the translation.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The translation of a program that a front end elaborates to symbolic code:
+///
+/// ```text
+/// typed tree of the language
+///   elaborate            calls inlined, accesses as statements                   c-model/elaborate
+/// symbolic code ([`Core`])
+///   clean                dead stores, copies, jumps, waiting loops               clean
+///   points_to            classes of places ([`Nodes`])                           points_to, layout/containers
+///   lifetimes, views     ends of local variables, conversions                    lifetimes, views
+///   simplify             constants, variables of one thread                      simplify
+///   layout               numbers for places ([`Layout`])                         layout/classes
+///   resolve              pointers become numbers, accesses are checked           layout/resolve
+/// flat code ([`Program`])
+///   registers            dead undefined values, shared temporaries               flat/undefining, flat/tidy, flat/sharing
+///   intervals            checks that cannot fail                                 flat/intervals
+///   checks               joined, moved out of indivisible blocks                 flat/checks, flat/failures
+///   waits                waiting in a row as one step                            flat/joins
+///   emit                 declarations, statements, the property `memory`         emit
+/// syntax tree of .fw
+/// ```
+///
+/// `elaborate` gives symbolic code and its nodes for a model of reuse.
+pub fn translate(
+    elaborate: &dyn Fn(Reuse) -> Result<(Core, Nodes), Vec<Diagnostic>>,
+    options: Options,
+    sources: &Sources,
+    stop: &Stop<'_>,
+) -> Result<Translated, Vec<Diagnostic>> {
+    let (mut core, nodes, reuse) = symbolic(elaborate, options.reuse, stop)?;
+    lifetimes::forget_unfollowed(&mut core, &nodes, stop);
+    views::convert(&mut core, &nodes, stop);
+    stop.or_go_on()?;
+    simplify(&mut core, &nodes, !options.suppositions_wait, stop);
+    stop.or_go_on()?;
+    let (file, plain, memory) = to_fw(&core, nodes, sources, Options { reuse, ..options }, stop)?;
+    Ok(Translated { file, plain, memory, calls: core.calls, warnings: core.warnings })
+}
+
+/// Symbolic code with its nodes, for the model of reuse that the program needs: at most `wanted`.
+fn symbolic(
+    elaborate: &dyn Fn(Reuse) -> Result<(Core, Nodes), Vec<Diagnostic>>,
+    wanted: Reuse,
+    stop: &Stop<'_>,
+) -> Result<(Core, Nodes, Reuse), Vec<Diagnostic>> {
+    let cleaned = |reuse: Reuse| {
+        let (mut core, mut nodes) = elaborate(reuse)?;
+        lifetimes::forget_lasting(&mut core, stop);
+        clean::clean_all(&mut core, stop);
+        points_to::unify(&core, &mut nodes, stop).map_err(|clash| vec![*clash])?;
+        containers::unify(&core, &mut nodes, stop).map_err(|clash| clash.diagnostics().to_vec())?;
+        stop.or_go_on()?;
+        Ok::<_, Vec<Diagnostic>>((core, nodes, reuse))
+    };
+    // Without reuse, elaboration knows the addresses of more objects.
+    let first = cleaned(Reuse::Never)?;
+    if wanted == Reuse::Never || !reuse::comes_back(&first.0, &first.1, stop) {
+        return Ok(first);
+    }
+    cleaned(Reuse::Allocated).or_else(|_| cleaned(Reuse::Compared))
 }
 
 /// Lays memory out, and writes the program as a file of `.fw`.
-pub fn to_fw(
+pub(crate) fn to_fw(
     core: &Core,
     mut nodes: Nodes,
     sources: &Sources,
     options: Options,
     stop: &Stop<'_>,
-) -> Result<Emitted, Vec<Diagnostic>> {
-    unite_containers(core, &mut nodes, stop)?;
-    stop.or_go_on()?;
+) -> Result<(File, HashSet<Span>, Memory), Vec<Diagnostic>> {
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
         return Err(clashes);
@@ -70,14 +133,30 @@ pub fn to_fw(
     stop.or_go_on()?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;
-    program.threads.iter_mut().for_each(|thread| undefining::forget(thread, stop));
-    for thread in program.threads.iter_mut().filter(|thread| sharing::has_many_registers(thread)) {
-        tidy::tidy(thread, stop);
-        stop.or_go_on()?;
-        sharing::share(thread, stop);
-    }
+    smaller(&mut program, &layout, options, stop)?;
+    let (file, memory) = emit::file(core, &nodes, &layout, &program, stop);
+    let plain = emit::plain::plain(&program, stop);
     stop.or_go_on()?;
-    intervals::check(&mut program, &layout, stop);
+    Ok((file, plain, memory))
+}
+
+/// The passes over flat code.
+fn smaller(
+    program: &mut Program,
+    layout: &Layout,
+    options: Options,
+    stop: &Stop<'_>,
+) -> Result<(), Vec<Diagnostic>> {
+    for thread in &mut program.threads {
+        undefining::forget(thread, stop);
+        if sharing::has_many_registers(thread) {
+            tidy::tidy(thread, stop);
+            stop.or_go_on()?;
+            sharing::share(thread, stop);
+        }
+        stop.or_go_on()?;
+    }
+    intervals::check(program, layout, stop);
     for thread in &mut program.threads {
         stop.or_go_on()?;
         checks::join(&mut thread.code, stop);
@@ -88,10 +167,6 @@ pub fn to_fw(
             tidy::wait(&mut thread.code, stop);
         }
     }
-    joins::gather(&mut program, &layout, stop);
-    stop.or_go_on()?;
-    let (file, memory) = emit::file(core, &nodes, &layout, &program, stop);
-    let plain = emit::plain::plain(&program, stop);
-    stop.or_go_on()?;
-    Ok(Emitted { file, plain, memory })
+    joins::gather(program, layout, stop);
+    Ok(stop.or_go_on()?)
 }

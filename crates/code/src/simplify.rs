@@ -53,8 +53,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) || promoted {
                 changed = true;
                 // What the flow of control says about the start of the thread is in `initial` already.
-                let code = std::mem::take(&mut thread.code);
-                thread.code = clean::clean(code, thread.registers.len(), false, stop).statements;
+                clean::clean(&mut thread.code, thread.registers.len(), false, stop);
             }
         }
         if !changed {

@@ -126,7 +126,7 @@ impl Maker {
     fn file(&self, options: Options) -> File {
         let sources = SourceFile::new("test.c", "").into();
         let emitted = to_fw(&self.core, self.nodes.clone(), &sources, options, &Stop::never());
-        emitted.unwrap_or_else(|errors| panic!("{errors:?}")).file
+        emitted.unwrap_or_else(|errors| panic!("{errors:?}")).0
     }
 
     fn text(&self) -> String {

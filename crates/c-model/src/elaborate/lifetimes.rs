@@ -7,10 +7,7 @@
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
 use fencewright_code::core::ObjectEvent;
-use fencewright_code::core::{
-    Base, Core, Known, Location, NodeId, ObjectId, Origin, Stmt, StmtKind, ThreadNumber, each_statement,
-};
-use fencewright_code::nodes::Nodes;
+use fencewright_code::core::{Base, Known, Location, ObjectId, Origin, StmtKind, ThreadNumber};
 use fencewright_code::reuse::{self, Reuse};
 use fencewright_program::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,7 +16,6 @@ use super::env::{Contents, Fact};
 use super::frames::{Frame, Slot};
 use super::statements::has_entry;
 use super::{Elaborator, Result};
-use fencewright_text::Stop;
 
 impl Elaborator<'_> {
     /// A variable of the function in hand comes into being, maybe again: what it holds is not defined.
@@ -251,64 +247,4 @@ fn around(statement: &Statement, open: &mut Vec<LocalId>, found: &mut FxHashMap<
         }
         _ => {}
     }
-}
-
-/// Takes out what is said about accesses to variables that are never gone.
-pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<Stmt>>, stop: &Stop<'_>) {
-    let mut threads: Vec<&mut Vec<Stmt>> = threads.into_iter().collect();
-    let mut ended = FxHashSet::default();
-    for code in &threads {
-        each_statement(code, stop, &mut |statement| {
-            if let StmtKind::Special(ObjectEvent::End(object)) = &statement.kind {
-                ended.insert(*object);
-            }
-        });
-    }
-    threads.iter_mut().for_each(|code| retain(code, &ended, stop));
-}
-
-/// Takes out what is said about the ends of variables that nobody can access any more by then, nor compare with others.
-pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
-    let (mut ended, mut followed) = (FxHashSet::default(), FxHashSet::default());
-    let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes, stop);
-    for thread in &core.threads {
-        each_statement(&thread.code, stop, &mut |statement| match &statement.kind {
-            StmtKind::Special(ObjectEvent::End(object)) => _ = ended.insert(*object),
-            StmtKind::Special(ObjectEvent::Follow(object)) => _ = followed.insert(*object),
-            StmtKind::Load(_, place, _)
-            | StmtKind::Store(place, ..)
-            | StmtKind::Await { place, .. }
-            | StmtKind::Update { place, .. }
-            | StmtKind::Special(ObjectEvent::Reach(place)) => match place.base {
-                Base::Pointed(..) => _ = pointed.insert(nodes.find(place.node)),
-                Base::Object(object)
-                    if matches!(statement.kind, StmtKind::Special(ObjectEvent::Reach(_))) =>
-                {
-                    followed.insert(object);
-                }
-                Base::Object(_) => {}
-            },
-            _ => {}
-        });
-    }
-    let is_followed = |object: &ObjectId| {
-        followed.contains(object) || nodes.has_part(core.objects[object.0 as usize].node, &pointed)
-    };
-    let needed: FxHashSet<ObjectId> = ended.into_iter().filter(is_followed).collect();
-    for thread in &mut core.threads {
-        retain(&mut thread.code, &needed, stop);
-    }
-}
-
-fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>, stop: &Stop<'_>) {
-    code.retain_mut(|statement| match &mut statement.kind {
-        _ if stop.now() => true,
-        StmtKind::Special(ObjectEvent::End(object))
-        | StmtKind::Special(ObjectEvent::Take(object))
-        | StmtKind::Special(ObjectEvent::Follow(object)) => needed.contains(object),
-        kind => {
-            kind.blocks_mut().for_each(|block| retain(block, needed, stop));
-            true
-        }
-    });
 }

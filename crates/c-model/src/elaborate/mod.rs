@@ -25,12 +25,8 @@ mod threads;
 mod writer;
 
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
-use fencewright_code::clean::clean;
-use fencewright_code::core::ObjectEvent;
-use fencewright_code::core::each_place;
 use fencewright_code::core::{
-    Base, Core, Known, NodeId, Object, ObjectId, Points, Register, RegisterInfo, Stmt, StmtKind, Strangers,
-    Thread, ThreadNumber, Value,
+    Core, NodeId, Object, ObjectId, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
 };
 use fencewright_code::nodes::{Clash, Nodes};
 use fencewright_code::numbers::Operand;
@@ -42,7 +38,6 @@ use rustc_hash::FxHashMap;
 use env::Env;
 use facts::Uses;
 use graph::Graph;
-pub use lifetimes::forget_unfollowed;
 pub use objects::{Spot, Target};
 use writer::{RegisterState, Writer};
 
@@ -69,8 +64,6 @@ const FACTS_IN_A_PIECE: usize = 64;
 /// How programs are elaborated.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Loops that only wait for a value become `await`.
-    pub awaits: bool,
     /// Waiting for a condition variable may end without a signal. That is what C allows, but hides that nobody signals.
     pub spurious: bool,
     /// Whether an allocation may give what was given back.
@@ -81,7 +74,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { awaits: true, spurious: true, reuse: Reuse::Never, accesses_only: false }
+        Options { spurious: true, reuse: Reuse::Never, accesses_only: false }
     }
 }
 
@@ -342,8 +335,7 @@ impl<'u> Elaborator<'u> {
 
     fn clash(&self, result: std::result::Result<(), Clash>, span: Span) -> Result<()> {
         let Err(clash) = result else { return Ok(()) };
-        let message = format!("the same memory is used as {} and as {}", clash.one.0, clash.other.0);
-        self.error(span, message, clash.help())
+        self.error(span, clash.message(), clash.help())
     }
 
     /// One step of work, within the limits.
@@ -386,33 +378,21 @@ impl<'u> Elaborator<'u> {
 
     fn finished(mut self) -> Result<(Core, Nodes)> {
         self.finish_threads()?;
-        let mut writers = std::mem::take(&mut self.done);
-        lifetimes::forget_lasting(writers.iter_mut().flat_map(|writer| &mut writer.blocks), self.stop);
         let mut threads = Vec::new();
-        for mut writer in writers {
-            let code = clean(
-                writer.blocks.pop().unwrap_or_default(),
-                writer.registers.len(),
-                self.options.awaits,
-                self.stop,
-            );
-            self.pointees(&code.statements, &writer.registers)?;
-            let registers = writer.registers.iter().enumerate();
-            let registers = registers.map(|(n, state)| RegisterInfo {
+        for mut writer in std::mem::take(&mut self.done) {
+            let registers = writer.registers.iter().map(|state| RegisterInfo {
                 name: state.name.to_string(),
-                initial: (!code.undefined.contains(&Register(n as u32))).then_some(0),
+                initial: None,
                 points: state.points,
             });
-            let late = self.is_late(writer.number);
             threads.push(Thread {
                 name: self.thread_name(writer.number),
                 registers: registers.collect(),
-                code: code.statements,
+                code: writer.blocks.pop().unwrap_or_default(),
                 span: writer.span,
-                late,
+                late: self.is_late(writer.number),
             });
         }
-        self.initial_strangers();
         let core = Core {
             objects: self.objects,
             threads,
@@ -421,106 +401,5 @@ impl<'u> Elaborator<'u> {
             warnings: self.warnings,
         };
         Ok((core, self.nodes))
-    }
-
-    /// What registers point to, as far as something that is executed puts it there.
-    fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
-        let points = |register: Register| registers[register.0 as usize].points;
-        for statement in self.stop.polled(code) {
-            let into = statement.kind.writes().and_then(|register| registers[register.0 as usize].points);
-            if let Some(into) = into {
-                let nodes = match &statement.kind {
-                    StmtKind::Assign(_, value) => value.pointed_to(&points),
-                    StmtKind::Load(_, place, _)
-                    | StmtKind::Update { place, .. }
-                    | StmtKind::Await { place, .. } => {
-                        vec![self.nodes.pointee(place.node)]
-                    }
-                    StmtKind::Special(ObjectEvent::Allocate(_, object)) => {
-                        vec![self.objects[object.0 as usize].node]
-                    }
-                    _ => Vec::new(),
-                };
-                for node in nodes {
-                    self.unify(into, node, statement.span)?;
-                }
-            }
-            // Where a value stands in place of the register that it was assigned to, that assignment may be gone.
-            let mut through = Vec::new();
-            each_place(&statement.kind, &mut |place| {
-                if let Base::Pointed(pointer, node) = &place.base {
-                    through.extend(pointer.pointed_to(&points).into_iter().map(|other| (*node, other)));
-                }
-            });
-            statement.kind.values(&mut |value| {
-                value.each(&mut |part| {
-                    if let Value::Move(pointer, _, node) = part {
-                        let others = pointer.pointed_to(&points).into_iter();
-                        through.extend(others.map(|other| (*node, other)));
-                    }
-                });
-            });
-            if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = &statement.kind {
-                through.extend(pointer.pointed_to(&points).into_iter().map(|other| (*node, other)));
-            }
-            for (node, other) in through {
-                self.unify(node, other, statement.span)?;
-            }
-            self.strangers(&statement.kind, &points);
-            for block in statement.kind.blocks() {
-                self.pointees(block, registers)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Numbers that are no addresses, and stand where addresses stand: nothing that pointers there point to may have such an address.
-    fn strangers(&mut self, kind: &StmtKind, points: Points<'_>) {
-        let mut found = Vec::new();
-        let into = match kind {
-            StmtKind::Assign(register, value) => {
-                points(*register).map(|into| (into, value.strangers(points)))
-            }
-            StmtKind::Havoc(register, ..) => points(*register).map(|into| (into, Strangers::computed())),
-            StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } => {
-                self.nodes.pointee_of(place.node).map(|into| (into, value.strangers(points)))
-            }
-            _ => None,
-        };
-        found.extend(into);
-        kind.values(&mut |value| {
-            value.each(&mut |part| {
-                if let Value::Binary(op, a, b) = part
-                    && op.is_comparison()
-                {
-                    for (one, other) in [(a, b), (b, a)] {
-                        let strangers = other.strangers(points);
-                        let nodes = one.pointed_to(points).into_iter();
-                        found.extend(nodes.map(|node| (node, strangers.clone())));
-                    }
-                }
-            });
-        });
-        found.iter().for_each(|(node, strangers)| self.nodes.mark_strangers(*node, strangers));
-    }
-
-    /// The same for what is there before the program starts.
-    fn initial_strangers(&mut self) {
-        for object in &self.objects {
-            for (way, known) in &object.initial {
-                let strangers = match known {
-                    Known::Number(number) => Strangers::number(*number),
-                    Known::Function(function) => Strangers::function(*function),
-                    Known::Address(..) | Known::Undefined => continue,
-                };
-                // A first element may be that of an allocation.
-                for way in [Some(way.as_slice()), way.get(1..)].into_iter().flatten() {
-                    let place = self.nodes.at_path(object.node, way);
-                    if let Some(points) = place.and_then(|place| self.nodes.pointee_of(place)) {
-                        self.nodes.mark_strangers(points, &strangers);
-                    }
-                }
-            }
-        }
     }
 }

@@ -1,0 +1,120 @@
+//! Points-to classes: unification of the nodes that pointers of a program may point to (Steensgaard's analysis), by the statements that are left
+//! once dead code is removed.
+
+use fencewright_text::{Diagnostic, Stop};
+
+use crate::core::{
+    Base, Core, Known, NodeId, ObjectEvent, Points, Register, StmtKind, Strangers, Value, each_place,
+    each_statement,
+};
+use crate::nodes::Nodes;
+
+/// Unifies the nodes of registers, and of pointers that are dereferenced, with those that values may point to; notes which numbers that are no
+/// addresses of objects occur among pointers.
+pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Box<Diagnostic>> {
+    for thread in &core.threads {
+        let points = |register: Register| thread.registers[register.0 as usize].points;
+        let mut result = Ok(());
+        each_statement(&thread.code, stop, &mut |statement| {
+            if result.is_err() {
+                return;
+            }
+            let equal = equal_nodes(&statement.kind, core, nodes, &points);
+            let clash = equal.into_iter().find_map(|(one, other)| nodes.unify(one, other).err());
+            if let Some(clash) = clash {
+                let diagnostic = Diagnostic::new(statement.span, clash.message()).help(clash.help());
+                result = Err(Box::new(diagnostic));
+            }
+            mark_strangers(&statement.kind, nodes, &points);
+        });
+        result?;
+    }
+    initial_strangers(core, nodes);
+    Ok(())
+}
+
+/// Pairs of nodes that are the same because of a statement.
+fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'_>) -> Vec<(NodeId, NodeId)> {
+    let mut equal = Vec::new();
+    if let Some(into) = kind.writes().and_then(points) {
+        let assigned = match kind {
+            StmtKind::Assign(_, value) => value.pointed_to(points),
+            StmtKind::Load(_, place, _) | StmtKind::Update { place, .. } | StmtKind::Await { place, .. } => {
+                vec![nodes.pointee(place.node)]
+            }
+            StmtKind::Special(ObjectEvent::Allocate(_, object)) => {
+                vec![core.objects[object.0 as usize].node]
+            }
+            _ => Vec::new(),
+        };
+        equal.extend(assigned.into_iter().map(|node| (into, node)));
+    }
+    // The assignment of a value to a register may have been removed, and the value substituted for the register.
+    let mut through = |pointer: &Value, node: NodeId| {
+        equal.extend(pointer.pointed_to(points).into_iter().map(|other| (node, other)));
+    };
+    each_place(kind, &mut |place| {
+        if let Base::Pointed(pointer, node) = &place.base {
+            through(pointer, *node);
+        }
+    });
+    kind.values(&mut |value| {
+        value.each(&mut |part| {
+            if let Value::Move(pointer, _, node) = part {
+                through(pointer, *node);
+            }
+        });
+    });
+    if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = kind {
+        through(pointer, *node);
+    }
+    equal
+}
+
+/// Numbers that are no addresses but are stored to, or compared with, pointers: no object of the class may have such an address.
+fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
+    let mut found = Vec::new();
+    let into = match kind {
+        StmtKind::Assign(register, value) => points(*register).map(|into| (into, value.strangers(points))),
+        StmtKind::Havoc(register, ..) => points(*register).map(|into| (into, Strangers::computed())),
+        StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } => {
+            nodes.pointee_of(place.node).map(|into| (into, value.strangers(points)))
+        }
+        _ => None,
+    };
+    found.extend(into);
+    kind.values(&mut |value| {
+        value.each(&mut |part| {
+            if let Value::Binary(op, a, b) = part
+                && op.is_comparison()
+            {
+                for (one, other) in [(a, b), (b, a)] {
+                    let strangers = other.strangers(points);
+                    let nodes = one.pointed_to(points).into_iter();
+                    found.extend(nodes.map(|node| (node, strangers.clone())));
+                }
+            }
+        });
+    });
+    found.iter().for_each(|(node, strangers)| nodes.mark_strangers(*node, strangers));
+}
+
+/// The same for the initial values of objects.
+fn initial_strangers(core: &Core, nodes: &mut Nodes) {
+    for object in &core.objects {
+        for (path, known) in &object.initial {
+            let strangers = match known {
+                Known::Number(number) => Strangers::number(*number),
+                Known::Function(function) => Strangers::function(*function),
+                Known::Address(..) | Known::Undefined => continue,
+            };
+            // The first element of a path may be that of an allocation.
+            for path in [Some(path.as_slice()), path.get(1..)].into_iter().flatten() {
+                let place = nodes.at_path(object.node, path);
+                if let Some(points) = place.and_then(|place| nodes.pointee_of(place)) {
+                    nodes.mark_strangers(points, &strangers);
+                }
+            }
+        }
+    }
+}
