@@ -1,21 +1,20 @@
-//! Integers as C computes with them: promotions, the usual conversions, wraparound, and what is undefined (C11 6.3.1, 6.5).
+//! Integer arithmetic of C: promotions, the usual arithmetic conversions, wraparound, and undefined behaviour (C11 6.3.1, 6.5).
 //!
-//! Values are mathematical; each has a type that says which values are possible. Signed overflow, bad shifts and division by zero are
-//! faults. Shifting a negative number to the right keeps its sign, and a value that does not fit a signed type wraps around, as gcc
-//! does both.
+//! Values are mathematical; each has a type that determines its range. Signed overflow, invalid shifts and division by zero are faults. As in gcc,
+//! shifting a negative number to the right preserves its sign, and converting a value to a signed type that cannot hold it wraps around.
 
 use crate::ast::{BinaryOp, Integer, Rank, UnaryOp};
 
-/// A type of integers, `_Bool` among them.
+/// An integer type, including `_Bool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     /// `_Bool`: 0 or 1.
     Bool,
-    /// Any other.
+    /// Any other integer type.
     Integer(Integer),
 }
 
-/// What must not happen in a computation.
+/// Undefined behaviour of a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The result does not fit a signed type.
@@ -46,12 +45,12 @@ impl Arithmetic {
         }
     }
 
-    /// Whether a value is one of this type.
+    /// Whether the type can represent a value.
     pub fn has(self, value: i128) -> bool {
         (self.least()..=self.greatest()).contains(&value)
     }
 
-    /// The value that a value of another type becomes (C11 6.3.1.2, 6.3.1.3).
+    /// Converts a value to this type (C11 6.3.1.2, 6.3.1.3).
     pub fn converted(self, value: i128) -> i128 {
         match self {
             Arithmetic::Bool => i128::from(value != 0),
@@ -62,7 +61,7 @@ impl Arithmetic {
         }
     }
 
-    /// The type in which an operand is computed with (C11 6.3.1.1 p. 2).
+    /// The promoted type of an operand (C11 6.3.1.1 p. 2).
     pub fn promoted(self) -> Integer {
         match self {
             Arithmetic::Integer(ty) if ty.rank >= Rank::Int => ty,
@@ -70,7 +69,7 @@ impl Arithmetic {
         }
     }
 
-    /// The type in which two operands are computed with (C11 6.3.1.8).
+    /// The common type of two operands (C11 6.3.1.8).
     pub fn common(self, other: Arithmetic) -> Integer {
         let (a, b) = (self.promoted(), other.promoted());
         if a.signed == b.signed {
@@ -97,7 +96,7 @@ pub fn binary_type(op: BinaryOp, a: Arithmetic, b: Arithmetic) -> Integer {
     }
 }
 
-/// A binary operation on two values with their types.
+/// Applies a binary operation to two values with their types.
 pub fn binary(
     op: BinaryOp,
     (a, a_type): (i128, Arithmetic),
@@ -111,7 +110,7 @@ pub fn binary(
         _ => (common.converted(a), common.converted(b)),
     };
     let exact = match op {
-        // Only of unsigned numbers 128 bits may not hold the product, and of these its low bits are all that counts.
+        // Only a product of unsigned numbers may not fit 128 bits, and then only its low bits matter.
         Multiply => x.wrapping_mul(y),
         Divide => x.checked_div(y).ok_or(Fault::Division)?,
         Remainder => {
@@ -146,7 +145,7 @@ pub fn binary(
     result(exact, ty)
 }
 
-/// A unary operation on a value with its type, other than those about places.
+/// Applies a unary operation, other than those on places, to a value with its type.
 pub fn unary(op: UnaryOp, (value, ty): (i128, Arithmetic)) -> Result<(i128, Integer), Fault> {
     let promoted = ty.promoted();
     let exact = match op {
@@ -158,7 +157,7 @@ pub fn unary(op: UnaryOp, (value, ty): (i128, Arithmetic)) -> Result<(i128, Inte
     Ok((result(exact, promoted)?, promoted))
 }
 
-/// What a computation in a type gives.
+/// The result of a computation in a type.
 fn result(exact: i128, ty: Integer) -> Result<i128, Fault> {
     let values = Arithmetic::Integer(ty);
     match ty.signed && !values.has(exact) {
@@ -167,7 +166,7 @@ fn result(exact: i128, ty: Integer) -> Result<i128, Fault> {
     }
 }
 
-/// The type of an integer constant (C11 6.4.4.1 p. 5): the first of those it may have in which it fits.
+/// The type of an integer constant (C11 6.4.4.1 p. 5): the first candidate that can represent its value.
 pub fn constant_type(literal: &crate::literal::Literal) -> Option<Integer> {
     let ranks = [Rank::Int, Rank::Long, Rank::LongLong].into_iter().skip(literal.long.min(2).into());
     let candidates = ranks.flat_map(|rank| {

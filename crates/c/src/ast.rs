@@ -1,5 +1,5 @@
-//! Syntax trees of C. Names of types and tags are resolved while a text is parsed, because C cannot be parsed otherwise; names of
-//! variables, functions and members are left to whoever gives the tree its meaning.
+//! Syntax trees of C. Names of types and tags are resolved during parsing, because C cannot be parsed otherwise; names of variables, functions and
+//! members are resolved later, in [`typed`](crate::typed).
 
 use std::rc::Rc;
 
@@ -11,44 +11,44 @@ use crate::token::{ExpansionId, Symbol};
 /// A translation unit.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// What it declares and defines, in order.
+    /// Its declarations and function definitions, in order.
     pub items: Vec<Item>,
-    /// The structures and unions it mentions.
+    /// The structures and unions that it mentions.
     pub records: Vec<Record>,
-    /// How many enumerations it mentions.
+    /// The number of enumerations that it mentions.
     pub enumerations: u32,
 }
 
-/// A function or a declaration at the outermost level.
+/// A function definition or a declaration at file scope.
 #[derive(Debug)]
 pub enum Item {
-    /// A function with its body.
+    /// A function definition.
     Function(Function),
-    /// Anything else that is declared.
+    /// A declaration.
     Declaration(Declaration),
 }
 
-/// A function with its body.
+/// A function definition.
 #[derive(Debug)]
 pub struct Function {
     /// Its name.
     pub name: Name,
     /// Its type.
     pub ty: Rc<FunctionType>,
-    /// Enumerators that its type brings.
+    /// Enumerators declared in its type.
     pub enumerators: Vec<Enumerator>,
     /// Its body.
     pub body: Block,
 }
 
-/// A name and where it stands.
+/// A name with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// How it is spelled.
+    /// The spelling.
     pub symbol: Symbol,
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// Which use of a macro brought it.
+    /// The macro expansion that produced it.
     pub expansion: ExpansionId,
 }
 
@@ -56,64 +56,64 @@ pub struct Name {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(pub u32);
 
-/// An enumeration, by its number; there are [`Unit::enumerations`].
+/// An enumeration, by its number, which is less than [`Unit::enumerations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EnumerationId(pub u32);
 
 /// A structure or a union.
 #[derive(Debug)]
 pub struct Record {
-    /// Its tag, if it has one.
+    /// The tag, if any.
     pub tag: Option<Symbol>,
     /// Whether it is a union.
     pub union: bool,
-    /// Its members, once they are known.
+    /// The members; `None` while the type is incomplete.
     pub fields: Option<Vec<Field>>,
-    /// How its members lie.
+    /// The attributes that affect the layout.
     pub attributes: Attributes,
-    /// Where it was mentioned first.
+    /// The position of the first mention.
     pub span: Span,
 }
 
-/// What is said about where something lies.
+/// Attributes that affect the layout.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
-    /// Whether nothing is left free: `__attribute__((packed))`.
+    /// Whether there is no padding: `__attribute__((packed))`.
     pub packed: bool,
-    /// Alignments that are asked for.
+    /// Requested alignments.
     pub aligned: Vec<Rc<Alignment>>,
 }
 
-/// An alignment that is asked for.
+/// A requested alignment.
 #[derive(Debug)]
 pub enum Alignment {
-    /// So many bytes.
+    /// This number of bytes.
     Value(Expr),
-    /// That of a type.
+    /// The alignment of a type.
     Type(Type),
-    /// The largest that the machine has a use for.
+    /// The largest alignment that the machine uses.
     Most,
 }
 
 /// A member of a structure or union.
 #[derive(Debug)]
 pub struct Field {
-    /// Its name; a structure or union without one lends its members.
+    /// The name; the members of a structure or union without a name belong to the enclosing one.
     pub name: Option<Name>,
     /// Its type.
     pub ty: Type,
-    /// How many bits it has, if it says so.
+    /// The width, for a bit-field.
     pub bits: Option<Expr>,
-    /// Where it lies.
+    /// The attributes that affect the layout.
     pub attributes: Attributes,
-    /// Where.
+    /// The position.
     pub span: Span,
 }
 
 /// A type with its qualifiers.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// What it is.
+    /// The type itself.
     pub kind: TypeKind,
     /// Whether it is `_Atomic`.
     pub atomic: bool,
@@ -129,7 +129,7 @@ impl From<TypeKind> for Type {
     }
 }
 
-/// What a type is.
+/// The kinds of types.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// `void`.
@@ -140,13 +140,13 @@ pub enum TypeKind {
     Integer(Integer),
     /// An enumeration.
     Enumeration(EnumerationId),
-    /// A floating number that takes so many bytes; nothing more is known of it.
+    /// A floating-point type of this size in bytes; floating-point numbers are not modelled.
     Floating(u64),
     /// A structure or union.
     Record(RecordId),
     /// A pointer.
     Pointer(Rc<Type>),
-    /// An array; its length may be left open.
+    /// An array; the length may be omitted.
     Array(Rc<Type>, Option<Rc<Expr>>),
     /// A function.
     Function(Rc<FunctionType>),
@@ -159,7 +159,7 @@ pub enum TypeKind {
 /// An integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Integer {
-    /// How it ranks among the others (C11 6.3.1.1).
+    /// The conversion rank (C11 6.3.1.1).
     pub rank: Rank,
     /// Whether it is signed.
     pub signed: bool,
@@ -169,7 +169,7 @@ impl Integer {
     /// `int`.
     pub const INT: Integer = Integer { rank: Rank::Int, signed: true };
 
-    /// How many bits it has, as on x86-64 under Linux.
+    /// The width in bits, as on x86-64 under Linux.
     pub fn bits(self) -> u32 {
         match self.rank {
             Rank::Char => 8,
@@ -198,9 +198,9 @@ pub enum Rank {
 /// The type of a function.
 #[derive(Debug)]
 pub struct FunctionType {
-    /// What it returns.
+    /// The return type.
     pub result: Type,
-    /// Its parameters; `None` if nothing is said about them.
+    /// The parameters; `None` for a declaration without a prototype.
     pub parameters: Option<Vec<Parameter>>,
     /// Whether further arguments may follow.
     pub variadic: bool,
@@ -209,32 +209,32 @@ pub struct FunctionType {
 /// A parameter of a function.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name, if it has one.
+    /// The name, if any.
     pub name: Option<Name>,
     /// Its type.
     pub ty: Type,
 }
 
-/// One or several names declared together.
+/// A declaration of one or several names.
 #[derive(Debug)]
 pub struct Declaration {
-    /// How they are stored.
+    /// The storage class.
     pub storage: Storage,
-    /// The names.
+    /// The declared names.
     pub declarators: Vec<Declarator>,
-    /// Enumerators that their types bring, which are declared before them.
+    /// Enumerators declared in the types; they precede the declarators.
     pub enumerators: Vec<Enumerator>,
-    /// Structures and unions that got their members.
+    /// Structures and unions whose members are declared here.
     pub records: Vec<RecordId>,
-    /// Names for types: `typedef`.
+    /// Type names declared by `typedef`.
     pub types: Vec<(Name, Type)>,
-    /// What must hold, and what is said if it does not: `_Static_assert`.
+    /// The conditions and messages of `_Static_assert`.
     pub assertions: Vec<(Expr, Option<String>)>,
-    /// Where.
+    /// The position.
     pub span: Span,
 }
 
-/// How what is declared is stored.
+/// A storage class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
     /// `static`.
@@ -252,33 +252,33 @@ pub struct Declarator {
     pub name: Name,
     /// Its type.
     pub ty: Type,
-    /// How it starts.
+    /// The initialiser, if any.
     pub initial: Option<Initializer>,
 }
 
-/// A name for a number.
+/// An enumerator.
 #[derive(Debug)]
 pub struct Enumerator {
     /// The name.
     pub name: Name,
-    /// The number; one more than that of the enumerator before if nothing is said.
+    /// The value; if omitted, one more than that of the previous enumerator.
     pub value: Option<Expr>,
-    /// Whose it is.
+    /// The enumeration that it belongs to.
     pub enumeration: EnumerationId,
-    /// Whether it is the first of its enumeration.
+    /// Whether it is the first enumerator of its enumeration.
     pub first: bool,
 }
 
-/// How a variable starts.
+/// An initialiser.
 #[derive(Debug)]
 pub enum Initializer {
     /// A value.
     Expression(Expr),
-    /// Values of elements or members.
+    /// An initialiser list: values of elements or members.
     List(Vec<(Vec<Designator>, Initializer)>, Span),
 }
 
-/// Which element or member an initial value is for.
+/// A designator: the element or member that an initial value is for.
 #[derive(Debug)]
 pub enum Designator {
     /// `[3]`.
@@ -292,63 +292,63 @@ pub enum Designator {
 /// `{ ... }`.
 #[derive(Debug)]
 pub struct Block {
-    /// The statements, declarations among them.
+    /// The statements, including declarations.
     pub statements: Vec<Statement>,
-    /// All of it.
+    /// The position, including the braces.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Debug)]
 pub struct Statement {
-    /// What it is.
+    /// The statement itself.
     pub kind: StatementKind,
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// Which use of a macro brought its first token.
+    /// The macro expansion that produced its first token.
     pub expansion: ExpansionId,
-    /// Whether another statement can be written before it: it stands among statements, and no use of a macro brings its first token and
-    /// something before it.
+    /// Whether a statement can be inserted before it: it is inside a block, and its first token and the one before it do not come from the same macro
+    /// expansion.
     pub starts: bool,
-    /// Whether another statement can be written behind it.
+    /// Whether a statement can be inserted after it.
     pub ends: bool,
-    /// Where it stands in the definition of a macro, if a use of one brought all of it.
+    /// Its position in the definition of a macro, if a single expansion produced all of it.
     pub definition: Option<Rc<Definition>>,
 }
 
-/// Where a statement stands in the definition of a macro.
+/// The position of a statement in the definition of a macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The macro that is used in the text.
+    /// The name of the macro that is expanded.
     pub name: Rc<str>,
-    /// The text.
+    /// The position in the definition.
     pub span: Span,
-    /// The use of the macro.
+    /// The position of the use of the macro.
     pub used: Span,
-    /// Whether another statement can be written before it.
+    /// Whether a statement can be inserted before it.
     pub starts: bool,
-    /// Whether another statement can be written behind it.
+    /// Whether a statement can be inserted after it.
     pub ends: bool,
 }
 
-/// What a statement is.
+/// The kinds of statements.
 #[derive(Debug)]
 pub enum StatementKind {
     /// `;`.
     Empty,
-    /// An expression for its effects.
+    /// An expression statement.
     Expression(Expr),
     /// A declaration.
     Declaration(Declaration),
     /// `{ ... }`.
     Block(Block),
-    /// `if`, with all its `else if`; the last block may be without a condition.
+    /// `if`, with all its `else if`s, and the final `else` if any.
     If(Vec<(Expr, Statement)>, Option<Box<Statement>>),
     /// `while`.
     While(Expr, Box<Statement>),
     /// `do`.
     DoWhile(Box<Statement>, Expr),
-    /// `for`: what comes first, the condition, the step, the body.
+    /// `for`: the initial statement, the condition, the step, the body.
     For(Option<Box<Statement>>, Option<Expr>, Option<Expr>, Box<Statement>),
     /// `switch`.
     Switch(Expr, Box<Statement>),
@@ -377,26 +377,26 @@ pub struct Assembly {
     pub text: String,
     /// Whether it is `volatile`.
     pub volatile: bool,
-    /// Outputs: the constraint and the place.
+    /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
-    /// Inputs: the constraint and the value.
+    /// Inputs: the constraint and the operand.
     pub inputs: Vec<(String, Expr)>,
-    /// What it clobbers.
+    /// The clobbered registers.
     pub clobbers: Vec<String>,
 }
 
 /// An expression.
 #[derive(Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The expression itself.
     pub kind: ExprKind,
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// Which use of a macro brought its first token.
+    /// The macro expansion that produced its first token.
     pub expansion: ExpansionId,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Debug)]
 pub enum ExprKind {
     /// A name.
@@ -407,15 +407,15 @@ pub enum ExprKind {
     Character(i64),
     /// A string.
     String(String),
-    /// An operator before its operand.
+    /// A prefix operator.
     Unary(UnaryOp, Box<Expr>),
     /// `++` or `--`.
     Step(Step, Box<Expr>),
-    /// An operator between two operands, `&&` and `||` among them.
+    /// A binary operator, including `&&` and `||`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// An assignment, compound or not.
     Assign(Option<BinaryOp>, Box<Expr>, Box<Expr>),
-    /// `a ? b : c`; GNU C allows to leave out `b`.
+    /// `a ? b : c`; in GNU C, `b` may be omitted.
     Conditional(Box<Expr>, Option<Box<Expr>>, Box<Expr>),
     /// `a, b`.
     Comma(Box<Expr>, Box<Expr>),
@@ -437,9 +437,9 @@ pub enum ExprKind {
     Arrow(Box<Expr>, Name),
     /// `(type) { ... }`.
     Compound(Type, Box<Initializer>),
-    /// `({ ... })`, whose value is that of its last expression.
+    /// `({ ... })`, a statement expression.
     Statements(Block),
-    /// `_Generic`: what decides, and what is chosen for a type, or for all others.
+    /// `_Generic`: the controlling expression, and the associations; `None` is `default`.
     Generic(Box<Expr>, Vec<(Option<Type>, Expr)>),
     /// `__builtin_offsetof(type, member)`.
     OffsetOf(Type, Vec<Designator>),
@@ -447,7 +447,7 @@ pub enum ExprKind {
     TypesCompatible(Type, Type),
 }
 
-/// Operators before an operand.
+/// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
     /// `+`.
@@ -467,13 +467,13 @@ pub enum UnaryOp {
 /// `++` and `--`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Whether it counts up.
+    /// Whether it increments.
     pub up: bool,
-    /// Whether it stands before its operand.
+    /// Whether it is a prefix operator.
     pub prefix: bool,
 }
 
-/// Operators between operands.
+/// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum BinaryOp {

@@ -1,15 +1,15 @@
-//! What is wrong with a text, where, and what to do about it.
+//! Errors and warnings, with position and advice.
 
 use fencewright_program::Span;
 
-/// One message about a place.
+/// A message about a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: String,
-    /// What to do about it.
+    /// Advice how to fix it.
     pub help: Option<String>,
 }
 
@@ -19,7 +19,7 @@ impl Error {
         Error { span, message: message.into(), help: None }
     }
 
-    /// With advice.
+    /// Adds advice.
     pub fn help(self, help: impl Into<String>) -> Self {
         Error { help: Some(help.into()), ..self }
     }

@@ -1,7 +1,7 @@
-//! Model headers: what `#include <...>` of the standard library gives here. They declare types and macros; what most of their functions do is known
-//! by name to whoever translates a program, and a few have a body.
+//! Model headers: the contents of `#include <...>` for the standard library and others. They declare types, macros and functions; the translation to
+//! a program knows most functions by name, and a few have a body here.
 
-/// The headers by name; some only include another.
+/// The headers by name; some merely include another one.
 pub const HEADERS: [(&str, &str); 47] = [
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
@@ -52,7 +52,7 @@ pub const HEADERS: [(&str, &str); 47] = [
     ("xmmintrin.h", "#include <immintrin.h>\n"),
 ];
 
-/// The macros that are there before the first line, as gcc has them on x86-64 under Linux.
+/// The predefined macros, as in gcc on x86-64 under Linux.
 pub const PREDEFINED: [(&str, &str); 34] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),

@@ -1,14 +1,14 @@
-//! From text to preprocessing tokens: translation phases 1 to 3 of C11 5.1.1.2, without trigraphs.
+//! The lexer: from text to preprocessing tokens (translation phases 1 to 3 of C11 5.1.1.2, without trigraphs).
 //!
-//! A backslash at the end of a line joins it with the next one, also in the middle of a token; a comment is white space. Nothing is an error
-//! here: a quote that nothing closes is a token of kind [`Kind::Other`], since it may stand in a part that is skipped.
+//! A backslash at the end of a line joins it with the next one, also in the middle of a token; a comment is white space. Except for unclosed
+//! comments, nothing is an error here: an unclosed quote is a token of kind [`Kind::Other`], since it may be in a part that is skipped.
 
 use fencewright_program::{FileId, Span};
 
 use crate::error::Error;
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
-/// The punctuators, longest first; digraphs with what they stand for.
+/// The punctuators, longest first; digraphs with their meaning.
 const PUNCTUATORS: [(&str, &str); 54] = [
     ("%:%:", "##"),
     ("<<=", "<<="),
@@ -66,12 +66,12 @@ const PUNCTUATORS: [(&str, &str); 54] = [
     ("#", "#"),
 ];
 
-/// All tokens of a file, each line closed by a [`Kind::Newline`]; an error if a comment is not closed.
+/// All tokens of a file, with a [`Kind::Newline`] at the end of each line; an error if a comment is not closed.
 pub fn lex(text: &str, file: FileId, names: &mut Names) -> Result<Vec<Token>, Error> {
     lex_unless(text, file, names, &|| false)
 }
 
-/// The same, unless `stop`, which is asked for every token, says so.
+/// The same, polling `stop` for every token.
 pub fn lex_unless(
     text: &str,
     file: FileId,
@@ -120,7 +120,7 @@ pub fn lex_unless(
     Ok(tokens)
 }
 
-/// The one token that a spelling is, if it is one.
+/// The single token that a spelling forms; `None` if it does not.
 pub(crate) fn single(spelling: &str, names: &mut Names) -> Option<(Kind, Symbol)> {
     let tokens = lex(spelling, FileId::MAIN, names).ok()?;
     match tokens.as_slice() {
@@ -134,12 +134,12 @@ struct Lexer<'a> {
     at: usize,
     file: FileId,
     names: &'a mut Names,
-    /// The characters of the token so far, without joined lines.
+    /// The characters of the token so far, without line splices.
     spelling: Vec<u8>,
 }
 
 impl Lexer<'_> {
-    /// Where the next character is, from a place where a backslash may join two lines.
+    /// The position of the next character, after any line splices.
     fn skip_splices(&self, mut at: usize) -> usize {
         loop {
             match self.text.get(at..) {
@@ -150,7 +150,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The n-th character from here; the first is number 0.
+    /// The n-th character from here, starting from 0.
     fn peek(&self, n: usize) -> Option<u8> {
         let mut at = self.skip_splices(self.at);
         for _ in 0..n {
@@ -185,7 +185,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// The token that starts here.
+    /// The token at this position.
     fn lexeme(&mut self) -> (Kind, Symbol) {
         self.spelling.clear();
         let first = self.peek(0).expect("there is a character");
@@ -223,7 +223,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A character or a string, behind so many characters of prefix. If nothing closes it on its line, only the prefix and the quote.
+    /// A character constant or string after `prefix` characters. If it is not closed on its line, only the prefix and the quote.
     fn quoted(&mut self, prefix: usize) -> Kind {
         let quote = self.peek(prefix).expect("a quote");
         (0..=prefix).for_each(|_| self.bump());
@@ -251,7 +251,7 @@ impl Lexer<'_> {
     fn punctuator(&mut self) -> (Kind, Symbol) {
         let is_next = |spelling: &str| spelling.bytes().enumerate().all(|(n, b)| self.peek(n) == Some(b));
         let found = PUNCTUATORS.iter().find(|(spelling, _)| is_next(spelling));
-        // `<::` is `<` and `::` unless another `:` or `>` follows: C has no `::`, so it is `[` and `:`.
+        // The digraph `<:` is `[` also in `<::`: unlike C++, C has no exception for it, because it has no `::`.
         match found {
             Some((spelling, meaning)) => {
                 (0..spelling.len()).for_each(|_| self.bump());
@@ -266,7 +266,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether a name may start with it. Letters beyond ASCII are allowed, as GNU C does.
+/// Whether a name may start with this byte. Letters beyond ASCII are allowed, as in GNU C.
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' || byte >= 0x80
 }

@@ -1,7 +1,7 @@
-//! C, read as it is written: a preprocessor and a parser of our own, so that every token knows its file, its bytes and the macro that brought it.
+//! A C front end: preprocessor, parser and type checker. Every token knows its file, its bytes and the macro expansion that produced it.
 //!
-//! No compiler is needed. What this crate gives is C's syntax ([`ast`]), and a tree in which names, types and conversions are resolved ([`typed`]); what a program does is decided by
-//! whoever reads that.
+//! No compiler is needed. The results are a syntax tree ([`ast`]), and a tree with resolved names, types and conversions ([`typed`]); the meaning of
+//! programs is defined in crate `c-model`.
 
 #![forbid(unsafe_code)]
 

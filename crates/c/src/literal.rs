@@ -1,19 +1,19 @@
-//! Numbers and characters: what a spelling is worth (C11 6.4.4).
+//! Values of integer and character constants (C11 6.4.4).
 
 /// An integer constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Its value.
     pub value: u64,
-    /// Whether it ends in `u`.
+    /// Whether it has the suffix `u`.
     pub unsigned: bool,
-    /// How many `l` it ends in.
+    /// The number of `l`s in its suffix.
     pub long: u8,
-    /// Whether it is written in decimal, which decides the types it may have.
+    /// Whether it is decimal, which determines its candidate types.
     pub decimal: bool,
 }
 
-/// The integer that a preprocessing number is; otherwise why it is none.
+/// The integer that a preprocessing number denotes; the error says why it does not.
 pub fn number(spelling: &str) -> Result<Literal, String> {
     let lower = spelling.to_ascii_lowercase();
     let (digits, radix) = match lower.as_bytes() {
@@ -44,7 +44,7 @@ pub fn number(spelling: &str) -> Result<Literal, String> {
     Ok(Literal { value, unsigned, long, decimal: radix == 10 })
 }
 
-/// The value of a character constant, of type `int`; otherwise what is wrong with it.
+/// The value of a character constant, of type `int`.
 pub fn character(spelling: &str) -> Result<i64, String> {
     let body = spelling.trim_start_matches(['L', 'u', 'U', '8']);
     let wide = body.len() < spelling.len();
@@ -53,13 +53,13 @@ pub fn character(spelling: &str) -> Result<i64, String> {
     match *values {
         [] => Err("an empty character constant".into()),
         [value] if wide => Ok(i64::from(value)),
-        // A plain character is a signed char.
+        // A plain character has type signed char.
         [value] => Ok(i64::from(value as u8 as i8)),
         _ => Ok(i64::from(values.iter().fold(0u32, |all, unit| all << 8 | unit & 0xff) as i32)),
     }
 }
 
-/// The characters between the quotes of a constant or string, escapes replaced; bytes, unless it is wide.
+/// The characters between the quotes of a constant or string, with escapes replaced; bytes, unless it is wide.
 pub fn units(body: &str, wide: bool) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     let mut rest = body.chars().peekable();

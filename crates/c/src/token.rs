@@ -1,4 +1,4 @@
-//! Preprocessing tokens (C11 6.4), and the names they are spelled with.
+//! Preprocessing tokens (C11 6.4), and interned spellings.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(u32);
 
-/// All spellings that occurred.
+/// Interns all spellings.
 #[derive(Debug, Default)]
 pub struct Names {
     numbers: FxHashMap<Rc<str>, Symbol>,
@@ -17,7 +17,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The number of a spelling.
+    /// The number of a spelling, allocated if it is new.
     pub fn symbol(&mut self, spelling: &str) -> Symbol {
         if let Some(&known) = self.numbers.get(spelling) {
             return known;
@@ -36,38 +36,39 @@ impl Names {
     }
 }
 
-/// What kind of token it is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A name; keywords too.
+    /// A name or keyword.
     Identifier,
-    /// A preprocessing number: an integer, a floating number, or something that only starts like one.
+    /// A preprocessing number: an integer, a floating-point number, or a sequence that merely starts like one.
     Number,
     /// `'a'`, with its prefix.
     Character,
     /// `"text"`, with its prefix.
     String,
-    /// An operator or a separator, digraphs as what they stand for.
+    /// An operator or separator; digraphs are replaced by their meaning.
     Punctuator,
-    /// Any other character, also a quote that nothing closes.
+    /// Any other character, including an unclosed quote.
     Other,
     /// The end of a line.
     Newline,
-    /// Nothing, where an argument of a macro is empty.
+    /// A placemarker, for an empty argument of a macro.
     Placemarker,
 }
 
-/// Which use of a macro brought a token, by its number in [`Preprocessed::expansions`](crate::preprocess::Preprocessed::expansions); none if it stands there in the text.
+/// The macro use that produced a token, by its number in [`Preprocessed::expansions`](crate::preprocess::Preprocessed::expansions), or none for a
+/// token of the text itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpansionId(pub(crate) u32);
 
 impl ExpansionId {
-    /// Whether no macro brought it.
+    /// Whether the token was not produced by a macro.
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// As an index into the expansions.
+    /// The index into the expansions.
     pub fn index(self) -> Option<usize> {
         (self.0 as usize).checked_sub(1)
     }
@@ -76,17 +77,17 @@ impl ExpansionId {
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// How it is spelled.
+    /// The spelling.
     pub symbol: Symbol,
-    /// Where its characters stand: for a token of a macro in the macro's definition, for an argument in the call.
+    /// The position of its characters: for a token of a replacement list in the macro's definition, for an argument in the call.
     pub span: Span,
-    /// Which use of a macro brought it.
+    /// The macro use that produced it.
     pub expansion: ExpansionId,
-    /// Whether white space stands before it.
+    /// Whether white space precedes it.
     pub spaced: bool,
-    /// The macros that it must not be taken for, by the number of their set.
+    /// The number of its hide set.
     pub(crate) hidden: u32,
 }
 

@@ -1,23 +1,23 @@
-//! Helpers for printing C: free names, and constants.
+//! Helpers for printing C: identifiers and constants.
 
-/// Words that C, the headers we include or the system have for themselves.
+/// Words reserved by C, by the headers that printed programs include, or by the system.
 const TAKEN: &str = "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict \
     return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main abort assert exit errno \
     linux unix i386 bool true false NULL EOF INT_MIN INT_MAX LLONG_MIN LLONG_MAX signal read write index time y0 y1 yn j0 j1 jn";
 
-/// The words that no name may be, whatever it names.
+/// The words that cannot be used as names.
 pub fn taken() -> impl Iterator<Item = &'static str> {
     TAKEN.split_whitespace()
 }
 
-/// A name of C as close to this one as possible. That it is not [`taken`] is for the caller to see to.
+/// A C identifier as close to this name as possible. The caller has to check that it is not [`taken`].
 pub fn identifier(like: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = like.trim_end_matches(']').chars().map(plain).collect();
     match name.chars().next() {
         None => "n".into(),
         Some(first) if first.is_ascii_digit() => format!("n{name}"),
-        // The implementation and its headers have these for themselves.
+        // Reserved for the implementation and its headers.
         Some('_') => format!("v{name}"),
         Some(_)
             if ["pthread", "atomic", "memory_order", "thrd", "mtx"].iter().any(|p| name.starts_with(p)) =>
@@ -28,8 +28,8 @@ pub fn identifier(like: &str) -> String {
     }
 }
 
-/// A constant of type `long long` if `long_long`, otherwise of type `int`; it must fit. C has no negative constants: the least value is not the
-/// negation of one.
+/// A constant of type `long long` if `long_long`, otherwise of type `int`, which must be able to represent it. C has no negative constants, so the
+/// least value has to be written as a difference.
 pub fn constant(value: i64, long_long: bool) -> String {
     let (suffix, least) = if long_long { ("LL", i64::MIN) } else { ("", i64::from(i32::MIN)) };
     match value {

@@ -18,6 +18,7 @@ pub mod reuse;
 pub mod simplify;
 pub mod spinning;
 mod spins;
+pub mod statement;
 #[cfg(test)]
 mod tests;
 pub mod views;

@@ -3,6 +3,7 @@
 //! An allocation may return an object that its own thread has freed, or one that another thread has freed: a deallocation synchronises with the allocation that returns the same memory
 //! (C11, 7.22.3). The difference shows only where a dangling pointer is compared with one to the new object, so other threads pass objects on only where such pointers are compared.
 
+use crate::core::ObjectEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
@@ -70,7 +71,7 @@ fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
         each_statement(&thread.code, stop, &mut |statement| {
-            if let StmtKind::Free(_, node) = &statement.kind {
+            if let StmtKind::Special(ObjectEvent::Free(_, node)) = &statement.kind {
                 uses.entry(nodes.find(*node)).or_default().freed_by.insert(number);
             }
         });

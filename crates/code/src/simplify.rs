@@ -8,6 +8,7 @@ mod fold;
 mod private;
 mod propagate;
 
+use crate::core::ObjectEvent;
 use fencewright_text::Stop;
 
 use crate::clean;
@@ -27,7 +28,7 @@ const MOST_WORK: usize = 20_000_000;
 pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'_>) {
     let mut whole = Whole { nodes, ended: Default::default() };
     for statement in core.threads.iter().flat_map(|thread| row(&thread.code, stop)) {
-        if let StmtKind::End(object) = &statement.kind {
+        if let StmtKind::Special(ObjectEvent::End(object)) = &statement.kind {
             whole.ended.insert(*object);
         }
     }
@@ -70,7 +71,7 @@ fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
         let is_idle = match &mut code[n].kind {
             StmtKind::Label(_) => continue,
             // What was never written, and whether there is such a place, is still looked at.
-            StmtKind::Await(_, place, _, Access::Own) => {
+            StmtKind::Await { place, access: Access::Own, .. } => {
                 place.whole().is_some_and(|flag| !objects[flag.0 as usize].undefined)
             }
             StmtKind::Steps(inner) | StmtKind::Block(inner) => {

@@ -1,5 +1,6 @@
 //! Loops that do nothing but wait for a value: one load, and a condition about it.
 
+use crate::statement::Parts;
 use rustc_hash::FxHashSet;
 
 use crate::core::{Register, Stmt, StmtKind, Value};
@@ -103,7 +104,10 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     if !until.has(register) || !fresh(&until, &known) {
         return None;
     }
-    first.push(Stmt { kind: StmtKind::Await(register, substituted, until, access), span });
+    first.push(Stmt {
+        kind: StmtKind::Await { register, place: substituted, until, access, waiting: () },
+        span,
+    });
     first.append(&mut rest);
     Some(first)
 }

@@ -20,7 +20,7 @@ fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
             StmtKind::Block(_) | StmtKind::If(..) | StmtKind::Loop(_) => false,
             _ => steps,
         };
-        statement.kind.blocks_mut().into_iter().for_each(|block| in_block(block, nodes, inside, stop));
+        statement.kind.blocks_mut().for_each(|block| in_block(block, nodes, inside, stop));
         let Some(conversion) = conversion(&mut statement.kind, nodes) else {
             code.push(statement);
             continue;
@@ -39,7 +39,7 @@ fn conversion(kind: &mut StmtKind, nodes: &Nodes) -> Option<StmtKind> {
     let is_mixed = |place: &Location| nodes.is_mixed(place.node);
     let register = match kind {
         StmtKind::Load(register, place, _) if is_mixed(place) => *register,
-        StmtKind::Await(register, place, condition, _) if is_mixed(place) => {
+        StmtKind::Await { register, place, until: condition, .. } if is_mixed(place) => {
             condition.substitute(*register, &place.view.seen(Value::Register(*register)));
             *register
         }
@@ -50,6 +50,6 @@ fn conversion(kind: &mut StmtKind, nodes: &Nodes) -> Option<StmtKind> {
         }
         _ => return None,
     };
-    let view = kind.place_mut()?.view;
+    let view = kind.accessed_mut()?.view;
     Some(StmtKind::Assign(register, view.seen(Value::Register(register))))
 }

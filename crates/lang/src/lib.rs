@@ -1,6 +1,6 @@
-//! All languages that programs are written in, and what the rest needs to know about texts.
+//! The front ends of all languages, and what other crates need to know about source texts.
 //!
-//! [`load()`] goes from the text of a file to a program, whatever language it is in:
+//! [`load()`] turns the text of a file in any of the languages into a program:
 //!
 //! ```
 //! let loaded = fencewright_lang::load("counter.fw", b"shared x; thread p { x = x + 1; }", None, &[]).expect("it is right");

@@ -1,4 +1,4 @@
-//! From bytes to a program: decode, recognise the language, parse, lower.
+//! Loads programs: decodes bytes, recognises the language, parses, lowers.
 
 use fencewright_front_end::{FrontEnd, Input, Open, Options, Parsed};
 use fencewright_fw::ast;
@@ -13,13 +13,13 @@ pub use fencewright_front_end::Loaded;
 /// Why a program could not be loaded.
 #[derive(Clone, Debug)]
 pub struct LoadError {
-    /// The texts, for messages.
+    /// The source texts, for messages.
     pub sources: Sources,
-    /// What is wrong with it, at least one thing.
+    /// The errors; at least one.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Loads a program that includes no other files. The front end is recognised unless it is given; `defines` override top-level constants.
+/// Loads a program without included files. The front end is detected unless it is given; `defines` override top-level constants.
 pub fn load(
     name: &str,
     bytes: &[u8],
@@ -32,7 +32,7 @@ pub fn load(
     finished(Loader { front_end, options: &options, stop: &Stop::never(), open: &alone }.load(name, bytes))
 }
 
-/// Loads a program from other texts of its files, as those of a program that was edited.
+/// Loads a program again from changed texts of its files, for example after an edit.
 pub fn load_again(loaded: &Loaded, sources: &Sources) -> Result<Loaded, Box<LoadError>> {
     let open = |name: &str| match sources.named(name) {
         Some(file) => Ok(sources.file(file).text.clone().into_bytes()),
@@ -53,20 +53,20 @@ fn finished(result: Result<Loaded, Failure>) -> Result<Loaded, Box<LoadError>> {
 /// Why there is no program.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// Something is wrong with the text.
+    /// The text has errors.
     Wrong(Box<LoadError>),
-    /// Somebody asked to stop; where in the text that was, if it is known.
+    /// Loading was cancelled; the position that had been reached, if known.
     Stopped(Option<String>),
 }
 
-/// How to load a program.
+/// The parameters of loading.
 #[derive(Clone, Copy)]
 pub struct Loader<'a> {
-    /// The front end; recognised if it is not given.
+    /// The front end; detected if absent.
     pub front_end: Option<&'static dyn FrontEnd>,
-    /// What is said about the program outside of its text.
+    /// Options given outside the text.
     pub options: &'a Options,
-    /// Whether to go on.
+    /// Polled; tells whether to stop.
     pub stop: &'a Stop<'a>,
     /// Reads the files that the program includes.
     pub open: &'a Open<'a>,
@@ -135,7 +135,7 @@ fn parse(front_end: &dyn FrontEnd, input: &mut Input<'_>) -> Result<Parsed, Vec<
     front_end.parse(input)
 }
 
-/// Lowers the program and the filter of a litmus test, which for that time is the last property.
+/// Lowers the program together with the filter of a litmus test, which is temporarily added as the last property.
 fn lower_with_filter(
     stop: &Stop<'_>,
     parsed: &mut Parsed,

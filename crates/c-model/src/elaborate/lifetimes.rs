@@ -1,11 +1,12 @@
 //! How long local variables live: from where control enters their block to where it leaves it.
 //!
-//! A variable whose declaration is reached again has no value again. A register gets an undefined one ([`StmtKind::Undefined`]), and what nobody reads is
-//! taken out later. A variable in memory says so by [`StmtKind::Begin`], and where somebody may still have its address when it is gone, by [`StmtKind::End`]. Pointers to it
-//! are followed in vain from then on until its address is taken again ([`StmtKind::Take`]): before that, they are from an earlier time.
-//! Whoever accesses a local variable of another thread, or one that may be gone, says that it does ([`StmtKind::Follow`]); where pointers are not known, layout asks.
+//! A variable whose declaration is reached again has no value again. A register gets an undefined one ([`ObjectEvent::Undefined`]), and what nobody reads is
+//! taken out later. A variable in memory says so by [`ObjectEvent::Begin`], and where somebody may still have its address when it is gone, by [`ObjectEvent::End`]. Pointers to it
+//! are followed in vain from then on until its address is taken again ([`ObjectEvent::Take`]): before that, they are from an earlier time.
+//! Whoever accesses a local variable of another thread, or one that may be gone, says that it does ([`ObjectEvent::Follow`]); where pointers are not known, layout asks.
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
+use fencewright_code::core::ObjectEvent;
 use fencewright_code::core::{
     Base, Core, Known, Location, NodeId, ObjectId, Origin, Stmt, StmtKind, ThreadNumber, each_statement,
 };
@@ -29,7 +30,7 @@ impl Elaborator<'_> {
             Slot::Register(register) => {
                 self.writer.env.registers.insert(register, Fact::of(Known::Undefined));
                 if written {
-                    self.emit(StmtKind::Undefined(register), span);
+                    self.emit(StmtKind::Special(ObjectEvent::Undefined(register)), span);
                 }
             }
             Slot::Object(object) => {
@@ -42,7 +43,7 @@ impl Elaborator<'_> {
                     self.writer.env.objects.insert(object, Contents::all(Known::Undefined));
                 }
                 if written {
-                    self.emit(StmtKind::Begin(object), span);
+                    self.emit(StmtKind::Special(ObjectEvent::Begin(object)), span);
                 }
             }
         }
@@ -111,7 +112,7 @@ impl Elaborator<'_> {
             if !(reach.pointed || reach.shared) {
                 return;
             }
-            self.emit(StmtKind::End(object), span);
+            self.emit(StmtKind::Special(ObjectEvent::End(object)), span);
             // Whoever follows such a pointer looks at where it points.
             self.writer.env.forget_pointers(object);
         }
@@ -145,7 +146,7 @@ impl Elaborator<'_> {
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();
-        gone.into_iter().for_each(|object| self.emit(StmtKind::End(object), span));
+        gone.into_iter().for_each(|object| self.emit(StmtKind::Special(ObjectEvent::End(object)), span));
     }
 
     /// A jump to a label: variables of blocks that it leaves are gone, and those of blocks that it enters hold nothing.
@@ -176,7 +177,7 @@ impl Elaborator<'_> {
         let Base::Object(object) = place.base else { return };
         let own = self.objects[object.0 as usize].origin == Origin::Local(self.thread());
         if own && self.writer.reachable && self.writer.env.taken.insert(object) && !self.executing() {
-            self.emit(StmtKind::Take(object), span);
+            self.emit(StmtKind::Special(ObjectEvent::Take(object)), span);
         }
     }
 
@@ -185,7 +186,7 @@ impl Elaborator<'_> {
         let Base::Object(object) = place.base else { return };
         let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };
         if thread != self.thread() || self.writer.env.gone.contains(&object) {
-            self.emit(StmtKind::Follow(object), span);
+            self.emit(StmtKind::Special(ObjectEvent::Follow(object)), span);
         }
     }
 }
@@ -258,7 +259,7 @@ pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<S
     let mut ended = FxHashSet::default();
     for code in &threads {
         each_statement(code, stop, &mut |statement| {
-            if let StmtKind::End(object) = &statement.kind {
+            if let StmtKind::Special(ObjectEvent::End(object)) = &statement.kind {
                 ended.insert(*object);
             }
         });
@@ -272,15 +273,17 @@ pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes, stop);
     for thread in &core.threads {
         each_statement(&thread.code, stop, &mut |statement| match &statement.kind {
-            StmtKind::End(object) => _ = ended.insert(*object),
-            StmtKind::Follow(object) => _ = followed.insert(*object),
+            StmtKind::Special(ObjectEvent::End(object)) => _ = ended.insert(*object),
+            StmtKind::Special(ObjectEvent::Follow(object)) => _ = followed.insert(*object),
             StmtKind::Load(_, place, _)
             | StmtKind::Store(place, ..)
-            | StmtKind::Await(_, place, ..)
+            | StmtKind::Await { place, .. }
             | StmtKind::Update { place, .. }
-            | StmtKind::Reach(place) => match place.base {
+            | StmtKind::Special(ObjectEvent::Reach(place)) => match place.base {
                 Base::Pointed(..) => _ = pointed.insert(nodes.find(place.node)),
-                Base::Object(object) if matches!(statement.kind, StmtKind::Reach(_)) => {
+                Base::Object(object)
+                    if matches!(statement.kind, StmtKind::Special(ObjectEvent::Reach(_))) =>
+                {
                     followed.insert(object);
                 }
                 Base::Object(_) => {}
@@ -300,9 +303,11 @@ pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
 fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>, stop: &Stop<'_>) {
     code.retain_mut(|statement| match &mut statement.kind {
         _ if stop.now() => true,
-        StmtKind::End(object) | StmtKind::Take(object) | StmtKind::Follow(object) => needed.contains(object),
+        StmtKind::Special(ObjectEvent::End(object))
+        | StmtKind::Special(ObjectEvent::Take(object))
+        | StmtKind::Special(ObjectEvent::Follow(object)) => needed.contains(object),
         kind => {
-            kind.blocks_mut().into_iter().for_each(|block| retain(block, needed, stop));
+            kind.blocks_mut().for_each(|block| retain(block, needed, stop));
             true
         }
     });

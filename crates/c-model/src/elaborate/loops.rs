@@ -1,7 +1,7 @@
 //! Loops: kept as loops, or unrolled where they create threads or wait for threads that have to be known.
 
 use fencewright_c::typed::tree::{Expr, Statement};
-use fencewright_code::core::StmtKind;
+use fencewright_code::core::{StmtKind, Value};
 use fencewright_code::numbers::truth;
 use fencewright_program::Span;
 
@@ -108,7 +108,7 @@ impl Elaborator<'_> {
             if !self.executing() && (unknown > MOST_ROUNDS || rounds > MOST_KNOWN_ROUNDS) {
                 let text =
                     format!("more than {} rounds of a loop that creates threads", unknown.max(rounds) - 1);
-                self.emit(StmtKind::Beyond(text), parts.span);
+                self.emit(StmtKind::Beyond(Value::Number(1), text), parts.span);
                 self.writer.reachable = false;
                 break;
             }

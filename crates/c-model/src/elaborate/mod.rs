@@ -26,6 +26,8 @@ mod writer;
 
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
 use fencewright_code::clean::clean;
+use fencewright_code::core::ObjectEvent;
+use fencewright_code::core::each_place;
 use fencewright_code::core::{
     Base, Core, Known, NodeId, Object, ObjectId, Points, Register, RegisterInfo, Stmt, StmtKind, Strangers,
     Thread, ThreadNumber, Value,
@@ -431,10 +433,12 @@ impl<'u> Elaborator<'u> {
                     StmtKind::Assign(_, value) => value.pointed_to(&points),
                     StmtKind::Load(_, place, _)
                     | StmtKind::Update { place, .. }
-                    | StmtKind::Await(_, place, ..) => {
+                    | StmtKind::Await { place, .. } => {
                         vec![self.nodes.pointee(place.node)]
                     }
-                    StmtKind::Allocate(_, object) => vec![self.objects[object.0 as usize].node],
+                    StmtKind::Special(ObjectEvent::Allocate(_, object)) => {
+                        vec![self.objects[object.0 as usize].node]
+                    }
                     _ => Vec::new(),
                 };
                 for node in nodes {
@@ -443,7 +447,7 @@ impl<'u> Elaborator<'u> {
             }
             // Where a value stands in place of the register that it was assigned to, that assignment may be gone.
             let mut through = Vec::new();
-            statement.kind.places(&mut |place| {
+            each_place(&statement.kind, &mut |place| {
                 if let Base::Pointed(pointer, node) = &place.base {
                     through.extend(pointer.pointed_to(&points).into_iter().map(|other| (*node, other)));
                 }
@@ -456,7 +460,7 @@ impl<'u> Elaborator<'u> {
                     }
                 });
             });
-            if let StmtKind::Free(pointer, node) = &statement.kind {
+            if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = &statement.kind {
                 through.extend(pointer.pointed_to(&points).into_iter().map(|other| (*node, other)));
             }
             for (node, other) in through {

@@ -1,6 +1,7 @@
 //! Objects, and what is read from and written to them.
 
 use fencewright_c::typed::tree::{GlobalId, Initial, LocalId, Step, Type, TypeKind};
+use fencewright_code::core::ObjectEvent;
 use fencewright_code::core::{
     Access, Base, Known, Location, NodeId, Object, ObjectId, Origin, Projection, Register, StmtKind, Times,
     Value, View, known, way,
@@ -216,7 +217,7 @@ impl Elaborator<'_> {
         let register = self.temporary("new", &pointer);
         let points = self.writer.registers[register.0 as usize].points.expect("it is a pointer");
         self.unify(points, node, span)?;
-        self.emit(StmtKind::Allocate(register, object), span);
+        self.emit(StmtKind::Special(ObjectEvent::Allocate(register, object)), span);
         if times == Times::Once && self.options.reuse != Reuse::Allocated {
             return Ok(self
                 .known_operand(&Known::Address(object, vec![Step::Element(0)]), (0, 0))

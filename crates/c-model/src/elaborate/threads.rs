@@ -332,7 +332,7 @@ impl Elaborator<'_> {
         *site += 1;
         if *site > MOST_PER_SITE || self.instances.len() > MOST_THREADS {
             let most = if *site > MOST_PER_SITE { MOST_PER_SITE } else { MOST_THREADS };
-            self.emit(StmtKind::Beyond(format!("more than {most} threads")), span);
+            self.emit(StmtKind::Beyond(Value::Number(1), format!("more than {most} threads")), span);
             self.writer.reachable = false;
             return Ok(());
         }
@@ -561,7 +561,7 @@ impl Elaborator<'_> {
         self.write(&released, Operand::number(1), span)?;
         let register = self.temporary("done", &int());
         let ended = Value::binary(BinaryOp::Ne, Value::Register(register), Value::Number(0));
-        self.emit(StmtKind::Await(register, done, ended, Access::Own), span);
+        self.emit_await(register, done, ended, Access::Own, span);
         if let Some(place) = value {
             let cell = Target::new(Spot::Memory(place), to.clone()).accessed(Access::Own);
             let operand = self.read(&cell, span)?;

@@ -1,10 +1,13 @@
 //! The thread in hand: its registers, and the statements that are being written for it.
 
+use fencewright_code::core::ObjectEvent;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencewright_c::typed::tree::{Type, TypeKind};
-use fencewright_code::core::{Label, NodeId, Register, Stmt, StmtKind, ThreadNumber, Value};
+use fencewright_code::core::{
+    Access, Label, Location, NodeId, Register, Stmt, StmtKind, ThreadNumber, Value,
+};
 use fencewright_code::numbers::{Operand, Range, Sink};
 use fencewright_program::Span;
 
@@ -99,12 +102,24 @@ impl Elaborator<'_> {
             StmtKind::Load(..) => self.accesses.reads += 1,
             StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
             // What is given back is looked at no more without saying so.
-            StmtKind::Free(value, _) => self.publish(&value.clone()),
+            StmtKind::Special(ObjectEvent::Free(value, _)) => self.publish(&value.clone()),
             _ => {}
         }
         self.statements += 1;
         let span = self.here(span);
         self.block().push(Stmt { kind, span });
+    }
+
+    /// Writes a statement that waits until the value of a place, in the register, satisfies the condition.
+    pub fn emit_await(
+        &mut self,
+        register: Register,
+        place: Location,
+        until: Value,
+        access: Access,
+        span: Span,
+    ) {
+        self.emit(StmtKind::Await { register, place, until, access, waiting: () }, span);
     }
 
     pub(super) fn block(&mut self) -> &mut Vec<Stmt> {

@@ -1,11 +1,11 @@
-//! Attributes of GNU C. Those that change where members lie are kept; all others say nothing about the meaning of a program.
+//! Attributes of GNU C. Those that affect the layout are kept; all others are ignored.
 
 use super::{Parser, Read};
 use crate::ast::{Alignment, Attributes};
 use crate::error::Error;
 
 impl Parser<'_> {
-    /// Takes `__attribute__((...))` and `__extension__`; what matters is added to the attributes of what is being read.
+    /// Skips `__attribute__((...))` and `__extension__`; attributes that affect the layout are added to the current construct.
     pub(super) fn skip_attributes(&mut self) -> Read<()> {
         loop {
             if self.takes_any(&["__attribute__", "__attribute"]) {
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads something whose attributes are its own.
+    /// Parses a construct that has its own attributes.
     pub(super) fn attributed<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<(T, Attributes)> {
         let around = std::mem::take(&mut self.attributes);
         let found = read(self);

@@ -11,18 +11,18 @@ use crate::ast::{
 };
 use crate::error::Error;
 
-/// What a declarator adds to a type, from the name outwards.
+/// One layer that a declarator adds to a type, from the name outwards.
 enum Layer {
     Pointer { atomic: bool, constant: bool, volatile: bool },
     Array(Option<Rc<crate::ast::Expr>>),
     Function(Option<Vec<Parameter>>, bool),
 }
 
-/// Pointers to arrays of functions and so on, so deep.
+/// Maximum number of layers of a type, such as pointers to arrays of functions.
 const MOST_LAYERS: usize = 100;
 
 impl Parser<'_> {
-    /// A function or a declaration at the outermost level; nothing for a lonely `;`.
+    /// A function definition or a declaration at file scope; `None` for a lone `;`.
     pub(super) fn item(&mut self) -> Read<Option<Item>> {
         if self.takes(";") {
             return Ok(None);
@@ -39,7 +39,7 @@ impl Parser<'_> {
         }
         let specifiers = match self.starts_declaration() {
             true => self.specifiers()?,
-            // Before C99 a function without a type returned int.
+            // Before C99, the return type defaulted to int.
             false if self.word_at(1) == "(" => super::specifiers::Specifiers {
                 ty: TypeKind::Integer(crate::ast::Integer::INT).into(),
                 storage: Default::default(),
@@ -74,7 +74,7 @@ impl Parser<'_> {
         Ok(Some(Item::Declaration(declaration)))
     }
 
-    /// A declaration inside of a function.
+    /// A declaration in a block.
     pub(super) fn declaration(&mut self) -> Read<Declaration> {
         let around = std::mem::take(&mut self.type_depth);
         let declaration = self.one_declaration();
@@ -97,7 +97,7 @@ impl Parser<'_> {
         self.declarators(start, specifiers, name, ty)
     }
 
-    /// A declaration of no name, with all that its types brought.
+    /// A declaration without names, with everything that its types declare.
     fn declared(&mut self, start: Span, storage: Storage) -> Declaration {
         Declaration {
             storage,
@@ -110,7 +110,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `_Static_assert(condition, "text")`; the text may be missing.
+    /// `_Static_assert(condition, "text")`; the text is optional.
     pub(super) fn static_assertion(&mut self) -> Read<()> {
         self.at += 1;
         self.expect("(")?;
@@ -124,7 +124,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of a declaration, from behind its first declarator.
+    /// The rest of a declaration, after its first declarator.
     fn declarators(
         &mut self,
         start: Span,
@@ -164,7 +164,7 @@ impl Parser<'_> {
         Ok(Declaration { declarators, types, ..self.declared(start, specifiers.storage) })
     }
 
-    /// A name with all that its declarator makes of a type.
+    /// A declarator with a name, and the type that it makes of `base`.
     pub(super) fn declarator(&mut self, base: Type) -> Read<(Name, Type)> {
         let mut layers = Vec::new();
         let name = self.nested(|parser| parser.layers(&mut layers, true))?;
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Ok((name, applied(base, layers, name.span)?))
     }
 
-    /// The name of a type, as in a cast.
+    /// A type name, as in a cast.
     pub(super) fn type_name(&mut self) -> Read<Type> {
         let specifiers = self.specifiers()?;
         let mut layers = Vec::new();
@@ -182,7 +182,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A declarator, with a name or without: what it adds to a type, in the order from the name outwards.
+    /// A declarator, with or without a name; appends its layers in the order from the name outwards.
     fn layers(&mut self, layers: &mut Vec<Layer>, named: bool) -> Read<Option<Name>> {
         self.skip_attributes()?;
         let mut pointers = Vec::new();
@@ -203,7 +203,7 @@ impl Parser<'_> {
             pointers.push(Layer::Pointer { atomic, constant, volatile });
         }
         let mut name = None;
-        // A parenthesis opens an inner declarator, unless parameters stand in it.
+        // A parenthesis opens an inner declarator, unless it contains parameters.
         let inner = self.is("(") && (named || !self.starts_type(1) && self.word_at(1) != ")");
         if inner {
             self.at += 1;
@@ -238,7 +238,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// Whether a type may have one more layer: types are walked recursively.
+    /// Checks that a type may have one more layer, because types are processed recursively.
     fn deep_enough(&self, layers: usize) -> Read<()> {
         match layers > MOST_LAYERS {
             true => Err(Error::new(self.span(), format!("a type of more than {MOST_LAYERS} layers"))),
@@ -246,7 +246,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parameters of a function, up to the closing parenthesis.
+    /// The parameters of a function, up to the closing parenthesis; and whether it is variadic.
     fn parameters(&mut self) -> Read<(Option<Vec<Parameter>>, bool)> {
         if self.takes(")") {
             return Ok((None, false));
@@ -278,7 +278,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An initial value.
+    /// An initialiser.
     pub(super) fn initializer(&mut self) -> Read<Initializer> {
         if !self.is("{") {
             return Ok(Initializer::Expression(self.assignment()?));
@@ -299,7 +299,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Which element or member is meant: `[1].x =`, or in old GNU C `x:`.
+    /// The designators of an initial value: `[1].x =`, or in old GNU C `x:`.
     fn designators(&mut self) -> Read<Vec<Designator>> {
         let mut found = Vec::new();
         if self.word_at(1) == ":"
@@ -329,7 +329,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// The path of `offsetof`: a member, and members and elements of it.
+    /// The member designator of `offsetof`: a member, and members and elements of it.
     pub(super) fn member_path(&mut self) -> Read<Vec<Designator>> {
         let mut path = vec![Designator::Member(self.name("a member")?)];
         loop {
@@ -345,7 +345,7 @@ impl Parser<'_> {
     }
 }
 
-/// A type with what a declarator adds to it.
+/// The type with the layers of a declarator applied.
 fn applied(base: Type, layers: Vec<Layer>, at: Span) -> Read<Type> {
     let mut ty = base;
     let mut depth = depth(&ty) + layers.len();
@@ -368,7 +368,7 @@ fn applied(base: Type, layers: Vec<Layer>, at: Span) -> Read<Type> {
     }
 }
 
-/// How many pointers, arrays and functions a type is made of, one around the other.
+/// The number of nested pointers, arrays and functions of a type.
 fn depth(ty: &Type) -> usize {
     let (mut layers, mut inner) = (0, ty);
     loop {
@@ -381,7 +381,7 @@ fn depth(ty: &Type) -> usize {
     }
 }
 
-/// A parameter that is an array or a function is a pointer (C11 6.7.6.3 p. 7).
+/// Adjusts the type of a parameter: arrays and functions become pointers (C11 6.7.6.3 p. 7).
 fn adjusted(ty: Type) -> Type {
     match ty.kind {
         TypeKind::Array(element, _) => TypeKind::Pointer(element).into(),

@@ -7,7 +7,7 @@ use crate::literal;
 use crate::token::{ExpansionId, Kind};
 use fencewright_program::Span;
 
-/// Binary operators, by how strongly they bind; the weakest first.
+/// Binary operators by precedence, the weakest first.
 const LEVELS: [&[(&str, BinaryOp)]; 10] = [
     &[("||", BinaryOp::Or)],
     &[("&&", BinaryOp::And)],
@@ -26,7 +26,7 @@ const LEVELS: [&[(&str, BinaryOp)]; 10] = [
     &[("*", BinaryOp::Multiply), ("/", BinaryOp::Divide), ("%", BinaryOp::Remainder)],
 ];
 
-/// Assignments, with what is computed before.
+/// Assignment operators, with the binary operation that they include.
 const ASSIGNMENTS: [(&str, Option<BinaryOp>); 11] = [
     ("=", None),
     ("*=", Some(BinaryOp::Multiply)),
@@ -46,7 +46,7 @@ impl Parser<'_> {
         Expr { kind, span: self.since(start), expansion }
     }
 
-    /// Counts operators in a row: each makes the tree one level deeper.
+    /// Counts operators of the same precedence: each adds a level to the tree.
     fn another(&self, count: &mut u32) -> Read<()> {
         *count += 1;
         match *count > DEEPEST {
@@ -55,7 +55,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression, commas included.
+    /// An expression, including the comma operator.
     pub(super) fn comma_expression(&mut self) -> Read<Expr> {
         let (start, expansion, mut count) = (self.span(), self.expansion(), 0);
         let mut left = self.assignment()?;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// An expression without commas.
+    /// An assignment expression, without the comma operator.
     pub(super) fn assignment(&mut self) -> Read<Expr> {
         self.nested(|parser| {
             let (start, expansion) = (parser.span(), parser.expansion());
@@ -79,7 +79,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An expression without commas and assignments.
+    /// A conditional expression, without the comma and assignment operators.
     pub(super) fn conditional(&mut self) -> Read<Expr> {
         let (start, expansion) = (self.span(), self.expansion());
         let condition = self.binary(0)?;
@@ -110,7 +110,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// A cast, or what binds more strongly.
+    /// A cast, or an expression that binds tighter.
     fn cast(&mut self) -> Read<Expr> {
         let (start, expansion) = (self.span(), self.expansion());
         if !(self.is("(") && self.starts_type(1)) {
@@ -195,7 +195,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// What stands behind an expression: indices, members, calls, `++`.
+    /// Postfix operators: indices, members, calls, `++`.
     fn postfix(&mut self, mut operand: Expr, start: Span, expansion: ExpansionId) -> Read<Expr> {
         let mut count = 0;
         loop {
@@ -258,7 +258,7 @@ impl Parser<'_> {
                 self.expect(")")?;
                 ExprKind::Statements(block)
             }
-            // Parentheses say nothing more, but belong to the place.
+            // Parentheses add nothing to the expression except to its position.
             _ if self.is("(") => self.in_parentheses(Self::comma_expression)?.kind,
             _ if self.is("_Generic") => self.generic()?,
             _ if self.is("__builtin_offsetof") => {

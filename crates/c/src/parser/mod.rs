@@ -1,7 +1,7 @@
-//! The parser: C11 (Annex A) with the extensions of GNU C that occur, by recursive descent.
+//! The parser: C11 (Annex A) with common extensions of GNU C, by recursive descent.
 //!
-//! It goes on after an error behind the next `;` or `}`, so that one run names several. Whatever could make it recurse without
-//! bound is counted: nesting, and operators in a row, since trees are walked recursively later.
+//! After an error it resumes behind the next `;` or `}`, so that one run reports several errors. Everything that could lead to unbounded recursion is
+//! limited: nesting, and operators in a row, since trees are processed recursively later.
 
 mod attributes;
 mod declaration;
@@ -22,27 +22,27 @@ use crate::error::Error;
 use crate::preprocess::{Expansion, Preprocessed};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
-/// Nesting, and the number of operators in a row, beyond which a text is refused.
+/// Maximum nesting depth, and maximum number of operators in a row.
 const DEEPEST: u32 = 250;
-/// After so many errors the rest is not looked at.
+/// Number of errors after which parsing stops.
 const MOST_ERRORS: usize = 100;
 
-/// What an ordinary name means to the parser.
+/// The meaning of an ordinary name, as far as the parser needs it.
 enum Meaning {
-    /// A type, and how deep it is: that of other names in it counts too, since types are walked recursively.
+    /// A type name, with the depth of the type. The depth includes that of type names in it, since types are processed recursively.
     Type(Type, usize),
     /// Something else.
     Other,
 }
 
-/// What a tag means.
+/// The meaning of a tag.
 #[derive(Clone, Copy)]
 enum Tag {
     Record(RecordId),
     Enumeration(EnumerationId),
 }
 
-/// Names of one block.
+/// The names declared in one block.
 #[derive(Default)]
 struct Scope {
     names: FxHashMap<Symbol, Meaning>,
@@ -57,32 +57,32 @@ struct Parser<'a> {
     names: &'a Names,
     scopes: Vec<Scope>,
     records: Vec<Record>,
-    /// Enumerators of types that were read since the last declaration ended.
+    /// Enumerators of types parsed since the end of the last declaration.
     enumerators: Vec<Enumerator>,
-    /// Structures and unions that got their members since then.
+    /// Structures and unions whose members were parsed since then.
     defined: Vec<RecordId>,
-    /// What was found in `_Static_assert` since then.
+    /// Conditions of `_Static_assert` parsed since then.
     assertions: Vec<(Expr, Option<String>)>,
     enumerations: u32,
-    /// Attributes of what is being read.
+    /// Attributes of the current construct.
     attributes: Attributes,
     errors: Vec<Error>,
     depth: u32,
-    /// How deep the types are whose names were read since the declaration began.
+    /// The depth of the types whose names were used since the start of the declaration.
     type_depth: usize,
-    /// Where the file ends.
+    /// The end of the file.
     end: Span,
 }
 
-/// A reader of one construct: what it found, or the error to report.
+/// The result of parsing one construct, or the error to report.
 type Read<T> = Result<T, Error>;
 
-/// Parses what the preprocessor gives.
+/// Parses the output of the preprocessor.
 pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
     parse_unless(text, &|| false)
 }
 
-/// Parses what the preprocessor gives, unless `stop`, which is asked for every statement and every part of a list, says so.
+/// The same, polling `stop` for every statement and every part of a list.
 pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
     let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
     let end = last.point(last.end);
@@ -125,7 +125,7 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
 }
 
 impl Parser<'_> {
-    /// Whether there is time for more.
+    /// An error if `stop` asked to stop.
     fn go_on(&self) -> Read<()> {
         match (self.stop)() {
             true => Err(Error::new(self.span(), "stopped while this was read")),
@@ -137,7 +137,7 @@ impl Parser<'_> {
         self.tokens.get(self.at)
     }
 
-    /// How the n-th token from here is spelled, if it is a name or a punctuator.
+    /// The spelling of the n-th token from here, if it is a name or a punctuator.
     fn word_at(&self, n: usize) -> &str {
         match self.tokens.get(self.at + n) {
             Some(token) if matches!(token.kind, Kind::Identifier | Kind::Punctuator) => {
@@ -161,14 +161,14 @@ impl Parser<'_> {
         found
     }
 
-    /// Takes one of several spellings of a keyword: GNU C has most of them with underscores too.
+    /// Consumes one of several spellings of a keyword: GNU C also has most keywords with underscores.
     fn takes_any(&mut self, words: &[&str]) -> bool {
         let found = words.contains(&self.word());
         self.at += usize::from(found);
         found
     }
 
-    /// Where in the text the next token comes from; at the end of the text, there.
+    /// The position of the next token in the text; the end of the file after the last one.
     fn span(&self) -> Span {
         self.peek().map_or(self.end, |token| self.text.written(token))
     }
@@ -177,7 +177,7 @@ impl Parser<'_> {
         self.peek().map_or(ExpansionId::default(), |token| token.expansion)
     }
 
-    /// The span from a token that was seen before up to the last one that was taken.
+    /// The span from `start` to the last token that was consumed.
     fn since(&self, start: Span) -> Span {
         match self.at.checked_sub(1).and_then(|last| self.tokens.get(last)) {
             Some(last) => match self.text.written(last) {
@@ -188,13 +188,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether no use of a macro brought both the n-th token and the one before it: then something can be written between them.
+    /// Whether the n-th token and the one before it come from different macro expansions: then text can be inserted between them.
     fn is_between_uses(&self, n: usize) -> bool {
         let use_of = |n: usize| self.tokens.get(n).and_then(|token| self.text.outermost(token));
         use_of(n).is_none() || n.checked_sub(1).and_then(use_of) != use_of(n)
     }
 
-    /// Where the tokens from the first to the last one stand in the definition of a macro, if one use of it brought them all.
+    /// The position of the tokens from `first` to `last` in the definition of a macro, if a single expansion of it produced them all.
     fn definition(&self, first: usize, last: usize) -> Option<Rc<Definition>> {
         let token = |n: usize| self.tokens.get(n);
         let (opens, ends) = (token(first)?, token(last)?);
@@ -204,7 +204,7 @@ impl Parser<'_> {
         let within: Vec<ExpansionId> = self.text.uses(ends).collect();
         let level = self.text.uses(opens).find(|id| within.contains(id))?;
         let body = self.text.expansions[level.index()?].body?;
-        // A token as it stands in the body: itself, or the use there that brought it.
+        // A token as it stands in the body: itself, or the macro use in the body that produced it.
         let stands = |token: &Token| {
             let mut inner = None;
             for id in self.text.uses(token) {
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let before = first.checked_sub(1).and_then(token).and_then(stands);
         let behind = token(last + 1).and_then(stands);
         let (brought_end, end) = stands(ends)?;
-        // What begins with an argument begins with the parameter, behind what stands before it.
+        // If an argument is first, the statement begins with the parameter, behind the token before it.
         let (brought_start, start) = match (stands(opens), before) {
             (Some((brought, span)), _) => (brought, span.start),
             (None, Some((_, span))) => (None, self.text.next_in_body(body, span.end)?.start),
@@ -250,7 +250,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     fn name(&mut self, what: &str) -> Read<Name> {
         match self.peek() {
             Some(token)
@@ -265,7 +265,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads something that may contain itself.
+    /// Parses a construct that may contain itself, counting the depth.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth >= DEEPEST {
             return Err(Error::new(self.span(), format!("this is nested more than {DEEPEST} deep")));
@@ -276,7 +276,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Reads something in a scope of its own.
+    /// Parses in a new scope.
     fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         self.scopes.push(Scope::default());
         let found = read(self);
@@ -284,7 +284,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Goes on behind the item in which an error was found: behind the next `;` or `}` outside of braces.
+    /// Resumes behind the item that contains an error: behind the next `;` or `}` outside braces.
     fn recover(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
@@ -307,7 +307,7 @@ impl Parser<'_> {
         self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
     }
 
-    /// The type that a name stands for here, and how deep it is.
+    /// The type that a name denotes here, with its depth.
     fn type_named(&self, name: Symbol) -> Option<(&Type, usize)> {
         match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
             Meaning::Type(ty, depth) => Some((ty, *depth)),
@@ -315,7 +315,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips what stands in parentheses, of which nothing is understood.
+    /// Skips a parenthesised part without interpreting it.
     fn skip_parentheses(&mut self) -> Read<()> {
         let opened = self.span();
         self.expect("(")?;
@@ -334,7 +334,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Strings in a row are one.
+    /// Adjacent strings, concatenated.
     fn string(&mut self) -> Read<String> {
         let mut text = String::new();
         let mut any = false;
@@ -358,7 +358,7 @@ impl Parser<'_> {
     }
 }
 
-/// The words that cannot be names.
+/// Whether the word is reserved.
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,

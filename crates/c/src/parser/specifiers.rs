@@ -8,14 +8,14 @@ use crate::ast::{
 };
 use crate::error::Error;
 
-/// What stands before the names of a declaration.
+/// The part of a declaration before its declarators.
 pub(super) struct Specifiers {
     pub ty: Type,
     pub storage: Storage,
     pub typedef: bool,
 }
 
-/// The words that say which arithmetic type it is.
+/// The keywords that make up an arithmetic type.
 #[derive(Default)]
 struct Words {
     long: u8,
@@ -25,7 +25,7 @@ struct Words {
 }
 
 impl Parser<'_> {
-    /// Whether a declaration, or the name of a type, starts with the n-th token from here.
+    /// Whether the n-th token from here starts a declaration or a type name.
     pub(super) fn starts_type(&self, n: usize) -> bool {
         let word = self.word_at(n);
         let is_specifier = matches!(
@@ -71,7 +71,7 @@ impl Parser<'_> {
             })
     }
 
-    /// Whether a declaration starts here.
+    /// Whether the next token starts a declaration.
     pub(super) fn starts_declaration(&self) -> bool {
         let storage = matches!(
             self.word(),
@@ -163,7 +163,7 @@ impl Parser<'_> {
                 }
                 "__auto_type" => whole = Some(TypeKind::Inferred.into()),
                 _ => {
-                    // A name of a type counts only where no type was said yet.
+                    // A type name is one only if no type was specified yet.
                     let named = token.filter(|_| whole.is_none() && words.is_empty());
                     match named.and_then(|token| self.type_named(token.symbol)) {
                         Some((ty, depth)) => {
@@ -192,7 +192,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `struct` or `union`, with its members or without, and what is said about where they lie.
+    /// `struct` or `union`, with or without its members, and with its attributes.
     fn record_with_attributes(&mut self) -> Read<Type> {
         let (id, attributes) = self.attributed(Self::record)?;
         let record = &mut self.records[id.0 as usize];
@@ -211,7 +211,7 @@ impl Parser<'_> {
             false => Some(self.name("a tag or `{`")?),
         };
         let defines = self.is("{");
-        // A definition, and a mention before `;`, are about a tag of this block; another mention finds tags of outer blocks too.
+        // A definition, or a mention before `;`, refers to a tag of this block; any other mention also finds tags of outer blocks.
         let here = defines || self.is(";");
         let known = tag.and_then(|tag| match here {
             true => self.scopes.last().and_then(|scope| scope.tags.get(&tag.symbol)).copied(),
@@ -257,7 +257,7 @@ impl Parser<'_> {
             }
             let (specifiers, shared) = self.attributed(Self::specifiers)?;
             if self.takes(";") {
-                // A structure without a name lends its members.
+                // The members of an anonymous structure belong to the enclosing one.
                 let span = self.since(self.span());
                 if matches!(specifiers.ty.kind, TypeKind::Record(_)) {
                     let (name, bits) = (None, None);
@@ -280,7 +280,7 @@ impl Parser<'_> {
         Ok(fields)
     }
 
-    /// One member, with its name or without.
+    /// One member, with or without a name.
     fn field(&mut self, ty: &Type) -> Read<Field> {
         self.skip_attributes()?;
         let start = self.span();
@@ -299,7 +299,7 @@ impl Parser<'_> {
         Ok(Field { name, ty, bits, attributes: Attributes::default(), span: self.since(start) })
     }
 
-    /// `enum`, with its enumerators or without.
+    /// `enum`, with or without its enumerators.
     fn enumeration(&mut self) -> Read<Type> {
         let span = self.span();
         self.at += 1;
@@ -349,7 +349,7 @@ impl Words {
         self.long == 0 && !self.short && self.signed.is_none() && self.base.is_none()
     }
 
-    /// The type, if the words make one.
+    /// The type that the keywords form; `None` if they are contradictory.
     fn ty(&self) -> Option<Type> {
         let signed = self.signed.unwrap_or(true);
         let integer = |rank| TypeKind::Integer(Integer { rank, signed });

@@ -7,11 +7,11 @@ use crate::ast::{Assembly, Block, Expr, Statement, StatementKind};
 use crate::error::Error;
 use crate::token::Kind;
 
-/// Assembly has no more operands than this, as in gcc.
+/// Maximum number of operands of assembly, as in gcc.
 const MOST_OPERANDS: usize = 30;
 
 impl Parser<'_> {
-    /// `{ ... }`. The scope is up to the caller: parameters belong to the scope of a function's body.
+    /// `{ ... }`. The caller opens the scope, because parameters belong to the scope of a function's body.
     pub(super) fn block(&mut self) -> Read<Block> {
         let start = self.span();
         self.expect("{")?;
@@ -33,7 +33,7 @@ impl Parser<'_> {
         Ok(Block { statements, span: self.since(start) })
     }
 
-    /// Goes on behind the statement in which an error was found, inside of its block.
+    /// Resumes behind the statement that contains an error, inside its block.
     fn recover_statement(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
@@ -73,7 +73,7 @@ impl Parser<'_> {
         self.skip_attributes()?;
         let kind = self.statement_kind()?;
         let ends = self.is_between_uses(self.at);
-        // What is all that a use brings has its place beside the use.
+        // If a statement comes from a whole macro use, fences can be inserted beside the use, so its position in the definition is not needed.
         let definition = if starts && ends { None } else { self.definition(first, self.at - 1) };
         Ok(Statement { kind, span: self.since(start), expansion, starts, ends, definition })
     }
@@ -174,7 +174,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// What stands behind a label; C23 allows nothing there before a closing brace.
+    /// The statement after a label; C23 allows a label directly before a closing brace.
     fn labelled_statement(&mut self) -> Read<Box<Statement>> {
         if self.is("}") {
             let (span, expansion) = (self.span(), self.expansion());
@@ -186,7 +186,7 @@ impl Parser<'_> {
         Ok(Box::new(self.nested(Self::statement)?))
     }
 
-    /// `if` and all `else if` behind it, however many.
+    /// `if` and all its `else if`s, parsed iteratively.
     fn branches(&mut self) -> Read<StatementKind> {
         let mut branches = Vec::new();
         loop {
@@ -264,7 +264,7 @@ impl Parser<'_> {
         if self.takes(":") {
             found.inputs = self.operands(&mut names)?;
         }
-        // `%[name]` is the operand of that name, which has a number too.
+        // `%[name]` refers to the operand with that name, which has a number too.
         for (number, name) in names.into_iter().enumerate() {
             if let Some(name) = name {
                 found.text = found.text.replace(&format!("[{name}]"), &number.to_string());
@@ -283,7 +283,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// Operands of assembly: `[name] "constraint" (expression)`. Their names, where they have any, are added to `names`.
+    /// Operands of assembly: `[name] "constraint" (expression)`. Their names, if any, are appended to `names`.
     fn operands(&mut self, names: &mut Vec<Option<Rc<str>>>) -> Read<Vec<(String, Expr)>> {
         let mut operands = Vec::new();
         while !self.is(":") && !self.is(")") {

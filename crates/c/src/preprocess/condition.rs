@@ -6,10 +6,10 @@ use crate::error::Error;
 use crate::literal::{self, Literal};
 use crate::token::{Kind, Names, Token};
 
-/// Parentheses and operators may be nested so deep.
+/// Maximum nesting depth of parentheses and operators.
 const DEEPEST: usize = 200;
 
-/// A value of a condition; if it is unsigned its bits are meant.
+/// A value of a condition; an unsigned value has the same bits.
 #[derive(Clone, Copy)]
 struct Value {
     bits: i64,
@@ -22,7 +22,7 @@ impl Value {
     }
 }
 
-/// Whether a condition holds, once macros are replaced and `defined` is answered.
+/// Whether a condition holds, after macros have been expanded and `defined` has been evaluated.
 pub fn holds(condition: &[Token], directive: Token, names: &Names) -> Result<bool, Error> {
     let mut reader = Reader { tokens: condition, at: 0, directive, names, depth: 0 };
     let value = reader.conditional(true)?;
@@ -40,7 +40,7 @@ struct Reader<'a> {
     depth: usize,
 }
 
-/// Binary operators, by how strongly they bind.
+/// Binary operators by precedence, the weakest first.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Error::new(self.peek().as_ref().unwrap_or(last).span, message)
     }
 
-    /// A conditional expression. What is not evaluated is read all the same, but need not make sense.
+    /// A conditional expression. A part that is not evaluated is parsed, but its value may be undefined.
     fn conditional(&mut self, evaluated: bool) -> Result<Value, Error> {
         if self.depth >= DEEPEST {
             return Err(self.error("this condition is nested too deep"));
@@ -152,7 +152,7 @@ impl Reader<'_> {
         let Some(token) = self.peek() else { return Err(self.error("this condition is not complete")) };
         let spelling = self.names.spelling(token.symbol);
         let value = match token.kind {
-            // A name that is no macro is 0, also a keyword.
+            // A name that is not a macro is 0, even a keyword.
             Kind::Identifier => Value::of(false),
             Kind::Number => match literal::number(spelling) {
                 Ok(Literal { value, unsigned, .. }) => {
@@ -171,7 +171,7 @@ impl Reader<'_> {
     }
 }
 
-/// A binary operation; nothing if it divides by zero.
+/// Applies a binary operation; `None` for a division by zero.
 fn apply(operator: &str, a: Value, b: Value) -> Option<Value> {
     let unsigned = a.unsigned || b.unsigned;
     let (x, y) = (a.bits, b.bits);

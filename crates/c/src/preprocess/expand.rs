@@ -1,4 +1,4 @@
-//! Uses of macros replaced by what they stand for (C11 6.10.3.1 to 6.10.3.4).
+//! Macro expansion (C11 6.10.3.1 to 6.10.3.4).
 
 use std::rc::Rc;
 
@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::lexer::single;
 use crate::token::{ExpansionId, Kind, Token};
 
-/// All macros together may stand for so many tokens: a text of a few lines can ask for more than any memory holds.
+/// Maximum number of tokens that all macros together may expand to: a few lines can ask for more than any memory holds.
 const MOST_TOKENS: usize = 1 << 22;
-/// Arguments with macros in arguments with macros, so deep.
+/// Maximum nesting depth of macros in arguments of macros.
 const DEEPEST: usize = 200;
 
 impl Preprocessor<'_> {
-    /// Replaces the macros in a piece of text.
+    /// Expands the macros in a list of tokens.
     pub(super) fn expand(&mut self, tokens: &[Token], depth: usize) -> Result<Vec<Token>, Error> {
         let mut input: Vec<Token> = tokens.iter().rev().copied().collect();
         let mut output = Vec::new();
@@ -45,7 +45,7 @@ impl Preprocessor<'_> {
         Ok(output)
     }
 
-    /// Counts tokens that a use of a macro made.
+    /// Counts the tokens that a macro expansion produced.
     fn spend(&mut self, tokens: usize, token: Token) -> Result<(), Error> {
         self.spent += tokens;
         if self.spent > MOST_TOKENS {
@@ -61,7 +61,7 @@ impl Preprocessor<'_> {
 
     fn expansion(&mut self, used: &Macro, token: Token, last: Token) -> ExpansionId {
         let (at, inside) = (token.span, token.expansion);
-        // What closes the arguments may come from elsewhere.
+        // The closing parenthesis may come from another expansion.
         let whole =
             if last.expansion == inside && at.start <= last.span.start { at.to(last.span) } else { at };
         let outermost = match inside.index() {
@@ -74,7 +74,7 @@ impl Preprocessor<'_> {
         ExpansionId(self.expansions.len() as u32)
     }
 
-    /// What stands for a use of a macro without parameters.
+    /// Expands an object-like macro.
     fn object(&mut self, used: &Macro, token: Token) -> Result<Vec<Token>, Error> {
         let expansion = self.expansion(used, token, token);
         if let Some(computed) = used.computed {
@@ -97,13 +97,13 @@ impl Preprocessor<'_> {
         Token { kind, symbol: self.names.symbol(&spelling), ..token }
     }
 
-    /// Where in the text the use stands that brought a token.
+    /// The position in the text of the macro use that produced a token.
     fn outermost(&self, token: Token) -> Span {
         let outer = token.expansion.index().map(|n| self.expansions[n].outermost as usize);
         outer.map_or(token.span, |n| self.expansions[n].at)
     }
 
-    /// What stands for a use of a macro with arguments, which follow in the input.
+    /// Expands a function-like macro; its arguments follow in the input.
     fn call(
         &mut self,
         used: &Macro,
@@ -136,7 +136,7 @@ impl Preprocessor<'_> {
         if given == 1 && parameters.names.is_empty() && arguments[0].is_empty() {
             arguments.clear();
         } else if parameters.variadic && given + 1 == parameters.names.len() {
-            // GNU C allows to leave out the comma before no further arguments.
+            // GNU C allows to omit the comma before empty variable arguments.
             arguments.push(Vec::new());
         }
         if arguments.len() != parameters.names.len() {
@@ -157,7 +157,7 @@ impl Preprocessor<'_> {
         self.substitute(used, &arguments, expansion, hidden, depth)
     }
 
-    /// The body of a macro with arguments in place of parameters.
+    /// The body of a macro with arguments substituted for parameters.
     fn substitute(
         &mut self,
         used: &Macro,
@@ -168,7 +168,7 @@ impl Preprocessor<'_> {
     ) -> Result<Vec<Token>, Error> {
         let none = Parameters { names: Vec::new(), variadic: false };
         let parameters = used.parameters.as_ref().unwrap_or(&none);
-        // What stands in the call itself got here through this macro; what other macros made of it got here through them.
+        // Tokens of the call itself are attributed to this macro; tokens that other macros produced keep their attribution.
         let inside = expansion.index().map_or(expansion, |n| self.expansions[n].inside);
         let mut result: Vec<Token> = Vec::new();
         let mut expanded: Vec<Option<Rc<[Token]>>> = vec![None; arguments.len()];
@@ -192,7 +192,7 @@ impl Preprocessor<'_> {
             }
             let before_paste = body.get(n + 1).is_some_and(|next| next.is(self.words.paste));
             match parameters.position(&token) {
-                // What is joined is not expanded before.
+                // Operands of `##` are not expanded first.
                 Some(position) if before_paste => {
                     let argument = &arguments[position];
                     let space = |(m, t): (usize, &Token)| Token {
@@ -233,7 +233,7 @@ impl Preprocessor<'_> {
         Ok(result)
     }
 
-    /// Joins the last token so far with a token of the body, or with the argument that it stands for.
+    /// Pastes the last token so far with a token of the body, or with the argument that it stands for.
     fn paste(
         &mut self,
         result: &mut Vec<Token>,
@@ -248,7 +248,7 @@ impl Preprocessor<'_> {
         let last_parameter = parameters.variadic && position == Some(parameters.names.len() - 1);
         let comma = result.last().is_some_and(|left| left.is(self.words.comma));
         if last_parameter && comma {
-            // GNU C: `, ## __VA_ARGS__` is no comma if there are no further arguments, and joins nothing otherwise.
+            // GNU C: `, ## __VA_ARGS__` drops the comma if there are no variable arguments, and otherwise pastes nothing.
             match right.is_empty() {
                 true => _ = result.pop(),
                 false => result.extend(right),
@@ -271,7 +271,7 @@ impl Preprocessor<'_> {
         Ok(())
     }
 
-    /// The body with `__VA_OPT__(...)` replaced by what is in its parentheses, or by nothing if there are no further arguments.
+    /// The body with `__VA_OPT__(...)` replaced by the contents of its parentheses, or by nothing if there are no variable arguments.
     fn with_optional(
         &mut self,
         body: &Rc<[Token]>,
@@ -307,7 +307,7 @@ impl Preprocessor<'_> {
         Ok(result.into())
     }
 
-    /// An argument as a string, as `#` makes it.
+    /// An argument as a string, as produced by `#`.
     fn text_of(&self, argument: &[Token]) -> String {
         let mut text = String::from("\"");
         for (n, token) in argument.iter().enumerate() {
@@ -326,7 +326,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// A text as a C string.
+/// A text as a C string literal.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }

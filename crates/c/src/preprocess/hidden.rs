@@ -1,5 +1,5 @@
-//! Sets of macros that a token must not be taken for, shared by their numbers (the hide sets of D. Prosser's algorithm, which C89 was
-//! written after). A macro is never expanded inside its own expansion, so every expansion ends.
+//! Hide sets: the macros that a token must not be expanded as (D. Prosser's algorithm, on which the C89 wording is based). A macro is never expanded
+//! inside its own expansion, so expansion terminates. Equal sets share a number.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::token::Symbol;
 
-/// All sets so far; number 0 is the empty one.
+/// All sets so far; number 0 is the empty set.
 #[derive(Debug)]
 pub struct HiddenSets {
     sets: Vec<Rc<BTreeSet<Symbol>>>,
@@ -30,12 +30,12 @@ impl Default for HiddenSets {
 }
 
 impl HiddenSets {
-    /// Whether a set has this macro.
+    /// Whether a set contains this macro.
     pub fn contains(&self, set: u32, name: Symbol) -> bool {
         self.sets[set as usize].contains(&name)
     }
 
-    /// A set and one macro more.
+    /// A set with one more macro.
     pub fn with(&mut self, set: u32, name: Symbol) -> u32 {
         if let Some(&known) = self.with.get(&(set, name)) {
             return known;
@@ -47,7 +47,7 @@ impl HiddenSets {
         number
     }
 
-    /// The macros of either set.
+    /// The union of two sets.
     pub fn union(&mut self, a: u32, b: u32) -> u32 {
         if a == b || b == 0 {
             return a;
@@ -61,7 +61,7 @@ impl HiddenSets {
         number
     }
 
-    /// The macros of both sets.
+    /// The intersection of two sets.
     pub fn intersection(&mut self, a: u32, b: u32) -> u32 {
         if a == b {
             return a;

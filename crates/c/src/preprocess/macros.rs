@@ -1,5 +1,4 @@
-//! Macros: their definitions, and what stands for a use of one (C11 6.10.3, with GNU's named variable arguments and its comma that
-//! goes away).
+//! Macro definitions (C11 6.10.3, with GNU's named variable arguments).
 
 use std::rc::Rc;
 
@@ -15,13 +14,13 @@ use super::Words;
 pub struct Macro {
     /// Its name.
     pub name: Token,
-    /// Its parameters, if it is like a function.
+    /// The parameters of a function-like macro; `None` for an object-like one.
     pub parameters: Option<Parameters>,
-    /// What it stands for.
+    /// The replacement list.
     pub body: Rc<[Token]>,
-    /// Whether it is computed where it is used: `__LINE__` and the like.
+    /// The kind of a built-in macro that is computed at each use, such as `__LINE__`.
     pub computed: Option<Computed>,
-    /// Where the text stands that it stands for; nothing for a macro that is defined in no file.
+    /// The position of the replacement list; `None` for a macro that is not defined in a file.
     pub written: Option<Span>,
 }
 
@@ -36,17 +35,17 @@ pub enum Computed {
     Counter,
 }
 
-/// The parameters of a macro that is like a function.
+/// The parameters of a function-like macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Their names; the last one may stand for all further arguments.
+    /// The names; the last one may stand for all variable arguments.
     pub names: Vec<Symbol>,
-    /// Whether it does.
+    /// Whether the last one does.
     pub variadic: bool,
 }
 
 impl Macro {
-    /// Whether another definition says the same, which is allowed (C11 6.10.3 p. 2).
+    /// Whether another definition is identical, which the standard allows (C11 6.10.3 p. 2).
     pub fn says_the_same(&self, other: &Macro) -> bool {
         let alike = |(n, (a, b)): (usize, (&Token, &Token))| {
             a.kind == b.kind && a.symbol == b.symbol && (n == 0 || a.spaced == b.spaced)
@@ -57,7 +56,7 @@ impl Macro {
             && self.body.iter().zip(&*other.body).enumerate().all(alike)
     }
 
-    /// The definition that stands behind `#define`.
+    /// Parses the definition after `#define`.
     pub fn define(line: &[Token], define: Token, words: &Words) -> Result<Macro, Error> {
         let name = match line.first() {
             Some(name) if name.kind == Kind::Identifier => *name,
@@ -67,7 +66,7 @@ impl Macro {
         if name.is(words.defined) {
             return Err(Error::new(name.span, "`defined` cannot be the name of a macro"));
         }
-        // Only a parenthesis directly behind the name opens parameters.
+        // Only a parenthesis directly after the name starts parameters.
         let (parameters, body) = match line.get(1) {
             Some(open) if open.is(words.open) && !open.spaced => {
                 let (parameters, length) = Parameters::parse(&line[2..], *open, words)?;
@@ -98,7 +97,7 @@ impl Macro {
 }
 
 impl Parameters {
-    /// The parameters behind an opening parenthesis, and how many tokens they are, the closing parenthesis included.
+    /// Parses the parameters after an opening parenthesis; returns also the number of tokens, including the closing parenthesis.
     fn parse(line: &[Token], open: Token, words: &Words) -> Result<(Self, usize), Error> {
         let mut found = Parameters { names: Vec::new(), variadic: false };
         let mut n = 0;
@@ -134,7 +133,7 @@ impl Parameters {
         }
     }
 
-    /// Which parameter a token names.
+    /// The number of the parameter that a token names.
     pub fn position(&self, token: &Token) -> Option<usize> {
         let named = |name: &Symbol| token.kind == Kind::Identifier && *name == token.symbol;
         self.names.iter().position(named)

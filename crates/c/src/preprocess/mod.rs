@@ -1,9 +1,10 @@
-//! The preprocessor: translation phase 4 of C11 (6.10), directives obeyed and macros replaced.
+//! The preprocessor: translation phase 4 of C11 (6.10), which executes directives and expands macros.
 //!
-//! What comes out is one list of tokens. Each knows where its characters stand and, if a macro brought it, through which uses of
-//! macros, so that a message or a fence finds its place in the text that somebody wrote.
+//! The output is a list of tokens. Each knows the position of its characters and, if a macro produced it, the chain of macro uses, so that messages
+//! and fences refer to the user's text.
 //!
-//! Text between two directives is replaced as one piece. Hence the arguments of a macro may not contain a directive, which C leaves undefined.
+//! The text between two directives is expanded as one piece. Hence the arguments of a macro may not contain a directive, which is undefined in C
+//! anyway.
 
 mod condition;
 mod expand;
@@ -21,81 +22,81 @@ use crate::error::Error;
 use crate::lexer::{lex, lex_unless};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
-/// Files that include files that include files, so deep.
+/// Maximum nesting depth of included files.
 const DEEPEST_INCLUDE: usize = 64;
-/// More tokens than this in all files together are not read.
+/// Maximum number of tokens of all files together.
 const MOST_TOKENS: usize = 1 << 23;
 
-/// Where included files come from.
+/// Provides the included files.
 pub trait Files {
-    /// The file that is meant by `#include "name"`, or by `<name>` if `system`, in this file; in words why there is none.
+    /// Resolves `#include "name"`, or `<name>` if `system`, in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, system: bool, from: FileId, at: Span) -> Result<FileId, String>;
     /// The text of a file.
     fn text(&self, file: FileId) -> Rc<str>;
-    /// What a file is called.
+    /// The name of a file, for `__FILE__`.
     fn name(&self, file: FileId) -> String;
-    /// The line of a place, counted from 1.
+    /// The line of a position, counted from 1.
     fn line(&self, at: Span) -> usize;
 }
 
 /// One use of a macro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// The macro.
+    /// The name of the macro.
     pub name: Symbol,
-    /// Where its name stands that was replaced.
+    /// The position of the macro name that was replaced.
     pub at: Span,
-    /// All of the use, with the arguments.
+    /// The position of the whole use, including arguments.
     pub whole: Span,
-    /// Where the text stands that the macro stands for; nothing for a macro that is defined in no file.
+    /// The position of the replacement list; `None` for a macro that is not defined in a file.
     pub body: Option<Span>,
-    /// The use that brought that name.
+    /// The macro use that produced that name.
     pub inside: ExpansionId,
-    /// The use that stands in the text, by its number: this one, or the one around all others that brought it.
+    /// The number of the outermost macro use: this one, or the one in the text that produced it.
     pub outermost: u32,
 }
 
-/// What the preprocessor makes of a file and all that it includes.
+/// The result of preprocessing a file with all its includes.
 #[derive(Debug)]
 pub struct Preprocessed {
     /// The tokens.
     pub tokens: Vec<Token>,
-    /// The uses of macros.
+    /// All macro uses.
     pub expansions: Vec<Expansion>,
     /// The spellings.
     pub names: Names,
-    /// What macros stand for, by where it is written.
+    /// The replacement lists, by their positions.
     pub bodies: FxHashMap<Span, Rc<[Token]>>,
-    /// What `#warning` says, and the like.
+    /// Messages of `#warning` and the like.
     pub warnings: Vec<Error>,
 }
 
 impl Preprocessed {
-    /// Where the first token of a macro's body stands that is behind an offset.
+    /// The position of the first token of a replacement list behind an offset.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);
         tokens.get(next).map(|token| token.span)
     }
 
-    /// Which use of a macro in the text brought a token: the outermost one.
+    /// The outermost macro use that produced a token.
     pub fn outermost(&self, token: &Token) -> Option<usize> {
         token.expansion.index().map(|n| self.expansions[n].outermost as usize)
     }
 
-    /// The uses of macros through which a token came, the innermost first.
+    /// The macro uses that produced a token, innermost first.
     pub fn uses(&self, token: &Token) -> impl Iterator<Item = ExpansionId> {
         let around = |id: &ExpansionId| Some(self.expansions[id.index()?].inside);
         std::iter::successors(Some(token.expansion), around).take_while(|id| !id.is_none())
     }
 
-    /// Where in the text a token comes from: where it stands, or the use of a macro that brought it.
+    /// The position of a token in the text: its own, or that of the outermost macro use that produced it.
     pub fn written(&self, token: &Token) -> Span {
         self.outermost(token).map_or(token.span, |n| self.expansions[n].whole)
     }
 }
 
-/// Words that directives and macros are made of.
+/// The words with a special meaning in directives and macros.
 #[derive(Clone, Copy, Debug)]
 struct Words {
     hash: Symbol,
@@ -130,20 +131,20 @@ impl Words {
     }
 }
 
-/// An `#if` that is open.
+/// An open `#if`.
 struct Branch {
     opened: Token,
-    /// Whether the lines around it count.
+    /// Whether the enclosing text is active.
     around: bool,
-    /// Whether the lines here count, if those around do.
+    /// Whether the current branch is active, provided that the enclosing text is.
     taken: bool,
-    /// Whether some branch counted already, or none may.
+    /// Whether some branch was active already, or none may become active.
     done: bool,
-    /// Whether `#else` was there.
+    /// Whether `#else` was seen.
     last: bool,
 }
 
-/// Whether the lines inside all of these count.
+/// Whether text inside all of these is active.
 fn counts(branches: &[Branch]) -> bool {
     branches.last().is_none_or(|branch| branch.around && branch.taken)
 }
@@ -166,7 +167,7 @@ struct Preprocessor<'a> {
     spent: usize,
 }
 
-/// Preprocesses the main file. `defines` are macros as `-D` gives them: a name, and what it stands for (`1` if nothing is said).
+/// Preprocesses the main file. `defines` are macros as given by `-D`: a name, and its replacement (`1` by default).
 pub fn preprocess(
     files: &mut dyn Files,
     defines: &[(String, Option<String>)],
@@ -212,7 +213,7 @@ impl Preprocessor<'_> {
             );
         }
         for (name, value) in defines {
-            // `-D 'f(x)=x'` defines a macro with parameters.
+            // `-D 'f(x)=x'` defines a function-like macro.
             let text = format!("{name} {}", value.as_deref().unwrap_or("1"));
             let tokens = lex(&text, FileId::MAIN, &mut self.names)?;
             let line: Vec<Token> =
@@ -224,14 +225,14 @@ impl Preprocessor<'_> {
         Ok(())
     }
 
-    /// A name that stands nowhere.
+    /// A name without a position.
     fn word(&mut self, spelling: &str) -> Token {
         let symbol = self.names.symbol(spelling);
         let expansion = ExpansionId::default();
         Token { kind: Kind::Identifier, symbol, span: Span::default(), expansion, spaced: false, hidden: 0 }
     }
 
-    /// A file, from its first line to its last.
+    /// Processes a file line by line.
     fn file(&mut self, file: FileId, included_at: Span, depth: usize) -> Result<(), Error> {
         if self.once.contains(&file) {
             return Ok(());
@@ -266,7 +267,7 @@ impl Preprocessor<'_> {
                 _ => {
                     let first = text.len();
                     text.extend(line);
-                    // The end of a line is white space.
+                    // The end of a line counts as white space.
                     if let Some(token) = text.get_mut(first) {
                         token.spaced = true;
                     }
@@ -290,7 +291,7 @@ impl Preprocessor<'_> {
         Ok(tokens)
     }
 
-    /// Replaces the macros in the text so far and gives it out.
+    /// Expands the macros in the text so far and appends it to the output.
     fn flush(&mut self, text: &mut Vec<Token>) -> Result<(), Error> {
         if text.is_empty() {
             return Ok(());
@@ -299,7 +300,7 @@ impl Preprocessor<'_> {
         text.clear();
         let mut tokens = expanded.into_iter().peekable();
         while let Some(token) = tokens.next() {
-            // `_Pragma("...")` says nothing here.
+            // `_Pragma("...")` is ignored.
             if token.is(self.words.pragma) && tokens.peek().is_some_and(|next| next.is(self.words.open)) {
                 while tokens.next().is_some_and(|next| !next.is(self.words.close)) {}
                 continue;
@@ -373,7 +374,7 @@ impl Preprocessor<'_> {
                 Ok(())
             }
             "line" | "ident" | "sccs" => Ok(()),
-            // `# 12 "file"` is how a preprocessor tells where a line comes from.
+            // `# 12 "file"` is a line marker, as other preprocessors emit it.
             _ if name.kind == Kind::Number => Ok(()),
             _ => Err(Error::new(name.span, format!("`#{spelling}` is no directive"))),
         }
@@ -386,7 +387,7 @@ impl Preprocessor<'_> {
         format!("#{}{}", self.names.spelling(name.symbol), words.collect::<String>())
     }
 
-    /// Defines a macro. One that was defined otherwise before is worth a warning.
+    /// Defines a macro. Redefining one differently is a warning.
     fn define(&mut self, defined: Macro) {
         let (symbol, span) = (defined.name.symbol, defined.name.span);
         if let Some(written) = defined.written {
@@ -400,7 +401,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Whether the branch behind `#if`, `#ifdef` and their relatives is taken.
+    /// Evaluates the condition of `#if`, `#ifdef` and their variants.
     fn condition(&mut self, directive: Token, rest: &[Token], file: FileId) -> Result<bool, Error> {
         let spelling = self.names.spelling(directive.symbol).clone();
         if let Some(wanted) = match &*spelling {
@@ -420,7 +421,7 @@ impl Preprocessor<'_> {
         condition::holds(&expanded, directive, &self.names)
     }
 
-    /// A condition with `defined X` and `__has_include(...)` replaced by their answers.
+    /// Replaces `defined X` and `__has_include(...)` in a condition by their values.
     fn answered(&mut self, line: &[Token], file: FileId) -> Result<Vec<Token>, Error> {
         let mut answered = Vec::new();
         let mut n = 0;
@@ -457,7 +458,7 @@ impl Preprocessor<'_> {
         Ok(answered)
     }
 
-    /// The name of a header, and whether it stands in angle brackets.
+    /// Parses the name of a header; returns also whether it is in angle brackets.
     fn header(&mut self, directive: Token, line: &[Token], file: FileId) -> Result<(String, bool), Error> {
         let wrong = Error::new(directive.span, "expected `\"file\"` or `<file>`");
         let first = *line.first().ok_or_else(|| wrong.clone())?;
@@ -470,7 +471,7 @@ impl Preprocessor<'_> {
             && first.expansion.is_none()
             && first.span.file == file
         {
-            // What stands in angle brackets is no list of tokens.
+            // The text in angle brackets is not tokenised.
             let text = self.files.text(file);
             let rest = text.get(first.span.end as usize..).unwrap_or("");
             let end = rest.find(['>', '\n']).filter(|&end| rest.as_bytes()[end] == b'>');

@@ -1,17 +1,17 @@
-//! Functions that are known by name: the type of each, one line per name. What they do is decided by whoever translates the program.
+//! The types of functions that are known by name, one line per type. Their meaning is defined by crate `c-model`.
 //!
-//! A function that the program defines, or declares (as the model headers declare those of the library), has the type that is written there. This table is about
-//! names that nobody declares: generic functions, whose types depend on the argument, functions of the compiler, and functions of Linux and of verifiers that are
-//! often used without any header.
+//! A function that the program defines or declares (the model headers declare those of the library) has the declared type. This table is for names
+//! that are usually not declared: generic functions, whose types depend on the argument, compiler builtins, and functions of Linux and of verifiers
+//! that are often used without a header.
 //!
-//! A type is written `result (parameter, parameter)`. The words:
+//! A type is written `result (parameter, parameter)`, with these words:
 //!
-//! - `T*`: a pointer, which says what `T` is; it stays as it is, qualifiers included. Further ones become pointers to plain `T`.
-//! - `&T`: a place, given as its address, which says what `T` is.
-//! - `T`: a value of that type, without its qualifiers. `N`: the same where it is added or combined, so it must be an integer.
-//! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, as it is.
-//! - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these. `order`: an `int`, which is a constant wherever it can be.
-//! - `...`: whatever follows.
+//! > - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Further ones become pointers to plain `T`.
+//! > - `&T`: a place, passed as its address, which determines `T`.
+//! > - `T`: a value of that type, without qualifiers. `N`: the same for arithmetic, so it must be an integer.
+//! > - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, with its type kept.
+//! > - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int`, constant if possible.
+//! > - `...`: variable arguments.
 
 use super::tree::{Type, TypeKind};
 use super::types::{CHAR, LONG, UNSIGNED, UNSIGNED_LONG};
@@ -102,7 +102,7 @@ const TABLE: &[(&[&str], &str)] = &[
         "T (T*, N, order)",
     ),
     (&["__c11_atomic_thread_fence", "__c11_atomic_signal_fence"], "void (order)"),
-    // GNU C, the old ones: what follows is what they protect, which is everything.
+    // GNU C, the old ones. The variable arguments list the variables that the barrier protects, which is everything.
     (
         &[
             "__sync_fetch_and_add",
@@ -125,7 +125,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["__sync_synchronize"], "void (...)"),
     (&["__sync_lock_test_and_set", "__sync_swap"], "T (T*, T, ...)"),
     (&["__sync_lock_release"], "void (T*, ...)"),
-    // GNU C, other functions of the compiler.
+    // GNU C, other builtins.
     (&["__builtin_unreachable", "__builtin_trap", "__builtin_abort", "__builtin_ia32_pause"], "void ()"),
     (&["__builtin_ia32_mfence", "__builtin_ia32_sfence", "__builtin_ia32_lfence"], "void ()"),
     (&["__builtin_clz", "__builtin_ctz", "__builtin_popcount", "__builtin_parity"], "int (uint)"),
@@ -246,7 +246,7 @@ const TABLE: &[(&[&str], &str)] = &[
 /// One word of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// A type that is known.
+    /// A fixed type.
     Known(Type),
     /// `T*`.
     Pointer,
@@ -262,7 +262,7 @@ pub(super) enum Word {
     AnyPointer,
 }
 
-/// The type of a function that is known by name.
+/// The type of a function in the table.
 #[derive(Debug)]
 pub(super) struct Signature {
     pub result: Word,
@@ -283,7 +283,7 @@ pub(super) fn signature(name: &str) -> Option<Signature> {
     })
 }
 
-/// The names, for advice.
+/// The names in the table, for suggestions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().flat_map(|(names, _)| names.iter().copied())
 }

@@ -1,4 +1,4 @@
-//! Calls (C11 6.5.2.2): of functions of the program, of functions that are known by name, and through pointers.
+//! Calls (C11 6.5.2.2): of functions of the program, of functions known by name, and through pointers.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ impl Typer<'_> {
             return self.call_by_name(name, callee, arguments, expr);
         }
         let (callee, ty) = match &callee.kind {
-            // Before C99 a function could be called before it was declared.
+            // Before C99 a function could be called without a declaration.
             ast::ExprKind::Name(name) if self.look_up(*name).is_none() => {
                 let spelled = self.spelled(*name);
                 self.warn(callee.span, format!("`{spelled}` is called before it is declared"));
@@ -115,7 +115,7 @@ impl Typer<'_> {
         Ok(Operand::Value(self.made(ExprKind::Call(Callee::Builtin(spelled), arguments), Type::int(), expr)))
     }
 
-    /// What the compiler itself decides, and accesses that have a spelling of their own.
+    /// Compiler builtins with a special syntax or type, such as accesses that have their own spelling.
     fn of_the_compiler(
         &mut self,
         name: &str,
@@ -178,14 +178,14 @@ impl Typer<'_> {
         Ok(Some(Operand::Value(Expr { span: expr.span, expansion: expr.expansion, ..value })))
     }
 
-    /// A place that is accessed once, as if it were `volatile` and nothing more.
+    /// A place that is accessed exactly once, as if it were `volatile` and not atomic.
     fn once(&mut self, expr: &ast::Expr) -> Typing<Place> {
         let place = self.place(expr, "what is accessed")?;
         let ty = Type { atomic: false, volatile: true, ..place.ty };
         Ok(Place { ty, ..place })
     }
 
-    /// A call of a function of the table.
+    /// A call of a function in the table.
     fn known_call(
         &mut self,
         name: Rc<str>,
@@ -245,7 +245,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Call(Callee::Builtin(name), typed), result, expr))
     }
 
-    /// What a generic function accesses through its pointer.
+    /// The type that a generic function accesses through its pointer.
     fn accessed(&mut self, pointer: &Expr, name: &str) -> Typing<Type> {
         let Some(to) = pointer.ty.pointee().cloned() else {
             return Err(Error::new(
@@ -266,7 +266,7 @@ impl Typer<'_> {
     }
 }
 
-/// Makes sure that there are as many arguments as parameters.
+/// Checks the number of arguments.
 fn count_fits(parameters: usize, variadic: bool, arguments: usize, expr: &ast::Expr) -> Typing<()> {
     if arguments == parameters || variadic && arguments > parameters {
         return Ok(());

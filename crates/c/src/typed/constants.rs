@@ -1,4 +1,4 @@
-//! Constants: integer constant expressions (C11 6.6), and expressions that are one because their operands are.
+//! Constants: integer constant expressions (C11 6.6), and folding of expressions with constant operands.
 
 use super::names::Entity;
 use super::tree::{Expr, ExprKind, Place, PlaceKind, Type, TypeKind};
@@ -20,7 +20,7 @@ impl Typer<'_> {
         })
     }
 
-    /// The value of an expression, if it is known before the program runs. Operands that are not evaluated need not be known.
+    /// The value of an expression, if it is a compile-time constant. Operands that are not evaluated need not be constant.
     pub(super) fn evaluated(&self, expr: &Expr) -> Option<i128> {
         let both = |a: &Expr, b: &Expr| Some((self.evaluated(a)?, self.evaluated(b)?));
         match &expr.kind {
@@ -54,7 +54,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The value of a variable that never changes and starts with a constant: GNU C uses that of `const` ones for lengths of arrays too.
+    /// The value of a variable that never changes and is initialised with a constant: GNU C allows `const` variables in array lengths, too.
     fn value_of_constant(&self, place: &Place) -> Option<i128> {
         match place.kind {
             PlaceKind::Local(id) => self.body.as_ref()?.constants.get(&id).copied(),
@@ -63,7 +63,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Declares enumerators, and says what their enumerations are made of: `unsigned` if no value is negative, as gcc does.
+    /// Declares enumerators, and determines the types of their enumerations: `unsigned` if no value is negative, as in gcc.
     pub(super) fn enumerators(&mut self, enumerators: &[ast::Enumerator]) -> Typing<()> {
         let mut next = 0;
         let mut range = (0, 0);
@@ -103,7 +103,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// The offset of `offsetof`.
+    /// The offset of a member, for `offsetof`.
     pub(super) fn offset(&mut self, ty: &Type, path: &[ast::Designator], at: &ast::Expr) -> Typing<u64> {
         let (mut offset, mut ty) = (0u64, ty.clone());
         for step in path {
@@ -138,7 +138,7 @@ impl Typer<'_> {
         Ok(offset)
     }
 
-    /// The address of a place whose way starts at a number, as in `&((struct s *)0)->member`.
+    /// The address of a place based on a constant pointer, as in `&((struct s *)0)->member`.
     pub(super) fn constant_address(&mut self, place: &Place) -> Typing<Option<i128>> {
         Ok(match &place.kind {
             PlaceKind::Pointed(pointer) => match pointer.kind {
@@ -164,7 +164,7 @@ impl Typer<'_> {
     }
 }
 
-/// An operation on two known values, unless it is a fault. `1 << 31` and `-1 << 4`, as masks are often written, are what gcc makes of them.
+/// Applies a binary operation to two constants; `None` for a fault. As in gcc, `1 << 31` and `-1 << 4`, common in masks, are allowed.
 pub(super) fn binary(op: BinaryOp, (x, a): (i128, &Type), (y, b): (i128, &Type)) -> Option<i128> {
     let types = (
         a.arithmetic().unwrap_or(super::types::UNSIGNED_LONG),
@@ -183,7 +183,7 @@ fn unary(op: UnaryOp, value: i128, ty: &Type) -> Option<i128> {
     arithmetic::unary(op, (value, ty.arithmetic()?)).ok().map(|(value, _)| value)
 }
 
-/// What a known value becomes in another type.
+/// Converts a constant to another type.
 pub(super) fn converted(ty: &Type, value: i128) -> i128 {
     match ty.kind {
         TypeKind::Integer(values) => values.converted(value),
@@ -203,7 +203,7 @@ pub(super) fn is_null(expr: &Expr) -> bool {
         }
 }
 
-/// An expression whose value is known.
+/// The expression, folded if its operands are constants.
 pub(super) fn folded(expr: Expr) -> Expr {
     let known = |inner: &Expr| match inner.kind {
         ExprKind::Constant(value) => Some(value),

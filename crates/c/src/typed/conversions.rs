@@ -1,4 +1,4 @@
-//! Conversions (C11 6.3): those that C makes by itself, and casts. Whatever gcc accepts with a warning is accepted with a warning.
+//! Conversions (C11 6.3): implicit ones and casts. Where gcc only warns, this is a warning too.
 
 use fencewright_program::Span;
 
@@ -10,7 +10,7 @@ use crate::arithmetic::Arithmetic;
 use crate::ast::Rank;
 use crate::error::Error;
 
-/// A value in another type; the two are known to fit.
+/// Converts a value to a type; the two types must be convertible.
 pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
     let ty = to.unqualified();
     if expr.ty == ty {
@@ -18,7 +18,7 @@ pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
     }
     let (span, expansion) = (expr.span, expr.expansion);
     let inner = match expr.kind {
-        // A promotion that changes no value says nothing more.
+        // A value-preserving promotion is redundant under another conversion.
         ExprKind::Convert(inner) if only_wider(&inner.ty, &expr.ty) => inner,
         _ => expr.into(),
     };
@@ -28,7 +28,7 @@ pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
     folded(Expr { kind: ExprKind::Convert(inner), ty, span, expansion })
 }
 
-/// Whether all integers of one type are integers of the other.
+/// Whether the values of one type are a subset of those of the other.
 fn only_wider(from: &Type, to: &Type) -> bool {
     match (from.arithmetic(), to.arithmetic()) {
         (Some(from), Some(to)) => to.has(from.least()) && to.has(from.greatest()),
@@ -36,13 +36,13 @@ fn only_wider(from: &Type, to: &Type) -> bool {
     }
 }
 
-/// What is said where floating numbers are computed with.
+/// The error for floating-point arithmetic.
 pub(super) fn floating(at: Span) -> Error {
     Error::new(at, "floating numbers are not computed with").help("use integers, scaled if fractions matter")
 }
 
 impl Typer<'_> {
-    /// The integer promotions (C11 6.3.1.1 p. 2), bit-fields included.
+    /// Integer promotion (C11 6.3.1.1 p. 2), including bit-fields.
     pub(super) fn promoted(&self, expr: Expr) -> Typing<Expr> {
         let Some(values) = expr.ty.arithmetic() else {
             return Err(match expr.ty.kind {
@@ -62,7 +62,7 @@ impl Typer<'_> {
         Ok(convert(expr, &to.into()))
     }
 
-    /// How many bits a place has, if it is a bit-field.
+    /// The width of a place that is a bit-field; `None` otherwise.
     pub(super) fn bits(&self, place: &Place) -> Option<u32> {
         match (&place.kind, place) {
             (PlaceKind::Field(inner, number), _) => match inner.ty.kind {
@@ -83,7 +83,7 @@ impl Typer<'_> {
         Ok((convert(a, &ty), convert(b, &ty)))
     }
 
-    /// What an argument becomes where no parameter says its type (C11 6.5.2.2 p. 6).
+    /// The default promotion of an argument without a parameter (C11 6.5.2.2 p. 6).
     pub(super) fn unguided(&mut self, expr: Expr) -> Typing<Expr> {
         match expr.ty.kind {
             TypeKind::Integer(_) => self.promoted(expr),
@@ -92,7 +92,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A value that decides something: an integer or a pointer.
+    /// Checks that a value can be used as a condition: an integer or a pointer.
     pub(super) fn scalar(&self, expr: Expr) -> Typing<Expr> {
         match &expr.ty.kind {
             TypeKind::Integer(_) | TypeKind::Pointer(_) => Ok(expr),
@@ -104,7 +104,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A value where one of another type is wanted (C11 6.5.16.1): in an assignment, as an argument, as the result of a function.
+    /// An implicit conversion (C11 6.5.16.1): in an assignment, of an argument, or of the result of a function.
     pub(super) fn implicit(&mut self, expr: Expr, to: &Type, what: &str) -> Typing<Expr> {
         let span = expr.span;
         match (&expr.ty.kind, &to.kind) {
@@ -169,7 +169,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Two pointers, or a pointer and a number, in one type (C11 6.5.9, 6.5.15).
+    /// Converts two pointers, or a pointer and a number, to a common type (C11 6.5.9, 6.5.15).
     pub(super) fn common_pointer(&mut self, a: Expr, b: Expr) -> Typing<(Expr, Expr)> {
         let ty = match (a.ty.pointee(), b.ty.pointee()) {
             (Some(_), None) => a.ty.clone(),
@@ -193,7 +193,7 @@ impl Typer<'_> {
     }
 }
 
-/// Whether two integer types differ in their sign only, of which gcc says nothing by default.
+/// Whether two integer types differ only in sign, which gcc accepts silently by default.
 fn same_but_for_sign(a: &Type, b: &Type) -> bool {
     match (a.arithmetic(), b.arithmetic()) {
         (Some(Arithmetic::Integer(a)), Some(Arithmetic::Integer(b))) => a.rank == b.rank,

@@ -1,4 +1,4 @@
-//! Declarations and functions (C11 6.7, 6.9): variables that are declared several times, locals, `static` ones among them.
+//! Declarations and functions (C11 6.7, 6.9): repeated declarations of variables, and local variables, including `static` ones.
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ use crate::error::Error;
 use crate::token::Symbol;
 
 impl Typer<'_> {
-    /// What a declaration brings besides its names: enumerators, structures, assertions.
+    /// Processes what a declaration declares besides its names: enumerators, structures, assertions.
     fn brought(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.enumerators(&declaration.enumerators)?;
         for &id in &declaration.records {
             self.complete(id, declaration.span)?;
         }
         for (name, ty) in &declaration.types {
-            // Names of types hide variables, but the parser knows them. Lengths and `typeof` in them mean what they mean here.
+            // The parser already knows type names. Here lengths and `typeof` in them are evaluated in the current scope.
             if !matches!(ty.kind, ast::TypeKind::Record(_)) {
                 self.ty(ty, name.span)?;
             }
@@ -31,7 +31,7 @@ impl Typer<'_> {
         self.static_assertions(&declaration.assertions)
     }
 
-    /// The type of what is declared, and the value that `__auto_type` takes it from, which is looked at only once.
+    /// The type of a declarator, and the initial value from which `__auto_type` takes the type, which must be processed only once.
     fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<(Type, Option<Initial>)> {
         let ast::Type { kind, atomic, volatile, .. } = &declarator.ty;
         match (kind, &declarator.initial) {
@@ -45,7 +45,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The initial value of a variable, and its type with its length.
+    /// The initial value of a variable, and its type completed with its length.
     fn started(
         &mut self,
         declarator: &ast::Declarator,
@@ -60,7 +60,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A declaration at the outermost level.
+    /// A declaration at file scope.
     pub(super) fn file_declaration(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.brought(declaration)?;
         for declarator in &declaration.declarators {
@@ -101,7 +101,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// Remembers the value of a variable that never changes.
+    /// Records the value of a variable that never changes.
     fn remember(&mut self, id: GlobalId, declarator: &ast::Declarator, initial: &Initial) {
         if self.never_changes(declarator)
             && let Some(value) = self.only_value(initial)
@@ -110,13 +110,13 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether a variable keeps its initial value for ever: it is `const`, or nobody changes it.
+    /// Whether a variable always has its initial value: it is `const`, or the text never changes it.
     fn never_changes(&self, declarator: &ast::Declarator) -> bool {
         let name = &declarator.name;
         !declarator.ty.volatile && (declarator.ty.constant || self.changes.keeps(name.symbol, name.span))
     }
 
-    /// The value of a variable that starts with one number.
+    /// The value of a variable that is initialised with a single number.
     fn only_value(&self, initial: &Initial) -> Option<i128> {
         match &initial.parts[..] {
             [(path, value)] if path.is_empty() && value.ty.arithmetic().is_some() => self.evaluated(value),
@@ -124,7 +124,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A variable of the outermost level, declared for the first time or again (C11 6.2.7, 6.9.2).
+    /// A variable at file scope, declared for the first time or again (C11 6.2.7, 6.9.2).
     fn object(&mut self, declarator: &ast::Declarator, ty: Type, storage: ast::Storage) -> Typing<usize> {
         let (symbol, span) = (declarator.name.symbol, declarator.name.span);
         let mut open = matches!(declarator.ty.kind, ast::TypeKind::Array(_, None));
@@ -175,7 +175,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The type of a variable, now with its length.
+    /// Completes the type of a variable whose length has become known.
     fn has_type(&mut self, object: usize, ty: Type) {
         let known = &mut self.objects[object];
         if known.open
@@ -190,7 +190,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Makes sure that a variable may have this type.
+    /// Checks that a variable may have this type.
     fn check_variable(&mut self, ty: &Type, span: Span) -> Typing<()> {
         match ty.kind {
             TypeKind::Void => Err(Error::new(span, "a variable cannot be `void`").help("use `void *`")),
@@ -198,7 +198,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A function that is declared without its body.
+    /// A function declaration without a body.
     fn declare_function(&mut self, name: Symbol, ty: Rc<FunctionType>, span: Span) -> Typing<()> {
         if let Some(known) = self.known_function(name)? {
             let same = |a: &Rc<FunctionType>, b: &Rc<FunctionType>| {
@@ -220,7 +220,7 @@ impl Typer<'_> {
         }
         self.scopes[0].insert(name, Entity::Function);
         self.declare(name, Entity::Function);
-        // Of two declarations the one that says more counts.
+        // Of two declarations the one with a prototype counts.
         let known = self.declared.get(&name);
         if known.is_none_or(|known| known.parameters.is_none()) {
             self.declared.insert(name, ty);
@@ -228,7 +228,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// At the end: variables that were only declared, and all that got their length late.
+    /// At the end of the file: completes variables that were only declared, and arrays whose length became known late.
     pub(super) fn all_defined(&mut self) -> Typing<()> {
         for object in 0..self.objects.len() {
             let (used, span) = (self.objects[object].used, self.objects[object].span);
@@ -251,7 +251,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// A declaration inside of a function: what it does is written to `statements`.
+    /// A declaration in a function; its effects are appended to `statements`.
     pub(super) fn local_declaration(
         &mut self,
         declaration: &ast::Declaration,
@@ -306,7 +306,7 @@ impl Typer<'_> {
             self.size(&ty, span)?;
             return Ok(None);
         }
-        // The name is known in its own initial value.
+        // The scope of the name includes its own initialiser.
         let id = self.local(name, ty.clone(), span);
         self.declare_new(symbol, Entity::Local(id), span)?;
         let initial = match self.started(declarator, &ty, inferred)? {
@@ -331,7 +331,7 @@ impl Typer<'_> {
         Ok(Some(StatementKind::Declare(id, initial)))
     }
 
-    /// Makes sure that what a variable starts with is known before the program runs (C11 6.6 p. 7); numbers become constants.
+    /// Checks that the initial value of a static variable is a constant (C11 6.6 p. 7), and folds numbers.
     fn fixed(&mut self, initial: &mut Initial) -> Typing<()> {
         for (_, value) in &mut initial.parts {
             if let Some(known) = self.evaluated(value) {
@@ -363,7 +363,7 @@ impl Typer<'_> {
             ExprKind::Address(place) => fixed_place(place),
             ExprKind::Convert(inner) => self.is_fixed(inner),
             ExprKind::Move(pointer, by) => self.is_fixed(pointer) && self.evaluated(by).is_some(),
-            // GNU C: a structure that starts as a literal.
+            // GNU C: a structure initialised with a compound literal.
             ExprKind::Load(place) => {
                 matches!(place.kind, PlaceKind::Global(_)) && matches!(value.ty.kind, TypeKind::Record(_))
             }
@@ -376,7 +376,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A function with its body.
+    /// A function definition.
     pub(super) fn function(&mut self, function: &ast::Function) -> Typing<()> {
         self.enumerators(&function.enumerators)?;
         let (symbol, span) = (function.name.symbol, function.name.span);
@@ -406,7 +406,7 @@ impl Typer<'_> {
         });
         let found = self.body.take().expect("it was put there");
         let (mut parameters, body) = typed?;
-        // What a program is called with matters only if it looks at it.
+        // The parameters of `main` are dropped unless it uses them.
         if &*name == "main" && !parameters.iter().any(|parameter| found.mentioned.contains(parameter)) {
             parameters.clear();
         }

@@ -1,4 +1,4 @@
-//! Expressions (C11 6.5) other than operators between two operands: what they stand for, a place or a value.
+//! Expressions (C11 6.5) except binary operators: each is resolved to a place or a value.
 
 use std::rc::Rc;
 
@@ -18,13 +18,13 @@ use crate::ast::{self, BinaryOp, UnaryOp};
 use crate::error::Error;
 use crate::token::{ExpansionId, Symbol};
 
-/// What an expression stands for before it is known what is wanted of it.
+/// The result of an expression before it is known how it is used.
 pub(super) enum Operand {
-    /// A place: its value, its address or its size may be wanted.
+    /// A place: its value, its address or its size may be used.
     Place(Place),
     /// A value.
     Value(Expr),
-    /// A string: an array, if not its address is wanted.
+    /// A string: an array, unless it decays to a pointer.
     String(GlobalId, Type),
     /// A function, by name and number.
     Function(Rc<str>, Option<FunctionId>, Rc<FunctionType>),
@@ -35,7 +35,7 @@ impl Typer<'_> {
         folded(Expr { kind, ty: ty.into(), span: at.span, expansion: at.expansion })
     }
 
-    /// The value of an expression; arrays and functions are pointers.
+    /// The value of an expression; arrays and functions decay to pointers.
     pub(super) fn value(&mut self, expr: &ast::Expr) -> Typing<Expr> {
         let operand = self.operand(expr)?;
         self.loaded(operand, expr.span, expr.expansion)
@@ -89,7 +89,7 @@ impl Typer<'_> {
         Ok(Expr { kind: ExprKind::Address(place.into()), ty, span, expansion })
     }
 
-    /// Remembers that the address of a local variable is taken.
+    /// Records that the address of a local variable is taken.
     fn mark_address(&mut self, mut place: &Place) {
         loop {
             match &place.kind {
@@ -105,7 +105,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The type of an expression that is not evaluated, as `sizeof` and `typeof` want it: arrays stay arrays.
+    /// The type of an expression that is not evaluated, for `sizeof` and `typeof`: arrays do not decay.
     pub(super) fn type_of(&mut self, expr: &ast::Expr) -> Typing<Type> {
         Ok(match self.operand(expr)? {
             Operand::Place(place) => place.ty,
@@ -115,7 +115,7 @@ impl Typer<'_> {
         })
     }
 
-    /// The place that an expression stands for.
+    /// The place that an expression denotes; an error if it does not.
     pub(super) fn place(&mut self, expr: &ast::Expr, what: &str) -> Typing<Place> {
         match self.operand(expr)? {
             Operand::Place(place) => Ok(place),
@@ -124,7 +124,7 @@ impl Typer<'_> {
         }
     }
 
-    /// What an expression stands for.
+    /// Resolves an expression.
     pub(super) fn operand(&mut self, expr: &ast::Expr) -> Typing<Operand> {
         self.nested(expr.span, |typer| typer.any_operand(expr))
     }
@@ -232,7 +232,7 @@ impl Typer<'_> {
         Ok(Operand::Value(made))
     }
 
-    /// The local variable that an expression is, and whether it was mentioned before.
+    /// The local variable that an expression names, and whether it was mentioned before.
     fn mentioned(&self, expr: &ast::Expr) -> Option<(LocalId, bool)> {
         match (&expr.kind, &self.body) {
             (ast::ExprKind::Name(name), Some(body)) => match self.look_up(*name)? {
@@ -311,7 +311,7 @@ impl Typer<'_> {
             operand => {
                 let pointer = self.loaded(operand, inner.span, inner.expansion)?;
                 match pointer.ty.pointee().map(|to| &to.kind) {
-                    // A function that a pointer points to becomes that pointer again.
+                    // Dereferencing a function pointer yields a function, which decays to the pointer again.
                     Some(TypeKind::Function(_)) => Ok(Operand::Value(pointer)),
                     _ => self.pointed(pointer, expr.span).map(Operand::Place),
                 }
@@ -319,7 +319,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Where a pointer points.
+    /// The place that a pointer points to.
     pub(super) fn pointed(&mut self, pointer: Expr, span: Span) -> Typing<Place> {
         let Some(to) = pointer.ty.pointee().cloned() else {
             return Err(Error::new(pointer.span, format!("`{}` is no pointer", self.said(&pointer.ty)))
@@ -331,7 +331,7 @@ impl Typer<'_> {
         }
     }
 
-    /// `a[b]`, or the other way round.
+    /// `a[b]` or `b[a]`.
     fn indexed(&mut self, a: &ast::Expr, b: &ast::Expr, expr: &ast::Expr) -> Typing<Place> {
         let (first, second) = (self.operand(a)?, self.operand(b)?);
         let is_pointer = |operand: &Operand| match operand {
@@ -374,7 +374,7 @@ impl Typer<'_> {
         Ok(Place { ty, kind: PlaceKind::Element(array.into(), index.into()), span: expr.span })
     }
 
-    /// The type of a part: what is `volatile` is so in all its parts.
+    /// The type of a part: the parts of a `volatile` object are `volatile`.
     fn part_type(&self, part: &Type, whole: &Type) -> Type {
         Type { volatile: part.volatile || whole.volatile, ..part.clone() }
     }
@@ -398,7 +398,7 @@ impl Typer<'_> {
         Ok(place)
     }
 
-    /// A string as a variable; equal strings are one.
+    /// A string as a variable; equal strings share one.
     pub(super) fn string(&mut self, text: &str, span: Span) -> Typing<GlobalId> {
         if let Some(&known) = self.strings.get(text) {
             return Ok(known);

@@ -1,4 +1,4 @@
-//! Initial values (C11 6.7.9): designators, ranges, strings, and braces that are left out.
+//! Initial values (C11 6.7.9): designators, ranges, strings, and omitted braces.
 
 use fencewright_program::Span;
 
@@ -11,30 +11,30 @@ use crate::ast::{self, Designator, Initializer, Rank};
 use crate::error::Error;
 use crate::token::ExpansionId;
 
-/// Values that ranges stand for, all together.
+/// Maximum number of values that all designator ranges together stand for.
 const MOST_REPEATED: u64 = 1 << 18;
 
-/// An array, structure or union whose parts get values, one after the other.
+/// An array, structure or union under initialisation.
 struct Aggregate {
     ty: Type,
-    /// The way to it.
+    /// Its path in the variable.
     path: Vec<Step>,
-    /// Which part is next.
+    /// The number of the next part.
     next: u64,
 }
 
-/// What is known about the parts of a variable so far.
+/// The initialised parts of a variable so far.
 #[derive(Default)]
 struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
-    /// How many elements the variable has, if its type does not say.
+    /// The number of elements of the variable, if its type leaves it open.
     length: u64,
-    /// How many values ranges stood for.
+    /// The number of values that ranges stood for.
     repeated: u64,
 }
 
 impl Typer<'_> {
-    /// An initial value for a variable of this type, and the type with its length; `open` if the length is left to the value.
+    /// The initial value of a variable of this type, and the completed type; `open` if the initialiser determines the length.
     pub(super) fn initial(
         &mut self,
         ty: &Type,
@@ -67,7 +67,7 @@ impl Typer<'_> {
         Ok((ty, Initial { parts: parts.found, whole }))
     }
 
-    /// What stands in the braces of `(type){ ... }`, if a variable of that type starts with it: there is no need for another variable.
+    /// The initialiser inside `(type){ ... }`, if a variable of that type is initialised with it: no extra variable is needed then.
     fn literal_for<'e>(&mut self, ty: &Type, initial: &'e Initializer, at: Span) -> Typing<&'e Initializer> {
         if let (Initializer::Expression(expr), TypeKind::Record(_) | TypeKind::Array(..)) =
             (initial, &ty.kind)
@@ -79,7 +79,7 @@ impl Typer<'_> {
         Ok(initial)
     }
 
-    /// The text of a string that starts an array of characters.
+    /// The text of a string that initialises an array of characters.
     fn string_for<'e>(&self, ty: &Type, expr: &'e ast::Expr) -> Option<&'e str> {
         let TypeKind::Array(element, _) = &ty.kind else { return None };
         let character = match element.arithmetic()? {
@@ -102,7 +102,7 @@ impl Typer<'_> {
         span: Span,
     ) -> Typing<()> {
         let TypeKind::Array(element, length) = &ty.kind else { return Ok(()) };
-        // The zero at the end may have no room.
+        // The terminating zero may be omitted if there is no room.
         if !open && text.len() as u64 > *length {
             return Err(Error::new(span, format!("this string does not fit into {length} characters"))
                 .help("leave the length open: `[]`"));
@@ -118,7 +118,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// Values in braces. Whether parts that are not mentioned are zero: not for a single number in braces.
+    /// A braced initialiser. Returns whether parts that are not mentioned are zero: not for a scalar in braces.
     fn braced(
         &mut self,
         ty: &Type,
@@ -140,7 +140,7 @@ impl Typer<'_> {
             }
             TypeKind::Record(id) => self.complete(*id, span)?,
             _ => {
-                // A number may stand in braces; without any it is zero.
+                // A scalar may have braces; empty braces mean zero.
                 return match list {
                     [] => Ok(true),
                     [(designators, value)] if designators.is_empty() => match value {
@@ -203,7 +203,7 @@ impl Typer<'_> {
         Ok(true)
     }
 
-    /// Whether all parts of an aggregate have had their turn.
+    /// Whether all parts of an aggregate have been initialised.
     fn is_full(&self, aggregate: &Aggregate, open: bool) -> bool {
         match &aggregate.ty.kind {
             TypeKind::Array(_, length) => !open && aggregate.next >= *length,
@@ -228,7 +228,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Goes down into the next part of the innermost aggregate.
+    /// Pushes the next part of the innermost aggregate as the new innermost one.
     fn descend(&mut self, stack: &mut Vec<Aggregate>, span: Span) -> Typing<()> {
         let top = &stack[stack.len() - 1];
         let Some((ty, step)) = self.part(top, top.next) else {
@@ -252,7 +252,7 @@ impl Typer<'_> {
         matches!(ty.kind, TypeKind::Record(id) if self.records[id.0 as usize].union)
     }
 
-    /// Goes to the part that designators name; a range at the end is left to the caller.
+    /// Moves to the part that designators name; the caller handles a range at the end.
     fn designated(
         &mut self,
         stack: &mut Vec<Aggregate>,
@@ -319,7 +319,7 @@ impl Typer<'_> {
         })
     }
 
-    /// One value, for the next part of the innermost aggregate or for the first parts of that.
+    /// Processes one value, for the next part of the innermost aggregate or, if that is an aggregate, for its first parts.
     fn one(
         &mut self,
         stack: &mut Vec<Aggregate>,
@@ -380,7 +380,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether there is no part for another value. A designator may name any member of a union.
+    /// Whether there is no part left for another value. A designator may name any member of a union.
     fn is_full_for(&self, stack: &[Aggregate], open: bool) -> bool {
         let top = &stack[stack.len() - 1];
         match &top.ty.kind {

@@ -1,8 +1,8 @@
-//! From syntax to meaning: names, types and constants (C11 6.2 to 6.9). The result is a [`Unit`] of [`tree`].
+//! Semantic analysis: resolves names, types and constants (C11 6.2 to 6.9). The result is a [`Unit`] of [`tree`].
 //!
-//! A text is walked once, from the top; names of variables and functions are looked up in the scopes that are open there. What C
-//! does by itself (promotions, decay, conversions) is written out, constants are computed, and what is not supported is named with its
-//! place and with what to do instead. Accepted is what gcc accepts; where gcc warns, so do we.
+//! The analysis is a single pass from top to bottom; names of variables and functions are looked up in the scopes that are open at that point.
+//! Implicit operations of C (promotions, decay, conversions) become explicit, constants are folded, and unsupported constructs are reported with
+//! their position and advice. Programs that gcc accepts are accepted; gcc's warnings are warnings here, too.
 
 mod builtins;
 mod calls;
@@ -38,44 +38,44 @@ use crate::token::{Names, Symbol};
 
 pub use tree::Unit;
 
-/// After so many errors the rest is not looked at.
+/// Number of errors after which the analysis stops.
 const MOST_ERRORS: usize = 100;
-/// Expressions and statements in each other, so deep: whoever reads the tree walks it recursively.
+/// Maximum nesting depth of expressions and statements, because later passes process the tree recursively.
 const DEEPEST: u32 = 300;
 
-/// What was found, or the error to report.
+/// The result, or the error to report.
 type Typing<T> = Result<T, Error>;
 
-/// The work on one text.
+/// The state of the analysis.
 struct Typer<'a> {
     stop: &'a dyn Fn() -> bool,
     names: &'a Names,
     unit: &'a ast::Unit,
     records: Vec<Record>,
     layouts: Vec<Layout>,
-    /// What enumerations are made of, by their numbers.
+    /// The types of enumerations, by number.
     enumerations: Vec<Arithmetic>,
-    /// What `typeof` gave, and how long arrays are, by the expression: it is looked at once, where it is written.
+    /// The types of `typeof` and the lengths of arrays, by expression: each is evaluated once, where it is written.
     types: FxHashMap<*const ast::Expr, Type>,
     lengths: FxHashMap<*const ast::Expr, u64>,
-    /// Types of functions, by the parser's.
+    /// Types of functions, by those of the parser.
     function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
     scopes: Vec<FxHashMap<Symbol, Entity>>,
     objects: Vec<Object>,
-    /// Functions that have a body somewhere in the text.
+    /// Functions with a body anywhere in the text.
     bodies: FxHashMap<Symbol, (FunctionId, &'a ast::Function)>,
-    /// The types under which functions without a body were declared.
+    /// The types of functions that are only declared.
     declared: FxHashMap<Symbol, Rc<FunctionType>>,
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     strings: FxHashMap<Rc<str>, GlobalId>,
-    /// Which variables the text may change.
+    /// The variables that the text may change.
     changes: Changes,
-    /// Variables with static storage that never change and start with a constant.
+    /// Static variables that never change and are initialised with a constant.
     constants: FxHashMap<GlobalId, i128>,
-    /// The function in hand.
+    /// The current function.
     body: Option<Body>,
-    /// Arrays whose length is declared later than their first use, with the length.
+    /// Arrays whose length is declared after their first use, with that length.
     late: FxHashMap<Symbol, u64>,
     known_late: FxHashMap<Symbol, u64>,
     depth: u32,
@@ -83,18 +83,18 @@ struct Typer<'a> {
     warnings: Vec<Error>,
 }
 
-/// The meaning of what the parser gives, or all that is wrong with it.
+/// Analyses the output of the parser; returns all errors if there are any.
 pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> {
     typed_unless(text, unit, &|| false)
 }
 
-/// The same, unless `stop`, which is asked for every statement, says so.
+/// The same, polling `stop` for every statement.
 pub fn typed_unless(
     text: &Preprocessed,
     unit: &ast::Unit,
     stop: &dyn Fn() -> bool,
 ) -> Result<Unit, Vec<Error>> {
-    // `extern int a[];` is used before `int a[3];`: then a second walk knows the length from the start.
+    // If `extern int a[];` is used before `int a[3];`, a second pass knows the length from the start.
     let first = Typer::new(text, unit, FxHashMap::default(), stop).all()?;
     match first.late.is_empty() {
         true => Ok(first.finished()),
@@ -137,7 +137,7 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Looks at every item; errors, if there are any.
+    /// Analyses all items.
     fn all(mut self) -> Result<Self, Vec<Error>> {
         for item in &self.unit.items {
             if let ast::Item::Function(function) = item {
@@ -203,7 +203,7 @@ impl<'a> Typer<'a> {
         self.names.spelling(symbol).clone()
     }
 
-    /// Looks at something that may contain itself.
+    /// Analyses a construct that may contain itself, counting the depth.
     fn nested<T>(&mut self, at: Span, look: impl FnOnce(&mut Self) -> Typing<T>) -> Typing<T> {
         if self.depth >= DEEPEST {
             return Err(Error::new(at, format!("this is nested more than {DEEPEST} deep"))

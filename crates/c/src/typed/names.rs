@@ -1,5 +1,4 @@
-//! Names and what they stand for (C11 6.2.1): scopes, variables at the outermost level that may be declared several times, and advice on
-//! names that nobody declared.
+//! Scopes (C11 6.2.1): the meaning of names, variables at file scope, which may be declared repeatedly, and suggestions for undeclared names.
 
 use std::rc::Rc;
 
@@ -12,14 +11,14 @@ use crate::arithmetic::Arithmetic;
 use crate::error::Error;
 use crate::token::Symbol;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entity {
     /// A local variable or parameter.
     Local(LocalId),
     /// A `static` local variable.
     Static(GlobalId),
-    /// A variable of the outermost level, by its number in the typer's objects.
+    /// A variable at file scope, by its number in `Typer::objects`.
     Object(usize),
     /// A function.
     Function,
@@ -27,20 +26,20 @@ pub(super) enum Entity {
     Number(i128, Arithmetic),
 }
 
-/// A variable of the outermost level.
+/// A variable at file scope.
 pub(super) struct Object {
     pub symbol: Symbol,
     pub ty: Type,
-    /// Whether it is an array whose length was not said yet.
+    /// Whether it is an array whose length is not known yet.
     pub open: bool,
     pub thread_local: bool,
-    /// Where it was declared, the definition before others.
+    /// The position of its declaration, preferably of its definition.
     pub span: Span,
-    /// Whether a declaration without `extern` was there.
+    /// Whether there was a declaration without `extern`.
     pub defined: bool,
-    /// Its number, once it is defined or used.
+    /// Its number, allocated when it is defined or used.
     pub id: Option<GlobalId>,
-    /// Where it was used first.
+    /// The position of its first use.
     pub used: Option<Span>,
 }
 
@@ -66,7 +65,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Looks at something with a scope of its own.
+    /// Analyses in a new scope.
     pub(super) fn scoped<T>(&mut self, look: impl FnOnce(&mut Self) -> Typing<T>) -> Typing<T> {
         self.scopes.push(FxHashMap::default());
         let found = look(self);
@@ -74,7 +73,7 @@ impl Typer<'_> {
         found
     }
 
-    /// The number of a variable of the outermost level, which it gets when it is defined or used.
+    /// The number of a variable at file scope, allocated when it is defined or used.
     pub(super) fn global(&mut self, object: usize) -> GlobalId {
         if let Some(id) = self.objects[object].id {
             return id;
@@ -88,7 +87,7 @@ impl Typer<'_> {
         id
     }
 
-    /// The type of a function by its name, if it is declared or has a body somewhere.
+    /// The type of a function, if it is declared or has a body anywhere.
     pub(super) fn known_function(&mut self, name: Symbol) -> Typing<Option<Rc<FunctionType>>> {
         match self.bodies.get(&name) {
             Some(&(_, function)) => Ok(Some(self.function_type(&function.ty, function.name.span)?)),

@@ -1,4 +1,4 @@
-//! Operators (C11 6.5.3 to 6.5.16), and `_Generic`, which chooses among expressions.
+//! Operators (C11 6.5.3 to 6.5.16), and `_Generic`, which selects an expression.
 
 use super::conversions::{convert, floating};
 use super::expressions::Operand;
@@ -26,7 +26,7 @@ impl Typer<'_> {
         })
     }
 
-    /// Makes sure that a place can be written.
+    /// Checks that a place can be assigned to.
     pub(super) fn writable(&self, place: &Place) -> Typing<()> {
         match &place.ty.kind {
             TypeKind::Array(..) | TypeKind::Function(_) | TypeKind::Void => {
@@ -68,7 +68,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The type in which the value of a place is computed with.
+    /// The type in which arithmetic on the value of a place is done.
     fn promotion(&self, place: &Place, values: Arithmetic) -> Arithmetic {
         match self.bits(place) {
             Some(bits) if bits < 32 => Arithmetic::INT,
@@ -109,7 +109,7 @@ impl Typer<'_> {
         Ok(self.made(kind, ty, expr))
     }
 
-    /// By how many elements a pointer is moved.
+    /// The number of elements by which a pointer is moved.
     fn distance(&mut self, value: Expr, back: bool, at: &ast::Expr) -> Typing<Expr> {
         let value = convert(self.promoted(value)?, &LONG.into());
         Ok(match back {
@@ -118,7 +118,7 @@ impl Typer<'_> {
         })
     }
 
-    /// An operator between two operands.
+    /// A binary operator.
     pub(super) fn binary(
         &mut self,
         op: BinaryOp,
@@ -171,13 +171,13 @@ impl Typer<'_> {
         Ok(self.made(kind.0, kind.1, expr))
     }
 
-    /// The size of what a pointer points to, by which it is moved; not 0, so that distances can be counted.
+    /// The size of the pointee, by which the pointer is moved; at least 1, so that distances can be computed.
     fn element_size(&mut self, pointer: &Type, expr: &ast::Expr) -> Typing<i128> {
         let to = pointer.pointee().cloned().unwrap_or(Type::void());
         Ok(i128::from(self.size(&to, expr.span)?.max(1)))
     }
 
-    /// A pointer moved by so many elements.
+    /// A pointer moved by a number of elements.
     fn moved(&mut self, pointer: Expr, by: Expr, back: bool, expr: &ast::Expr) -> Typing<Expr> {
         let ty = pointer.ty.clone();
         let size = self.element_size(&ty, expr)?;
@@ -201,7 +201,7 @@ impl Typer<'_> {
         let condition = self.scalar(condition)?;
         let Some(a) = a else {
             let b = self.value(b)?;
-            // The first value decides by itself, before it is converted: what it is not, its converted value is not either.
+            // The condition is the first value before its conversion, which does not change whether it is zero.
             let (a, b) = self.alternatives(condition, b, expr)?;
             let ty = a.ty.clone();
             return Ok(self.made(ExprKind::Otherwise(a.into(), b.into()), ty, expr));
@@ -212,7 +212,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Conditional(condition.into(), a.into(), b.into()), ty, expr))
     }
 
-    /// Two values in one type.
+    /// The two alternatives, converted to a common type.
     fn alternatives(&mut self, a: Expr, b: Expr, expr: &ast::Expr) -> Typing<(Expr, Expr)> {
         match (&a.ty.kind, &b.ty.kind) {
             (TypeKind::Integer(_), TypeKind::Integer(_)) => self.common(a, b),

@@ -1,4 +1,4 @@
-//! Structures and unions: where their members lie (System V ABI for x86-64, 3.1.2), and how a name leads to a member.
+//! Structures and unions: layout (System V ABI for x86-64, 3.1.2), and lookup of members.
 
 use std::rc::Rc;
 
@@ -12,16 +12,16 @@ use crate::ast::{self, RecordId};
 use crate::error::Error;
 use crate::token::{Names, Symbol};
 
-/// Structures in structures, so deep: whoever reads the tree walks them recursively.
+/// Maximum nesting depth of structures, because later passes process them recursively.
 const DEEPEST_RECORD: u32 = 32;
 
-/// What is known about the members of a structure or union.
+/// The state of the layout of a structure or union.
 pub(super) enum Layout {
-    /// Nothing yet.
+    /// Not computed yet.
     Unknown,
-    /// They are being looked at.
+    /// Being computed.
     Started,
-    /// How a name leads to a member, through structures that lend theirs; and how deep structures are nested.
+    /// The path to each member by name, through anonymous structures; and the nesting depth of structures.
     Done(FxHashMap<Symbol, Rc<[u32]>>, u32),
 }
 
@@ -53,7 +53,7 @@ pub(super) fn unknown(unit: &ast::Unit, names: &Names) -> Vec<Record> {
     unit.records.iter().enumerate().map(record).collect()
 }
 
-/// What the place of a member depends on.
+/// The properties of a member that determine its position.
 struct Member {
     bits: Option<u32>,
     size: u64,
@@ -62,7 +62,7 @@ struct Member {
     named: bool,
 }
 
-/// Where the next member goes: bits so far, and the strictest alignment.
+/// The layout so far: bits used, and the strictest alignment.
 struct Place {
     bits: u64,
     size: u64,
@@ -70,7 +70,7 @@ struct Place {
 }
 
 impl Typer<'_> {
-    /// Makes sure that the members of a structure or union are known.
+    /// Computes the layout of a structure or union.
     pub(super) fn complete(&mut self, id: RecordId, at: Span) -> Typing<()> {
         match self.layouts[id.0 as usize] {
             Layout::Done(..) => return Ok(()),
@@ -138,7 +138,7 @@ impl Typer<'_> {
                     }
                     format!("anonymous{step}").into()
                 }
-                // Bits without a name only fill.
+                // Unnamed bit-fields are only padding.
                 (None, _) => continue,
             };
             fields.push(Field { name, ty, offset, bits, span });
@@ -157,7 +157,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// An alignment, or a stricter one that is asked for.
+    /// The natural alignment, or a stricter one that was requested.
     fn alignment(&mut self, attributes: &ast::Attributes, natural: u64, at: Span) -> Typing<u64> {
         let mut strictest = natural;
         for wanted in &attributes.aligned {
@@ -181,7 +181,7 @@ impl Typer<'_> {
         Ok(strictest)
     }
 
-    /// How deep structures are nested in a type.
+    /// The nesting depth of structures in a type.
     fn record_depth(&self, ty: &super::tree::Type) -> u32 {
         match &ty.kind {
             TypeKind::Array(element, _) => self.record_depth(element),
@@ -193,7 +193,7 @@ impl Typer<'_> {
         }
     }
 
-    /// How many bits a bit-field has.
+    /// The width of a bit-field.
     fn width(&mut self, width: &ast::Expr, ty: &super::tree::Type, named: bool) -> Typing<u32> {
         let value = self.constant(width)?;
         let most = match ty.arithmetic() {
@@ -208,7 +208,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The way to a member, through structures that lend theirs.
+    /// The path to a member, through anonymous structures.
     pub(super) fn member(&mut self, id: RecordId, name: &ast::Name) -> Typing<Rc<[u32]>> {
         self.complete(id, name.span)?;
         let Layout::Done(members, _) = &self.layouts[id.0 as usize] else {
@@ -233,7 +233,7 @@ impl Typer<'_> {
 }
 
 impl Place {
-    /// The first byte of the next member; none if there is no room. Bit-fields fill what their type can hold at once.
+    /// The offset of the next member; `None` if it exceeds the largest size. A bit-field does not straddle the boundary of its type.
     fn put(&mut self, member: &Member, union: bool) -> Option<u64> {
         if union {
             self.bits = 0;

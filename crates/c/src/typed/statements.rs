@@ -1,4 +1,4 @@
-//! Statements (C11 6.8): labels, `switch`, and where control may go.
+//! Statements (C11 6.8): labels, `switch`, and checks of jumps.
 
 use std::rc::Rc;
 
@@ -15,26 +15,26 @@ use crate::ast;
 use crate::error::Error;
 use crate::token::Symbol;
 
-/// What is known about the function in hand.
+/// The state of the analysis of the current function.
 pub(super) struct Body {
     pub name: Rc<str>,
     pub result: Type,
     pub locals: Vec<Local>,
     pub labels: Vec<Label>,
-    /// Variables that are `const` and start with a constant.
+    /// Variables that are `const` and initialised with a constant.
     pub constants: FxHashMap<LocalId, i128>,
-    /// Variables that are looked at or changed anywhere, other than by `(void)x;`.
+    /// Variables that are read or written anywhere, other than by `(void)x;`.
     pub mentioned: FxHashSet<LocalId>,
-    /// Labels by name, and whether they were seen.
+    /// Labels by name, and whether they have been defined.
     numbers: FxHashMap<Symbol, (LabelId, bool)>,
-    /// Loops and `switch`es around, the innermost last.
+    /// The enclosing loops and `switch`es, innermost last.
     around: Vec<Around>,
 }
 
 /// A loop or a `switch`.
 enum Around {
     Loop,
-    /// The type of its value, its cases so far (low to high), and whether there is a `default`.
+    /// The type of the controlling value, the cases so far (low to high), and whether there is a `default`.
     Switch(Arithmetic, std::collections::BTreeMap<i128, i128>, bool),
 }
 
@@ -58,7 +58,7 @@ impl Typer<'_> {
         self.body.as_mut().expect("statements are in functions")
     }
 
-    /// A new local variable.
+    /// Declares a local variable.
     pub(super) fn local(&mut self, name: Rc<str>, ty: Type, span: Span) -> LocalId {
         let body = self.in_hand();
         let id = LocalId(body.locals.len() as u32);
@@ -66,7 +66,7 @@ impl Typer<'_> {
         id
     }
 
-    /// `{ ... }` in the scope that is open. Errors are collected, statement by statement.
+    /// `{ ... }` in the current scope. Errors are collected statement by statement.
     pub(super) fn block(&mut self, block: &ast::Block) -> Typing<Block> {
         let mut statements = Vec::new();
         for statement in &block.statements {
@@ -125,7 +125,7 @@ impl Typer<'_> {
             Kind::Empty => StatementKind::Empty,
             Kind::Expression(expr) => StatementKind::Expression(self.value(expr)?),
             Kind::Declaration(declaration) => {
-                // Behind a label C23 allows a declaration; it belongs to the block around.
+                // C23 allows a declaration after a label; its scope is the enclosing block.
                 let mut statements = Vec::new();
                 self.local_declaration(declaration, statement, &mut statements)?;
                 match statements.pop() {
@@ -225,7 +225,7 @@ impl Typer<'_> {
         Ok(StatementKind::Return(Some(value)))
     }
 
-    /// The values of `case`, in the type of the `switch` around.
+    /// The values of a `case`, in the type of the enclosing `switch`.
     fn case(&mut self, low: &ast::Expr, high: Option<&ast::Expr>) -> Typing<(i128, i128)> {
         let first = self.constant(low)?;
         let last = high.map_or(Ok(first), |high| self.constant(high))?;
@@ -267,7 +267,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The number of a label, which stands here or is jumped to.
+    /// The number of a label, at its definition (`here`) or at a jump.
     fn label(&mut self, name: &ast::Name, here: bool) -> Typing<LabelId> {
         let spelled = self.spelled(name.symbol);
         let body = self.in_hand();
@@ -290,7 +290,7 @@ impl Typer<'_> {
         Ok(*id)
     }
 
-    /// Makes sure that every `goto` has a label.
+    /// Checks that every `goto` has a label.
     pub(super) fn labels_stand(&mut self) -> Typing<()> {
         let body = self.in_hand();
         match body.numbers.values().find(|(_, seen)| !seen) {
@@ -310,7 +310,7 @@ impl Typer<'_> {
         }
         let mut inputs = Vec::new();
         for (constraint, value) in &assembly.inputs {
-            // What assembly reaches in memory is given as its address.
+            // A memory operand of assembly is passed as its address.
             let memory = constraint.contains('m') && !constraint.contains('r');
             let value = match memory {
                 true => {

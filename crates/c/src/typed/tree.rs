@@ -1,7 +1,7 @@
-//! Programs with names, types and constants resolved: the tree that gives C its meaning.
+//! Typed trees: programs with names, types and constants resolved.
 //!
-//! Values ([`Expr`]) and places ([`Place`]) are apart, and every conversion that C makes by itself is an expression of its own, so that whoever
-//! reads the tree needs to know nothing about ranks and promotions. Sizes are those of x86-64 under Linux.
+//! Values ([`Expr`]) and places ([`Place`]) are distinct, and every implicit conversion is an explicit expression, so that passes over the tree need
+//! not know C's rules for ranks and promotions. Sizes are those of x86-64 under Linux.
 
 use std::rc::Rc;
 
@@ -14,18 +14,18 @@ use crate::token::ExpansionId;
 /// A whole program.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Structures and unions, with the numbers that the parser gave them.
+    /// Structures and unions, with the parser's numbers.
     pub records: Vec<Record>,
-    /// Variables with static storage: globals, `static` locals, strings, and those of each thread.
+    /// Static variables: globals, `static` locals, strings, and thread-local variables.
     pub globals: Vec<Variable>,
     /// Functions with a body.
     pub functions: Vec<Function>,
-    /// What is odd but no error.
+    /// Warnings.
     pub warnings: Vec<crate::Error>,
 }
 
 id!(
-    /// A variable with static storage, by its number in [`Unit::globals`].
+    /// A static variable, by its number in [`Unit::globals`].
     GlobalId
 );
 id!(
@@ -44,19 +44,19 @@ id!(
 /// A structure or union.
 #[derive(Debug)]
 pub struct Record {
-    /// Its tag, the name of a `typedef` for it, or a made-up name.
+    /// Its tag, the name of a `typedef` for it, or a generated name.
     pub name: Rc<str>,
     /// Whether it is a union.
     pub union: bool,
-    /// Its members in order; members of a structure without a name are lent by that structure, which is a member with a made-up name.
+    /// Its members in order; an anonymous structure is a member with a generated name.
     pub fields: Vec<Field>,
-    /// Whether its members are known.
+    /// Whether the type is complete.
     pub complete: bool,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its alignment.
+    /// The alignment in bytes.
     pub align: u64,
-    /// Where.
+    /// The position.
     pub span: Span,
 }
 
@@ -67,18 +67,18 @@ pub struct Field {
     pub name: Rc<str>,
     /// Its type.
     pub ty: Type,
-    /// Which byte it starts at.
+    /// The offset in bytes.
     pub offset: u64,
-    /// How many bits it has, if it is a bit-field.
+    /// The width, for a bit-field.
     pub bits: Option<u32>,
-    /// Where.
+    /// The position.
     pub span: Span,
 }
 
-/// A type with the qualifiers that matter.
+/// A type with the qualifiers that matter for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// What it is.
+    /// The type itself.
     pub kind: TypeKind,
     /// Whether it is `_Atomic`.
     pub atomic: bool,
@@ -86,14 +86,14 @@ pub struct Type {
     pub volatile: bool,
 }
 
-/// What a type is.
+/// The kinds of types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeKind {
     /// `void`.
     Void,
-    /// An integer; enumerations are `int` or `unsigned`, as gcc has them.
+    /// An integer; enumerations are `int` or `unsigned`, as in gcc.
     Integer(Arithmetic),
-    /// A floating number of so many bytes: may be declared and passed on, but not computed with.
+    /// A floating-point type of this size in bytes: can be declared and passed on, but not computed with.
     Floating(u64),
     /// A pointer.
     Pointer(Rc<Type>),
@@ -108,9 +108,9 @@ pub enum TypeKind {
 /// The type of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionType {
-    /// What it returns.
+    /// The return type.
     pub result: Type,
-    /// Its parameters; `None` if nothing is said about them.
+    /// The parameter types; `None` for a declaration without a prototype.
     pub parameters: Option<Vec<Type>>,
     /// Whether further arguments may follow.
     pub variadic: bool,
@@ -119,28 +119,29 @@ pub struct FunctionType {
 /// A variable.
 #[derive(Debug)]
 pub struct Variable {
-    /// Its name; that of a `static` local is `function.name`.
+    /// The name; that of a `static` local is `function.name`.
     pub name: Rc<str>,
     /// Its type, complete.
     pub ty: Type,
-    /// Whether each thread has its own.
+    /// Whether it is thread-local.
     pub thread_local: bool,
-    /// How it starts; a global without any starts with zeros.
+    /// The initial value; a static variable without one is zero.
     pub initial: Option<Initial>,
-    /// Where it is declared.
+    /// The position of the declaration.
     pub span: Span,
 }
 
-/// How a variable starts: values of its parts, in the order in which they are written. All other parts are zero.
+/// The initial value of a variable: values of its parts, in the order in which they are written. All other parts are zero.
 #[derive(Debug)]
 pub struct Initial {
-    /// The parts: the way from the variable to the part, and its value, converted to the part's type.
+    /// The parts: the path from the variable to the part, and its value, converted to the part's type.
     pub parts: Vec<(Vec<Step>, Expr)>,
-    /// Whether there are braces, or a string, so that parts that are not mentioned are zero. Otherwise there is one part, which is all of it.
+    /// Whether there are braces, or a string, so that parts that are not mentioned are zero. Otherwise there is a single part, which is the whole
+    /// variable.
     pub whole: bool,
 }
 
-/// One step from an object to a part of it.
+/// One step of a path from an object to a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The member with this number.
@@ -156,15 +157,15 @@ pub struct Function {
     pub name: Rc<str>,
     /// Its type.
     pub ty: Rc<FunctionType>,
-    /// Its parameters, which are the first of its locals; those of `main` only if it looks at them.
+    /// Its parameters, which are the first of its locals; empty for a `main` that does not use them.
     pub parameters: Vec<LocalId>,
-    /// All local variables, of all blocks.
+    /// All local variables, of all nested blocks.
     pub locals: Vec<Local>,
     /// Its labels.
     pub labels: Vec<Label>,
     /// Its body.
     pub body: Block,
-    /// Its name in the text.
+    /// The position of its name.
     pub span: Span,
 }
 
@@ -173,11 +174,11 @@ pub struct Function {
 pub struct Local {
     /// Its name.
     pub name: Rc<str>,
-    /// Its type, complete; arrays and functions as parameters have become pointers.
+    /// The complete type; parameters that are arrays or functions have become pointers.
     pub ty: Type,
-    /// Whether its address is taken anywhere, other than to reach a member or element of it at once.
+    /// Whether its address is taken, other than to immediately access a member or element.
     pub address_taken: bool,
-    /// Where it is declared.
+    /// The position of the declaration.
     pub span: Span,
 }
 
@@ -186,7 +187,7 @@ pub struct Local {
 pub struct Label {
     /// Its name.
     pub name: Rc<str>,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
 }
 
@@ -195,45 +196,45 @@ pub struct Label {
 pub struct Block {
     /// The statements.
     pub statements: Vec<Statement>,
-    /// With its braces.
+    /// The position, including the braces.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Debug)]
 pub struct Statement {
-    /// What it is.
+    /// The statement itself.
     pub kind: StatementKind,
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// Which use of a macro brought its first token.
+    /// The macro expansion that produced its first token.
     pub expansion: ExpansionId,
-    /// Where it stands in the definition of a macro, if a use of one brought all of it.
+    /// Its position in the definition of a macro, if a single expansion produced all of it.
     pub definition: Option<Rc<Definition>>,
 }
 
-/// What a statement is.
+/// The kinds of statements.
 #[derive(Debug)]
 pub enum StatementKind {
     /// `;`, and declarations of no variable.
     Empty,
-    /// An expression for its effects.
+    /// An expression statement.
     Expression(Expr),
-    /// A local variable comes into being (again): its value is not defined, or this one.
+    /// A local variable starts its lifetime (again): with an indeterminate value, or with this one.
     Declare(LocalId, Option<Initial>),
     /// `{ ... }`.
     Block(Block),
-    /// `if`, with all its `else if`.
+    /// `if`, with all its `else if`s, and the final `else` if any.
     If(Vec<(Expr, Statement)>, Option<Box<Statement>>),
     /// `while`.
     While(Expr, Box<Statement>),
     /// `do`.
     DoWhile(Box<Statement>, Expr),
-    /// `for`: what comes first (declarations or an expression), the condition, the step, the body.
+    /// `for`: the initial statements (declarations or an expression), the condition, the step, the body.
     For(Vec<Statement>, Option<Expr>, Option<Expr>, Box<Statement>),
-    /// `switch`: a promoted value, and a body with `case`s of it.
+    /// `switch`: the promoted value, and a body with its `case`s.
     Switch(Expr, Box<Statement>),
-    /// `case low ... high`, of the switch around it.
+    /// `case low ... high`, of the enclosing `switch`.
     Case(i128, i128, Box<Statement>),
     /// `default`.
     Default(Box<Statement>),
@@ -245,7 +246,7 @@ pub enum StatementKind {
     Break,
     /// `continue`.
     Continue,
-    /// `return`, the value converted to the type of the function.
+    /// `return`, with the value converted to the return type.
     Return(Option<Expr>),
     /// Assembly.
     Assembly(Assembly),
@@ -258,53 +259,53 @@ pub struct Assembly {
     pub text: String,
     /// Outputs: the constraint and the place.
     pub outputs: Vec<(String, Place)>,
-    /// Inputs: the constraint and the value; of an input in memory its address.
+    /// Inputs: the constraint and the value; for an input in memory its address.
     pub inputs: Vec<(String, Expr)>,
 }
 
 impl Assembly {
-    /// Assembly whose operands are not typed yet.
+    /// Assembly with typed operands.
     pub fn new(parsed: &ParsedAssembly, outputs: Vec<(String, Place)>, inputs: Vec<(String, Expr)>) -> Self {
         Assembly { text: parsed.text.clone(), outputs, inputs }
     }
 }
 
-/// An expression that has a value (or none, if its type is `void`).
+/// An expression with a value (none if its type is `void`).
 #[derive(Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The expression itself.
     pub kind: ExprKind,
     /// The type of its value, without qualifiers.
     pub ty: Type,
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// Which use of a macro brought its first token.
+    /// The macro expansion that produced its first token.
     pub expansion: ExpansionId,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Debug)]
 pub enum ExprKind {
-    /// A number; of pointer type: that number made a pointer (0 is null).
+    /// A number; with a pointer type, that number converted to a pointer (0 is null).
     Constant(i128),
-    /// The value of a place: a number, a pointer, or a whole structure.
+    /// Reads a place: a number, a pointer, or a whole structure.
     Load(Box<Place>),
-    /// `&place`, and an array where a pointer is wanted: then the place is its first element.
+    /// `&place`; also an array that decays to a pointer, where the place is its first element.
     Address(Box<Place>),
-    /// A function where a pointer is wanted.
+    /// A function that decays to a pointer.
     Function(FunctionId),
-    /// A function without a body where a pointer is wanted, by name.
+    /// A function without a body that decays to a pointer, by name.
     Unknown(Rc<str>),
-    /// `-` or `~`, on a promoted value.
+    /// `-` on a promoted value.
     Negate(Box<Expr>),
     /// `~` on a promoted value.
     Complement(Box<Expr>),
     /// `!`: 0 or 1.
     Not(Box<Expr>),
-    /// An operation on two integers of the type in which it is computed (shifts: each promoted by itself), or a comparison of two integers or two pointers of the same type.
-    /// Never `&&` or `||`.
+    /// An operation on two integers of the type in which it is computed (shifts: each operand promoted separately), or a comparison of two integers
+    /// or two pointers of the same type. Never `&&` or `||`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A pointer moved by so many elements (a value of type `long`); the sign is in the value.
+    /// A pointer moved by a number of elements (a value of type `long`, possibly negative).
     Move(Box<Expr>, Box<Expr>),
     /// The difference of two pointers, in elements.
     Difference(Box<Expr>, Box<Expr>),
@@ -312,45 +313,45 @@ pub enum ExprKind {
     And(Box<Expr>, Box<Expr>),
     /// `||`.
     Or(Box<Expr>, Box<Expr>),
-    /// Another type for the same value: between integers, between pointers, between the two, to `_Bool`, to `void`.
+    /// A conversion of the value to the type of the expression: between integers, between pointers, between the two, to `_Bool`, to `void`.
     Convert(Box<Expr>),
-    /// `place = value`, the value converted to the type of the place; its value is what was written.
+    /// `place = value`, with the value converted to the type of the place; the result is the written value.
     Assign(Box<Place>, Box<Expr>),
-    /// `place op= value`: the place is read, converted to the type of `left`, the operation is computed as in [`ExprKind::Binary`], the result converted to the type of the place and
-    /// written. `++` and `--` as well: their value may be the old one.
+    /// `place op= value`: the place is read and converted to the type `left`, the operation is computed as in [`ExprKind::Binary`], and the result is
+    /// converted to the type of the place and written. Also `++` and `--`, whose result may be the old value.
     Modify {
-        /// What is read and written.
+        /// The place.
         place: Box<Place>,
-        /// The operation; of a pointer only `+` (the sign is in the value).
+        /// The operation; for a pointer only `+` (the value may be negative).
         op: BinaryOp,
-        /// The type in which it is computed; for a pointer its own.
+        /// The type of the computation; for a pointer its own type.
         left: Type,
-        /// The other operand, converted.
+        /// The right operand, converted.
         value: Box<Expr>,
-        /// Whether the value of the expression is that before.
+        /// Whether the result of the expression is the old value.
         old: bool,
     },
-    /// `a ? b : c`, both converted to one type.
+    /// `a ? b : c`, with both alternatives converted to one type.
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `a ?: c`: the first value, evaluated once, if it is not zero.
+    /// `a ?: c`: the first value, evaluated once, if it is not zero, else the second.
     Otherwise(Box<Expr>, Box<Expr>),
     /// `a, b`.
     Comma(Box<Expr>, Box<Expr>),
-    /// A call, the arguments converted to the types of the parameters. There may be more arguments than parameters, which are evaluated and nothing else.
+    /// A call, with the arguments converted to the types of the parameters. Additional arguments are evaluated and ignored.
     Call(Callee, Vec<Expr>),
-    /// `({ ... })`: the value of its last expression, if it has one.
+    /// `({ ... })`: the value of its last expression, if any.
     Statements(Block, Option<Box<Expr>>),
-    /// A string, as the address of its first character: a global.
+    /// A string, as the address of its first character in a static variable.
     String(GlobalId),
 }
 
-/// What a call calls.
+/// The target of a call.
 #[derive(Debug)]
 pub enum Callee {
     /// A function with a body.
     Function(FunctionId),
-    /// A function without a body, by name: of the library, of the compiler, or not known at all. Its arguments have the types that its name asks for, and generic ones
-    /// (`atomic_load`) those that their pointer argument asks for.
+    /// A function without a body, by name: of the library, of the compiler, or unknown. Its arguments have the types that its name requires; those of
+    /// generic functions (`atomic_load`) depend on the pointer argument.
     Builtin(Rc<str>),
     /// A pointer to a function.
     Pointer(Box<Expr>),
@@ -359,29 +360,29 @@ pub enum Callee {
 /// A place in memory.
 #[derive(Debug)]
 pub struct Place {
-    /// Which.
+    /// The place itself.
     pub kind: PlaceKind,
-    /// The type of what is there, with its qualifiers.
+    /// The type of the object there, with its qualifiers.
     pub ty: Type,
-    /// Where it is written.
+    /// The position of the expression.
     pub span: Span,
 }
 
-/// Which place.
+/// The kinds of places.
 #[derive(Debug)]
 pub enum PlaceKind {
     /// A local variable or parameter.
     Local(LocalId),
     /// A variable with static storage.
     Global(GlobalId),
-    /// Where a pointer points.
+    /// The target of a pointer.
     Pointed(Box<Expr>),
     /// A member of a structure or union.
     Field(Box<Place>, u32),
-    /// An element of an array that is a place itself; the index has type `long`.
+    /// An element of an array that is itself a place; the index has type `long`.
     Element(Box<Place>, Box<Expr>),
-    /// `(type){ ... }`: a variable of its own, a local of the function (a global outside), with its initial value, which it gets each time.
+    /// `(type){ ... }`: a variable of its own, a local of the function (a static one at file scope), initialised at each evaluation.
     Compound(LocalId, Box<Initial>),
-    /// A structure that is a value, as that of a call or an assignment, of which a member is wanted.
+    /// A structure value, such as the result of a call or an assignment, of which a member is accessed.
     Value(Box<Expr>),
 }

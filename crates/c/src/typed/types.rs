@@ -1,4 +1,4 @@
-//! Types: those of the parser with all lengths known, how large they are (x86-64 under Linux), and when two are the same to C (C11 6.2.7).
+//! Types: completes those of the parser, computes sizes (x86-64 under Linux), and decides compatibility (C11 6.2.7).
 
 use std::rc::Rc;
 
@@ -10,9 +10,9 @@ use crate::arithmetic::Arithmetic;
 use crate::ast::{self, Integer, Rank};
 use crate::error::Error;
 
-/// Objects are not larger than this many bytes.
+/// Maximum size of an object in bytes.
 const LARGEST: u64 = 1 << 40;
-/// A type is made of no more pointers, arrays and functions than this, written out.
+/// Maximum number of pointers, arrays and functions in a type, written out.
 const MOST_PARTS: usize = 1_000;
 
 const fn integer(rank: Rank, signed: bool) -> Arithmetic {
@@ -51,17 +51,17 @@ impl Type {
         TypeKind::Void.into()
     }
 
-    /// A pointer to this.
+    /// The type of a pointer to this type.
     pub fn pointer(self) -> Type {
         TypeKind::Pointer(Rc::new(self)).into()
     }
 
-    /// Without its qualifiers: the type of a value.
+    /// The type without its qualifiers, as of a value.
     pub fn unqualified(&self) -> Type {
         self.kind.clone().into()
     }
 
-    /// What it points to, if it is a pointer.
+    /// The pointee, if it is a pointer.
     pub fn pointee(&self) -> Option<&Type> {
         match &self.kind {
             TypeKind::Pointer(to) => Some(to),
@@ -69,7 +69,7 @@ impl Type {
         }
     }
 
-    /// Which integers its values are, if they are.
+    /// The range of its values, if it is an integer type.
     pub fn arithmetic(&self) -> Option<Arithmetic> {
         match self.kind {
             TypeKind::Integer(values) => Some(values),
@@ -81,13 +81,13 @@ impl Type {
         self.kind == TypeKind::Void
     }
 
-    /// Whether a value of it can decide something.
+    /// Whether a value of the type can be used as a condition.
     pub(super) fn is_scalar(&self) -> bool {
         matches!(self.kind, TypeKind::Integer(_) | TypeKind::Pointer(_))
     }
 }
 
-/// How many bytes an integer takes.
+/// The size of an integer type in bytes.
 fn bytes(values: Arithmetic) -> u64 {
     match values {
         Arithmetic::Bool => 1,
@@ -96,7 +96,7 @@ fn bytes(values: Arithmetic) -> u64 {
 }
 
 impl Typer<'_> {
-    /// The meaning of a type that the parser read.
+    /// Converts a type of the parser.
     pub(super) fn ty(&mut self, ty: &ast::Type, at: Span) -> Typing<Type> {
         let kind = match &ty.kind {
             ast::TypeKind::Void => TypeKind::Void,
@@ -141,7 +141,7 @@ impl Typer<'_> {
         Ok(found)
     }
 
-    /// Makes sure that a type is not made of too many others.
+    /// Checks that a type does not have too many parts.
     pub(super) fn few_parts(&self, ty: &Type, at: Span) -> Typing<()> {
         match few_parts(ty, &mut { MOST_PARTS }) {
             true => Ok(()),
@@ -184,7 +184,7 @@ impl Typer<'_> {
         Ok(ty)
     }
 
-    /// The length of an array that is written as an expression.
+    /// The value of the length expression of an array.
     fn array_length(&mut self, expr: &Rc<ast::Expr>) -> Typing<u64> {
         let key: *const ast::Expr = Rc::as_ptr(expr);
         if let Some(&known) = self.lengths.get(&key) {
@@ -222,7 +222,7 @@ impl Typer<'_> {
         }
     }
 
-    /// An array whose length became known.
+    /// The array type with a length that has become known.
     pub(super) fn of_length(&mut self, ty: &Type, length: u64, at: Span) -> Typing<Type> {
         match &ty.kind {
             TypeKind::Array(element, _) => {
@@ -233,19 +233,19 @@ impl Typer<'_> {
         }
     }
 
-    /// How many bytes a value takes; 1 for `void` and functions, as in GNU C.
+    /// The size of a value in bytes; 1 for `void` and functions, as in GNU C.
     pub(super) fn size(&mut self, ty: &Type, at: Span) -> Typing<u64> {
         Ok(match &ty.kind {
             TypeKind::Void | TypeKind::Function(_) => 1,
             TypeKind::Integer(values) => bytes(*values),
             TypeKind::Floating(bytes) => *bytes,
             TypeKind::Pointer(_) => 8,
-            // Both were checked when the array was made.
+            // Both were checked when the array type was made.
             TypeKind::Array(element, length) => self.size(element, at)?.saturating_mul(*length),
             TypeKind::Record(id) => {
                 self.complete(*id, at)?;
                 match self.records[id.0 as usize].size {
-                    // As gcc pads what a single access can reach.
+                    // gcc pads atomic types up to the size of a single access.
                     size if ty.atomic && size <= 16 => size.next_power_of_two(),
                     size => size,
                 }
@@ -268,7 +268,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A type in the words of C, for messages.
+    /// The type in C syntax, for messages.
     pub(super) fn said(&self, ty: &Type) -> String {
         let mut text = String::new();
         if ty.atomic {
@@ -307,7 +307,7 @@ impl Typer<'_> {
     }
 }
 
-/// Whether a type, written out, is made of no more than so many: types may share parts, and whoever reads the tree does not see that.
+/// Whether a type, written out, has at most `left` parts: types may share parts, which passes over the tree would visit repeatedly.
 fn few_parts(ty: &Type, left: &mut usize) -> bool {
     let mut inner = ty;
     loop {
@@ -333,11 +333,11 @@ pub(super) fn too_large(at: Span) -> Error {
     Error::new(at, "this takes more than 2^40 bytes").help("use a smaller array")
 }
 
-/// Whether two types are the same to C, apart from their own qualifiers.
+/// Whether two types are compatible, ignoring their top-level qualifiers.
 pub(super) fn compatible(a: &Type, b: &Type) -> bool {
     match (&a.kind, &b.kind) {
         (TypeKind::Pointer(a), TypeKind::Pointer(b)) => a.atomic == b.atomic && compatible(a, b),
-        // An array of length 0 may be one whose length is left open.
+        // An array of length 0 may be one without a length.
         (TypeKind::Array(a, m), TypeKind::Array(b, n)) => {
             (m == n || *m == 0 || *n == 0) && a.atomic == b.atomic && compatible(a, b)
         }

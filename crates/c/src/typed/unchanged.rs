@@ -1,7 +1,7 @@
-//! Variables that nobody changes, although they are not `const`: `static int threads = 3; ... pthread_t t[threads];`.
+//! Finds variables that are never changed although they are not `const`: `static int threads = 3; ... pthread_t t[threads];`.
 //!
-//! Found in the text, before anything is known about it, and so with care: a name that is mentioned anywhere in a way that could change a variable, or take its
-//! address, is not one of these, whichever variable is meant there.
+//! A conservative scan of the tokens, before any analysis: if a name occurs anywhere in a way that could change a variable or take its address, no
+//! variable with that name counts as unchanged.
 
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
@@ -9,20 +9,20 @@ use rustc_hash::FxHashMap;
 use crate::preprocess::Preprocessed;
 use crate::token::{Kind, Symbol};
 
-/// What the text does to the variables of one name.
+/// The effect of the text on the variables with one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// There is one `=`, behind the name that stands here.
+    /// A single `=`, after the name at this position.
     Started(Span),
     Changed,
 }
 
-/// What the text does to variables, by their names.
+/// The effect of the text on variables, by name.
 #[derive(Debug)]
 pub(super) struct Changes(FxHashMap<Symbol, Use>);
 
 impl Changes {
-    /// Looks at all names in a text.
+    /// Scans all names of a text.
     pub fn new(text: &Preprocessed) -> Self {
         let mut uses = FxHashMap::default();
         let spelled = |n: usize| text.tokens.get(n).map_or("", |token| &**text.names.spelling(token.symbol));
@@ -33,7 +33,8 @@ impl Changes {
             let (before, after) = (n.checked_sub(1).map_or("", spelled), spelled(n + 1));
             let changed = match (before, after) {
                 ("&" | "++" | "--", _) | (_, "++" | "--") => true,
-                // What is in parentheses may be changed behind them, and the first argument of a call may be the place that a macro of Linux writes to.
+                // A variable in parentheses may be changed behind them, and the first argument of a call may be the place that a macro of Linux
+                // writes to.
                 ("(", ")" | ",") => true,
                 (_, "=") => uses.contains_key(&token.symbol),
                 (_, after) => after.ends_with('=') && !matches!(after, "==" | "!=" | "<=" | ">="),
@@ -47,7 +48,7 @@ impl Changes {
         Changes(uses)
     }
 
-    /// Whether the variable whose declaration names it here keeps its initial value for ever.
+    /// Whether the variable declared at this position always keeps its initial value.
     pub fn keeps(&self, name: Symbol, at: Span) -> bool {
         self.0.get(&name) == Some(&Use::Started(at))
     }

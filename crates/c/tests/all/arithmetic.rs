@@ -54,7 +54,7 @@ impl Random {
         (self.0 % n as u64) as usize
     }
 
-    /// A value of a type, often near an end of its range or near 0.
+    /// A value of a type, often near the limits of its range or near 0.
     fn value(&mut self, ty: Arithmetic) -> i128 {
         let near = self.below(4) as i128;
         let value = match self.below(5) {
@@ -68,7 +68,7 @@ impl Random {
     }
 }
 
-/// An expression over variables `v0`, `v1`, ... whose values are known: its text, and its value and type.
+/// A random expression over variables `v0`, `v1`, ... with known values: its text, and its value and type.
 fn expression(
     random: &mut Random,
     variables: &[(i128, Arithmetic)],
@@ -136,7 +136,7 @@ fn random_expressions_against_gcc() {
         let signed = ty.least() < 0;
         let format = if signed { "%lld" } else { "%llu" };
         let to = if signed { "long long" } else { "unsigned long long" };
-        // The variables are read into plain ones: a volatile type changes nothing else.
+        // `volatile` keeps gcc from folding the expression, and does not change its type.
         writeln!(program, " printf(\"{format} %zu\\n\", ({to})({text}), sizeof({text})); }}").expect("text");
         let size = match ty {
             Arithmetic::Bool => 1,

@@ -1,4 +1,4 @@
-//! The C programs of the corpora are parsed and typed, with our model headers; gcc sees the same tokens in them.
+//! The C programs of the corpora are parsed and typed with our model headers; gcc produces the same tokens.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use fencewright_c::typed::typed;
 use fencewright_c::{Error, Kind, Names, lex};
 use fencewright_program::FileId;
 
-/// A file, our model headers, and what else lies beside the file.
+/// A file with our model headers and the other files in its folder.
 fn texts(path: &Path) -> Result<Texts, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let folder = path.parent().expect("it lies in a folder").to_owned();
@@ -35,7 +35,7 @@ fn functions(path: &Path) -> Result<usize, String> {
     let found = preprocess(&mut files, &defines(), &|| false).map_err(|errors| said(&files, errors))?;
     let unit = parse(&found).map_err(|errors| said(&files, errors))?;
     let unit = typed(&found, &unit).map_err(|errors| said(&files, errors))?;
-    // Of what gcc warns about, only these occur: functions that are not declared, and numbers as arguments of threads.
+    // Of gcc's warnings, only these occur: undeclared functions, and numbers as arguments of threads.
     let known = |odd: &Error| ["not declared", "without a cast"].iter().any(|why| odd.message.contains(why));
     let odd: Vec<_> = unit.warnings.into_iter().filter(|odd| !known(odd)).collect();
     match odd.is_empty() {
@@ -66,11 +66,11 @@ fn c_programs_are_typed() {
     assert!(count > 180, "{count}");
 }
 
-/// The tokens that gcc makes of a file with the headers in `folder`; nothing if there is no gcc.
+/// The tokens that gcc makes of a file with the headers in `folder`; `None` without gcc.
 fn tokens_of_gcc(path: &Path, folder: &Path) -> Option<Vec<String>> {
     let mut gcc = Command::new("gcc");
     gcc.args(["-E", "-P", "-undef", "-nostdinc", "-std=gnu11", "-I"]).arg(folder);
-    // gcc has its own of these.
+    // gcc has its own definitions of these.
     let given = PREDEFINED.iter().filter(|(name, _)| !name.starts_with("__STDC"));
     gcc.args(given.map(|(name, value)| format!("-D{name}={value}"))).arg(path);
     let output = gcc.output().ok()?;
@@ -95,7 +95,7 @@ fn the_preprocessor_does_what_gcc_does() {
         fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a temporary folder");
         fs::write(path, text).expect("it can be written");
     }
-    // All programs, but of the litmus tests, which are much alike, one in eight.
+    // All programs, but only one in eight of the litmus tests, which are similar to each other.
     let all = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
     let mut compared = 0;
     for (corpus, one_in) in [("c-litmus", if all { 1 } else { 8 }), ("c-programs", 1)] {

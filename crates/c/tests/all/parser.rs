@@ -1,4 +1,4 @@
-//! The parser: declarators, statements, what is refused and where, and hostile texts.
+//! The parser: declarators, statements, errors and their positions, and hostile texts.
 
 use crate::common::Texts;
 use fencewright_c::Error;
@@ -113,7 +113,7 @@ fn statements_and_expressions() {
     ] {
         assert!(!statements(text).is_empty(), "{text}");
     }
-    // A name that was declared as a variable is no type any more.
+    // A variable declaration hides the type name.
     assert!(matches!(statements("T T = 3; T * 2;")[1].kind, StatementKind::Expression(_)));
     assert!(matches!(statements("T * p;")[0].kind, StatementKind::Declaration(_)));
     let chain = "if (x) ; else ".repeat(5_000) + ";";
@@ -142,7 +142,7 @@ fn errors_have_places() {
         assert!(found.message.contains(wrong), "{text}: {}", found.message);
         assert_eq!(found.span.start, place, "{text}: {}", found.message);
     }
-    // One run names several.
+    // One run reports several errors.
     let found = errors("int f(void) { x = ; y = 1; z = ; } int g(void) { return }\nint h");
     assert_eq!(found.len(), 4, "{found:?}");
 }

@@ -163,7 +163,7 @@ fn hostile_texts_end_in_an_error() {
     assert_eq!(run_with(&long, &[]).expect("it is right").tokens.len(), 200_000);
 }
 
-/// What gcc makes of a text, if it is installed.
+/// The tokens that gcc makes of a text; `None` if it is not installed.
 fn gcc(text: &str) -> Option<String> {
     let mut child = Command::new("gcc")
         .args(["-E", "-P", "-undef", "-nostdinc", "-std=gnu11", "-x", "c", "-"])
@@ -177,7 +177,7 @@ fn gcc(text: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The next number of a small generator (xorshift).
+/// The next number below `below` of a small generator (xorshift).
 fn next(state: &mut u64, below: u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -248,7 +248,7 @@ fn random_macros_against_gcc() {
         let text = random_text(&mut state);
         let (expected, found) = (gcc(&text), run_with(&text, &[]));
         let (Some(expected), Ok(found)) = (&expected, &found) else {
-            // What one refuses the other refuses too.
+            // Both refuse the same texts.
             assert!(expected.is_none() && found.is_err(), "round {round}:\n{text}\n{expected:?}\n{found:?}");
             refused += 1;
             continue;

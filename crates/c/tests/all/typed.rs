@@ -38,7 +38,7 @@ const BEFORE: &str = "#include <stddef.h>\n#include <stdatomic.h>\n#include <pth
     int i; unsigned u; long l; unsigned long ul; unsigned char c; _Bool b; int *p; int a[4]; void *v;
     struct node n, *np; atomic_int ai; _Atomic(struct node *) anp; volatile int vi; int f(int, char *); int (*fp)(int);";
 
-/// What statements become.
+/// Checks the tree of some statements.
 fn check(statements: &str, expected: &str) {
     assert_eq!(body(BEFORE, statements), expected, "{statements}");
 }
@@ -338,7 +338,7 @@ fn errors_have_places_and_advice() {
         assert!(found.help.as_deref().unwrap_or_default().contains(help), "{text}: {:?}", found.help);
         assert_eq!(found.span.start, place, "{text}: {}", found.message);
     }
-    // One run names several.
+    // One run reports several errors.
     let found =
         read("void f(void) { a = 1; b = 2; } int g(void) { return c; } int d = e;").expect_err("four");
     assert_eq!(found.len(), 4, "{found:?}");
@@ -391,7 +391,7 @@ impl Random {
     }
 }
 
-/// A random structure or union with this number, and which of its members have an offset.
+/// A random structure or union, and the members that have an offset.
 fn structure(random: &mut Random, number: usize) -> (String, Vec<String>) {
     let kind = random.one(&["struct", "struct", "struct", "union"]);
     let (mut members, mut offsets) = (String::new(), Vec::new());
@@ -486,7 +486,7 @@ fn layouts_and_constants_against_gcc() {
         values.extend([format!("sizeof(T{number})"), format!("_Alignof(T{number})")]);
         values.extend(members.iter().map(|member| format!("offsetof(T{number}, {member})")));
     }
-    // What overflows or divides by zero is no constant to us, and nothing to compare.
+    // An overflow or a division by zero is not a constant for us, so there is nothing to compare.
     let is_constant = |text: &String| read(&format!("{types} long x = {text};")).is_ok();
     let candidates: Vec<String> = (0..300).map(|_| constant(&mut random, 3)).collect();
     let accepted: Vec<String> = candidates.into_iter().filter(is_constant).collect();
@@ -518,7 +518,7 @@ fn hostile_texts_are_refused_or_typed() {
     let chain = |n: usize, make: &dyn Fn(usize) -> String| (0..n).map(make).collect::<String>();
     for text in [
         format!("int x = {};", "(1".to_string() + &"+ 1) ".repeat(3)),
-        // Structures in structures, and twice as large each time.
+        // Nested structures whose size doubles at each level.
         format!("struct s0 {{ int a; }}; {} struct s{many} x;", chain(many, &|n| format!("struct s{} {{ struct s{n} a; }};", n + 1))),
         format!("struct s0 {{ int a; }}; {} struct s60 x;", chain(60, &|n| format!("struct s{} {{ struct s{n} a, b; }};", n + 1))),
         // Types that grow with every name.
@@ -535,7 +535,7 @@ fn hostile_texts_are_refused_or_typed() {
         "int a[] = { [1 << 30] = 1 };".into(),
         "char a[] = { [(1ul << 63)] = 1 };".into(),
         "int a[1000][1000] = { [0 ... 999] = { [0 ... 999] = 1 } };".into(),
-        // Recursive definitions of all kinds.
+        // Recursive definitions of various kinds.
         "struct a { struct b { struct a x; } y; } z;".into(),
         "int x = sizeof(x[x]); typeof(y) y; enum { A = A }; int a[sizeof(a)];".into(),
         "struct s { int a[sizeof(struct s)]; } x;".into(),
@@ -556,7 +556,7 @@ fn hostile_texts_are_refused_or_typed() {
         let _ = read(&text);
         assert!(started.elapsed().as_secs() < 60, "{short}");
     }
-    // Long is not hostile.
+    // A long program is not hostile.
     let long = chain(many, &|n| {
         format!(
             "int g{n}; int f{n}(int a) {{ int b = a + g{n}; return b * {n} + f{}(b); }}\n",

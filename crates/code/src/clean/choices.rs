@@ -75,7 +75,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
                 (*least, *greatest) = (0, divisor - 1);
             }
         } else {
-            statement.kind.blocks_mut().into_iter().for_each(|block| choose(block, reads, stop));
+            statement.kind.blocks_mut().for_each(|block| choose(block, reads, stop));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
 
+use crate::core::ObjectEvent;
 use crate::core::{Register, Stmt, StmtKind, Value, each_statement};
 use fencewright_text::Stop;
 
@@ -69,7 +70,7 @@ fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
         | StmtKind::Havoc(register, ..)
         | StmtKind::Load(register, ..)
         | StmtKind::Update { old: register, .. }
-        | StmtKind::Allocate(register, _)
+        | StmtKind::Special(ObjectEvent::Allocate(register, _))
             if register == from =>
         {
             *register = *to;
@@ -90,7 +91,7 @@ fn mentions(kind: &StmtKind, register: Register) -> bool {
 fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
     let StmtKind::Assign(register, value) = &last.kind else { return false };
     let Count { writes: 1, reads: 1 } = counts[register.0 as usize] else { return false };
-    if matches!(statement.kind, StmtKind::Await(..)) {
+    if matches!(statement.kind, StmtKind::Await { .. }) {
         return false;
     }
     // In an update, its own register is what it finds there.

@@ -1,5 +1,7 @@
 //! Live registers, and assignments to registers that are not.
 
+use crate::core::ObjectEvent;
+use crate::statement::Parts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Label, Register, Stmt, StmtKind};
@@ -97,7 +99,8 @@ impl Liveness<'_> {
     fn block(&mut self, code: &mut Vec<Stmt>, mut live: Set, around: &Around) -> Set {
         let mut gone = Vec::new();
         for (n, statement) in self.stop.polled(code.iter_mut().enumerate().rev()) {
-            if let StmtKind::Assign(register, _) | StmtKind::Undefined(register) = &statement.kind
+            if let StmtKind::Assign(register, _) | StmtKind::Special(ObjectEvent::Undefined(register)) =
+                &statement.kind
                 && !live.contains(*register)
             {
                 gone.push(n);
@@ -159,7 +162,7 @@ impl Liveness<'_> {
                 return live;
             }
             StmtKind::Goto(label) => return self.labels.get(label).unwrap_or(&self.empty).clone(),
-            StmtKind::Stop | StmtKind::Beyond(_) => return self.empty.clone(),
+            StmtKind::Stop | StmtKind::Beyond(..) => return self.empty.clone(),
             _ => {}
         }
         let old = kind.writes();
@@ -168,7 +171,7 @@ impl Liveness<'_> {
         }
         kind.values(&mut |value| value.registers(&mut |register| live.insert(register)));
         // What an update or an await reads into its own register is not live before.
-        if let (StmtKind::Update { place, old, .. } | StmtKind::Await(old, place, ..), true) =
+        if let (StmtKind::Update { place, old, .. } | StmtKind::Await { register: old, place, .. }, true) =
             (&*kind, old.is_some())
         {
             let mut uses = false;

@@ -13,9 +13,11 @@ use fencewright_c::typed::tree::{Step, Type, TypeKind};
 use fencewright_program::{BinaryOp, Call, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
 
+use crate::statement::{self, Expression, Parts, Source, Special, Stage};
+pub use crate::statement::{Access, Label, Register, each_statement};
 pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function_number};
 pub use known::{known, way};
-pub use walk::each_statement;
+pub use walk::each_place;
 
 /// A set of places of the same kind, which a pointer may point to: up to unification one of the classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,19 +26,6 @@ pub struct NodeId(pub u32);
 /// An object in memory, by its number in [`Core::objects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(pub u32);
-
-/// A register of a thread, by its number in [`Thread::registers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Register(pub u32);
-
-/// A label of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Label(pub u32);
-
-impl Label {
-    /// Where the process has ended: the thread goes round and round there, so that nobody is said to wait for ever.
-    pub const EXIT: Label = Label(u32::MAX);
-}
 
 /// A thread by its number; `main` is 0. That number is also what `pthread_t` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,106 +133,93 @@ pub struct RegisterInfo {
     pub points: Option<NodeId>,
 }
 
-/// A statement.
-#[derive(Clone, Debug)]
-pub struct Stmt {
-    /// What it does.
-    pub kind: StmtKind,
-    /// The text it comes from, with the call that led there.
-    pub span: Span,
+/// The stage of the translation in which objects have no numbers yet and pointers are symbolic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Symbolic;
+
+impl Stage for Symbolic {
+    type Value = Value;
+    type Place = Location;
+    type Waiting = ();
+    type Violation = String;
+    type Special = ObjectEvent;
 }
 
-/// What a statement does.
-#[derive(Clone, Debug)]
-pub enum StmtKind {
-    /// What one statement of C does: a fence can stand before and behind it, and in the blocks inside.
-    Steps(Vec<Stmt>),
-    /// Statements in a row, among the steps of another: the body of a function where it is called, what stands in `({ ... })`. A fence can stand between them.
-    Block(Vec<Stmt>),
-    /// A register gets a value.
-    Assign(Register, Value),
-    /// A register gets any value of a range, both ends included.
-    Havoc(Register, i64, i64),
-    /// A register gets an undefined value: the local variable that it is comes into being again.
+/// A statement of symbolic code.
+pub type Stmt = statement::Stmt<Symbolic>;
+/// The effect of a statement of symbolic code.
+pub type StmtKind = statement::StmtKind<Symbolic>;
+
+/// Statements about objects, which symbolic code has besides those of every stage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectEvent {
+    /// A register gets an undefined value: the declaration of the local variable that it stands for is reached.
     Undefined(Register),
-    /// A local variable in memory comes into being, maybe again: what it holds is not defined.
+    /// The declaration of a local variable in memory is reached: its contents become undefined.
     Begin(ObjectId),
-    /// The address of a local variable is taken: from here on there are pointers to the one that is there now, not only to one that is gone.
+    /// The address of a local variable is taken: from here on there are pointers to its present instance, not only to an earlier one.
     Take(ObjectId),
-    /// A local variable in memory is gone: its block or function is left.
+    /// The lifetime of a local variable in memory ends: its block or function is left.
     End(ObjectId),
-    /// What comes next accesses a local variable, or part of it, by way of a pointer: a violation of `memory` if the variable is gone.
+    /// The next statement accesses a local variable, or part of it, through a pointer: a violation of `memory` if its lifetime has ended.
     Follow(ObjectId),
-    /// The library uses what is at this place, which has to be there; what it does with it is no access in this model.
+    /// A library function uses the object at this place, which has to exist; its accesses are not modelled.
     Reach(Location),
-    /// A register gets what a scalar place holds.
-    Load(Register, Location, Access),
-    /// A scalar place gets a value, by way of the store buffer.
-    Store(Location, Value, Access),
-    /// One indivisible step with empty buffers: assignments, loads, stores, assumptions and assertions only.
-    Atomic(Vec<Stmt>),
-    /// One indivisible read-modify-write: `old` gets what is there; if the condition (about `old`) holds, the new value (about `old`) is written.
-    Update {
-        /// The place.
-        place: Location,
-        /// What was there.
-        old: Register,
-        /// When something is written; always if there is none.
-        when: Option<Value>,
-        /// What is written.
-        new: Value,
-        /// How the program says it.
-        access: Access,
-    },
-    /// Takes the one global lock, with empty buffers: until it is given back, nobody else loads, flushes or takes it.
-    Lock,
-    /// Gives the global lock back, with empty buffers.
-    Unlock,
-    /// Waits until what a place holds, in the register, satisfies the condition: a loop that does nothing else.
-    Await(Register, Location, Value, Access),
-    /// A full fence.
-    Fence,
-    /// A store-store fence.
-    StoreFence,
-    /// Goes on only if this holds; otherwise this execution does not count.
-    Assume(Value),
-    /// A violation of `assertions`, with these words, unless this holds.
-    Assert(Value, String),
-    /// A violation of `memory`, with these words, unless this holds.
-    Check(Value, String),
-    /// `if`.
-    If(Value, Vec<Stmt>, Vec<Stmt>),
-    /// A loop without end.
-    Loop(Vec<Stmt>),
-    /// Leaves the innermost loop.
-    Break,
-    /// Goes on with the next round of the innermost loop.
-    Continue,
-    /// A label.
-    Label(Label),
-    /// A jump.
-    Goto(Label),
-    /// The thread ends.
-    Stop,
     /// The register points to a new instance of this object, which is an allocation.
     Allocate(Register, ObjectId),
-    /// What the pointer points to is given back; nothing if it is null.
+    /// `free` of the object that the pointer points to; without effect if the pointer is null.
     Free(Value, NodeId),
-    /// Here ends what is modelled: what happens behind it is not known, for this reason.
-    Beyond(String),
 }
 
-/// How the program accesses memory: for messages about races.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// An ordinary variable: the compiler may move it.
-    Plain,
-    /// `volatile`, `READ_ONCE`, `WRITE_ONCE`.
-    Volatile,
-    /// An atomic operation.
-    Atomic,
-    /// Made by the translation: flags of threads, locks.
-    Own,
+impl Special<Symbolic> for ObjectEvent {
+    fn writes(&self) -> Option<Register> {
+        match self {
+            ObjectEvent::Undefined(register) | ObjectEvent::Allocate(register, _) => Some(*register),
+            _ => None,
+        }
+    }
+
+    fn writes_mut(&mut self) -> Option<&mut Register> {
+        match self {
+            ObjectEvent::Undefined(register) | ObjectEvent::Allocate(register, _) => Some(register),
+            _ => None,
+        }
+    }
+
+    fn writes_element(&self) -> Option<(usize, &Value)> {
+        None
+    }
+}
+
+impl Parts<Value> for ObjectEvent {
+    fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
+        match self {
+            ObjectEvent::Reach(place) => place.values(visit),
+            ObjectEvent::Free(value, _) => visit(value),
+            _ => {}
+        }
+    }
+
+    fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Value)) {
+        match self {
+            ObjectEvent::Reach(place) => place.values_mut(visit),
+            ObjectEvent::Free(value, _) => visit(value),
+            _ => {}
+        }
+    }
+}
+
+impl Expression for Value {
+    fn number(&self) -> Option<i64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn sources(&self, visit: &mut dyn FnMut(Source<'_, Value>)) {
+        self.registers(&mut |register| visit(Source::Register(register)));
+    }
 }
 
 /// A place in memory.

@@ -1,132 +1,24 @@
-//! Ways through core code: what a statement evaluates, which blocks are in it, what a value is made of.
+//! Walks over symbolic values and places.
 
-use super::{Base, Location, ObjectId, Projection, Register, Stmt, StmtKind, Value};
-use fencewright_text::Stop;
+use super::{Base, Location, ObjectEvent, ObjectId, Projection, Register, StmtKind, Value};
+use crate::statement::Parts;
 
-/// Calls `visit` for every statement, those in blocks behind the one that they are blocks of, until it is time to stop.
-pub fn each_statement<'a>(code: &'a [Stmt], stop: &Stop<'_>, visit: &mut dyn FnMut(&'a Stmt)) {
-    for statement in stop.polled(code) {
-        visit(statement);
-        statement.kind.blocks().into_iter().for_each(|block| each_statement(block, stop, visit));
+/// Calls `visit` for every place that a statement mentions: first the one that it accesses or reaches, then those whose addresses are in its values.
+pub fn each_place<'a>(kind: &'a StmtKind, visit: &mut dyn FnMut(&'a Location)) {
+    let reached = match kind {
+        StmtKind::Special(ObjectEvent::Reach(place)) => Some(place),
+        kind => kind.accessed().map(|(place, _)| place),
+    };
+    if let Some(place) = reached {
+        visit(place);
     }
-}
-
-impl StmtKind {
-    /// The blocks in it.
-    pub fn blocks(&self) -> Vec<&Vec<Stmt>> {
-        match self {
-            StmtKind::Steps(block)
-            | StmtKind::Block(block)
-            | StmtKind::Atomic(block)
-            | StmtKind::Loop(block) => {
-                vec![block]
+    kind.values(&mut |value| {
+        value.each(&mut |part| {
+            if let Value::Address(place) = part {
+                visit(place);
             }
-            StmtKind::If(_, then, otherwise) => vec![then, otherwise],
-            _ => Vec::new(),
-        }
-    }
-
-    /// The same, to change them.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
-        match self {
-            StmtKind::Steps(block)
-            | StmtKind::Block(block)
-            | StmtKind::Atomic(block)
-            | StmtKind::Loop(block) => {
-                vec![block]
-            }
-            StmtKind::If(_, then, otherwise) => vec![then, otherwise],
-            _ => Vec::new(),
-        }
-    }
-
-    /// The place that it accesses.
-    pub fn place_mut(&mut self) -> Option<&mut Location> {
-        match self {
-            StmtKind::Load(_, place, _)
-            | StmtKind::Store(place, ..)
-            | StmtKind::Await(_, place, ..)
-            | StmtKind::Update { place, .. } => Some(place),
-            _ => None,
-        }
-    }
-
-    /// Calls `visit` for every place that it mentions: first the one that it accesses or reaches, then those whose addresses are in its values.
-    pub fn places<'a>(&'a self, visit: &mut dyn FnMut(&'a Location)) {
-        if let StmtKind::Load(_, place, _)
-        | StmtKind::Store(place, ..)
-        | StmtKind::Await(_, place, ..)
-        | StmtKind::Update { place, .. }
-        | StmtKind::Reach(place) = self
-        {
-            visit(place);
-        }
-        self.values(&mut |value| {
-            value.each(&mut |part| {
-                if let Value::Address(place) = part {
-                    visit(place);
-                }
-            });
         });
-    }
-
-    /// The register that it writes.
-    pub fn writes(&self) -> Option<Register> {
-        match self {
-            StmtKind::Assign(register, _)
-            | StmtKind::Undefined(register)
-            | StmtKind::Havoc(register, ..)
-            | StmtKind::Load(register, ..)
-            | StmtKind::Update { old: register, .. }
-            | StmtKind::Await(register, ..)
-            | StmtKind::Allocate(register, _) => Some(*register),
-            _ => None,
-        }
-    }
-
-    /// Calls `visit` for every value that it evaluates itself, not those of statements in its blocks.
-    pub fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
-        match self {
-            StmtKind::Assign(_, value)
-            | StmtKind::Assume(value)
-            | StmtKind::Assert(value, _)
-            | StmtKind::Check(value, _)
-            | StmtKind::If(value, ..)
-            | StmtKind::Free(value, _) => visit(value),
-            StmtKind::Load(_, place, _) | StmtKind::Reach(place) => place.values(visit),
-            StmtKind::Store(place, value, _) | StmtKind::Await(_, place, value, _) => {
-                place.values(visit);
-                visit(value);
-            }
-            StmtKind::Update { place, when, new, .. } => {
-                place.values(visit);
-                when.iter().chain([new]).for_each(visit);
-            }
-            _ => {}
-        }
-    }
-
-    /// The same, to change them.
-    pub fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Value)) {
-        match self {
-            StmtKind::Assign(_, value)
-            | StmtKind::Assume(value)
-            | StmtKind::Assert(value, _)
-            | StmtKind::Check(value, _)
-            | StmtKind::If(value, ..)
-            | StmtKind::Free(value, _) => visit(value),
-            StmtKind::Load(_, place, _) | StmtKind::Reach(place) => place.values_mut(visit),
-            StmtKind::Store(place, value, _) | StmtKind::Await(_, place, value, _) => {
-                place.values_mut(visit);
-                visit(value);
-            }
-            StmtKind::Update { place, when, new, .. } => {
-                place.values_mut(visit);
-                when.iter_mut().chain([new]).for_each(visit);
-            }
-            _ => {}
-        }
-    }
+    });
 }
 
 impl Location {
@@ -137,9 +29,10 @@ impl Location {
             _ => None,
         }
     }
+}
 
-    /// Calls `visit` for the values that decide which place it is.
-    pub fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
+impl Parts<Value> for Location {
+    fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
         if let Base::Pointed(pointer, _) = &self.base {
             visit(pointer);
         }
@@ -150,8 +43,7 @@ impl Location {
         }
     }
 
-    /// The same, to change them.
-    pub fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Value)) {
+    fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Value)) {
         if let Base::Pointed(pointer, _) = &mut self.base {
             visit(pointer);
         }

@@ -20,9 +20,10 @@ use crate::emit::property::{Evidence, property};
 use crate::emit::statements::Statements;
 pub(crate) use crate::emit::statements::label_name;
 use crate::flat::tidy::Reads;
-use crate::flat::{Program, Step, StepKind, Thread, UNDEFINED, each_step};
+use crate::flat::{Program, Step, StepKind, Thread, UNDEFINED};
 use crate::layout::classes::{Class, Layout};
 use crate::nodes::Nodes;
+use crate::statement::each_statement;
 use fencewright_text::Stop;
 
 /// The program as a file, and what is known about its memory.
@@ -60,7 +61,7 @@ pub fn file(
     }
     let mut asserts = false;
     for thread in &program.threads {
-        each_step(&thread.code, stop, &mut |step| asserts |= matches!(step.kind, StepKind::Assert(..)));
+        each_statement(&thread.code, stop, &mut |step| asserts |= matches!(step.kind, StepKind::Assert(..)));
     }
     items.extend(property(layout, &evidence, asserts).map(Item::Property));
     if vocabulary.uses_undefined {
@@ -141,7 +142,7 @@ impl Vocabulary {
             if let StepKind::Beyond(_, text) = &step.kind {
                 self.beyond.entry(text.clone()).or_insert_with(|| names.fresh(text, "c_", "_"));
             }
-            step.kind.blocks().into_iter().for_each(|block| open.extend(block));
+            step.kind.blocks().for_each(|block| open.extend(block));
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use fencewright_program::Span;
 
 use crate::core::Access;
-use crate::flat::{Cell, Program, Step, StepKind, each_step};
+use crate::flat::Program;
+use crate::statement::each_statement;
 use fencewright_text::Stop;
 
 /// The texts that stand for plain accesses only. Where one text stands for others too, nobody can tell which is meant.
@@ -15,23 +16,13 @@ use fencewright_text::Stop;
 pub fn plain(program: &Program, stop: &Stop<'_>) -> HashSet<Span> {
     let (mut plain, mut others) = (HashSet::new(), HashSet::new());
     for thread in &program.threads {
-        accesses(&thread.code, stop, &mut |access, span| {
-            let set = if access == Access::Plain { &mut plain } else { &mut others };
-            set.insert(span.text());
+        each_statement(&thread.code, stop, &mut |step| {
+            if let Some((_, access)) = step.kind.accessed() {
+                let set = if access == Access::Plain { &mut plain } else { &mut others };
+                set.insert(step.span.text());
+            }
         });
     }
     plain.retain(|span| !others.contains(span));
     plain
-}
-
-fn accesses(code: &[Step], stop: &Stop<'_>, found: &mut impl FnMut(Access, Span)) {
-    each_step(code, stop, &mut |Step { kind, span }| {
-        if let StepKind::Load(_, Cell { access, .. })
-        | StepKind::Store(Cell { access, .. }, _)
-        | StepKind::Await(_, Cell { access, .. }, ..)
-        | StepKind::Update { cell: Cell { access, .. }, .. } = kind
-        {
-            found(*access, *span);
-        }
-    });
 }

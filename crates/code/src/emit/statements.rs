@@ -1,5 +1,7 @@
 //! From flat code to the syntax tree of `.fw`: statements and expressions of one thread.
 
+use crate::flat::CellEvent;
+use crate::flat::Violation;
 use std::collections::HashMap;
 
 use fencewright_front_end::facts;
@@ -87,7 +89,7 @@ impl<'a> Statements<'a> {
             StepKind::Steps(steps) => StatementKind::Steps(self.inner(steps, span)),
             StepKind::Block(steps) => StatementKind::Block(self.inner(steps, span)),
             StepKind::Assign(register, value) => self.assign(*register, value, span),
-            StepKind::Set(array, index, value) => {
+            StepKind::Special(CellEvent::Set(array, index, value)) => {
                 let index = self.expression(index, span);
                 let place = build::cell(&self.arrays[*array], index, span);
                 StatementKind::Assign(place, self.expression(value, span))
@@ -95,20 +97,22 @@ impl<'a> Statements<'a> {
             StepKind::Havoc(register, low, high) => {
                 StatementKind::Havoc(self.register(*register, span), Some(build::range(*low, *high, span)))
             }
-            StepKind::Load(register, cell) => {
+            StepKind::Load(register, cell, _) => {
                 StatementKind::Assign(self.register(*register, span), self.load(cell, span))
             }
-            StepKind::Store(cell, value) => {
+            StepKind::Store(cell, value, _) => {
                 StatementKind::Assign(self.cell(cell, span), self.expression(value, span))
             }
             StepKind::Atomic(steps) => StatementKind::Atomic(self.inner(steps, span)),
-            StepKind::Update { cell, old, when, new } => self.update(cell, *old, when.as_ref(), new, span),
+            StepKind::Update { place: cell, old, when, new, .. } => {
+                self.update(cell, *old, when.as_ref(), new, span)
+            }
             StepKind::Lock => StatementKind::Lock(None),
             StepKind::Unlock => StatementKind::Unlock(None),
-            StepKind::Await(register, cell, condition, waiting) => {
+            StepKind::Await { register, place: cell, until: condition, waiting, .. } => {
                 self.wait(*register, cell, condition, *waiting, span)
             }
-            StepKind::AwaitAll(all) => {
+            StepKind::Special(CellEvent::AwaitAll(all)) => {
                 let happened = |Awaited { cell, count }: &Awaited| {
                     let (op, number) = count.map_or((BinaryOp::Ne, 0), |count| (BinaryOp::Eq, count));
                     build::binary(op, self.load(cell, span), build::int(number, span), span)
@@ -116,7 +120,7 @@ impl<'a> Statements<'a> {
                 let all = build::balanced(BinaryOp::And, all.iter().map(happened).collect(), span);
                 StatementKind::Snapshot(build::block(vec![build::assume(all, span)], span))
             }
-            StepKind::Skip => StatementKind::Skip,
+            StepKind::Special(CellEvent::Skip) => StatementKind::Skip,
             StepKind::Fence => StatementKind::Fence,
             StepKind::StoreFence => StatementKind::StoreFence,
             StepKind::Assume(condition) => StatementKind::Assume(self.expression(condition, span)),
@@ -124,10 +128,10 @@ impl<'a> Statements<'a> {
                 let text = Some(text.clone()).filter(|text| !text.is_empty());
                 StatementKind::Assert(self.expression(condition, span), text)
             }
-            StepKind::Check(condition, wrong, claims) => {
+            StepKind::Check(condition, Violation { wrong, claims }) => {
                 return self.check(condition, *wrong, claims, span, out);
             }
-            StepKind::Touch(class, number, touching) => {
+            StepKind::Special(CellEvent::Touch(class, number, touching)) => {
                 let label = self.new_label("access");
                 let number = self.in_formula(number);
                 let (thread, at) = (self.thread.to_string(), label.clone());

@@ -1,6 +1,7 @@
 //! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends. Takes out what stands behind a check that always
 //! fails.
 
+use crate::flat::Violation;
 use crate::flat::{Step, StepKind, Wrong};
 use fencewright_text::Stop;
 
@@ -8,11 +9,14 @@ use fencewright_text::Stop;
 pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut joined: Vec<Step> = Vec::new();
     for mut step in stop.polled(std::mem::take(code)) {
-        step.kind.blocks_mut().into_iter().for_each(|block| join(block, stop));
+        step.kind.blocks_mut().for_each(|block| join(block, stop));
         // What is undefined is looked at one by one: a later check may compute with what an earlier one found to be defined.
-        if let StepKind::Check(second, wrong, claims) = &mut step.kind
+        if let StepKind::Check(second, Violation { wrong, claims }) = &mut step.kind
             && *wrong != Wrong::Undefined
-            && let Some(Step { kind: StepKind::Check(first, other, earlier), .. }) = joined.last_mut()
+            && let Some(Step {
+                kind: StepKind::Check(first, Violation { wrong: other, claims: earlier }),
+                ..
+            }) = joined.last_mut()
             && other == wrong
         {
             *first = first.clone().and(second.clone());
@@ -43,7 +47,7 @@ pub(crate) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
                 false
             }
             kind => {
-                let ends: Vec<bool> = kind.blocks_mut().into_iter().map(|block| cut(block, stop)).collect();
+                let ends: Vec<bool> = kind.blocks_mut().map(|block| cut(block, stop)).collect();
                 !ends.is_empty() && ends.into_iter().all(|ends| ends)
             }
         };
@@ -53,5 +57,5 @@ pub(crate) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
 }
 
 fn has_label(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Label(_)) || step.kind.blocks().into_iter().flatten().any(has_label)
+    matches!(step.kind, StepKind::Label(_)) || step.kind.blocks().flatten().any(has_label)
 }

@@ -1,6 +1,7 @@
 //! What checks are about, for reports. Claims ride on the checks that they explain, so that their terms are rewritten with them; they are no part of what the program does.
 
 use crate::core::Register;
+use crate::flat::Violation;
 use crate::flat::{StepKind, Term, Wrong};
 
 /// What a check claims, about places and values.
@@ -75,7 +76,7 @@ impl Claims {
 /// A check that a register or an element has a value.
 pub fn defined(condition: Term, value: Term) -> StepKind {
     let claims = Claims::one(&condition, About::Undefined(value), None);
-    StepKind::Check(condition, Wrong::Undefined, claims)
+    StepKind::Check(condition, Violation { wrong: Wrong::Undefined, claims })
 }
 
 /// Whether all registers of a term are in another one, which is computed in the same state.

@@ -47,8 +47,8 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
         let thread = Counting::of(thread, stop);
         for (step, once) in stop.polled(&thread.steps) {
             let (class, change) = match &step.kind {
-                StepKind::Store(cell, value) => (cell.class, thread.change(value, cell.class)),
-                StepKind::Update { cell, old, new, .. } => {
+                StepKind::Store(cell, value, _) => (cell.class, thread.change(value, cell.class)),
+                StepKind::Update { place: cell, old, new, .. } => {
                     (cell.class, difference(new, *old).map(Change::Add))
                 }
                 _ => continue,
@@ -127,7 +127,7 @@ impl<'a> Counting<'a> {
             self.steps.push((step, once));
             if let Some(register) = step.kind.writes() {
                 let class = match &step.kind {
-                    StepKind::Load(_, cell) => Some(cell.class),
+                    StepKind::Load(_, cell, _) => Some(cell.class),
                     _ => None,
                 };
                 let of = self.loaded.entry(register).or_insert(class);
@@ -136,7 +136,7 @@ impl<'a> Counting<'a> {
                 }
             }
             let once = once && !matches!(step.kind, StepKind::Loop(_));
-            step.kind.blocks().into_iter().for_each(|block| self.block(block, once, stop));
+            step.kind.blocks().for_each(|block| self.block(block, once, stop));
         }
     }
 

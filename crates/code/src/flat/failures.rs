@@ -7,8 +7,7 @@ mod tests;
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use crate::core::Register;
-use crate::flat::claims::Claims;
-use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
+use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Violation};
 use fencewright_text::Stop;
 
 /// Moves the consequences of failed checks behind the blocks that they stand in.
@@ -37,9 +36,7 @@ fn in_block(code: &mut Vec<Step>, register: Register, stop: &Stop<'_>) -> bool {
         done.extend((1..).zip(failures).map(|(number, failure)| {
             let failed = Term::Register(register);
             let kind = match failure {
-                Failure::Check(wrong, claims) => {
-                    StepKind::Check(failed.with(BinaryOp::Ne, number), wrong, claims)
-                }
+                Failure::Check(violation) => StepKind::Check(failed.with(BinaryOp::Ne, number), violation),
                 Failure::Beyond(text) => StepKind::Beyond(failed.with(BinaryOp::Eq, number), text),
             };
             Step { kind, span }
@@ -51,7 +48,7 @@ fn in_block(code: &mut Vec<Step>, register: Register, stop: &Stop<'_>) -> bool {
 
 /// Why the rest of a block is skipped.
 enum Failure {
-    Check(Wrong, Claims),
+    Check(Violation),
     Beyond(String),
 }
 
@@ -61,8 +58,8 @@ fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -
     let mut rest = block.into_iter();
     while let Some(step) = rest.next() {
         let failing = match &step.kind {
-            StepKind::Check(condition, wrong, claims) => {
-                Some((condition.clone(), Failure::Check(*wrong, claims.clone())))
+            StepKind::Check(condition, violation) => {
+                Some((condition.clone(), Failure::Check(violation.clone())))
             }
             StepKind::Beyond(condition, text) => {
                 Some((Term::unary(UnaryOp::Not, condition.clone()), Failure::Beyond(text.clone())))

@@ -4,15 +4,17 @@
 //! and whenever. Checks that cannot fail are taken out, and where a value that decides something may be undefined there is a check for that: it decides if it is
 //! a condition, an address or an operand, not if it is only copied. (Checks of pointers need none: no pointer is the undefined value.)
 
+use crate::flat::CellEvent;
 use std::collections::{BTreeSet, HashMap};
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use crate::core::{Label, Register};
 use crate::flat::ranges::{Range, Values, range_of, refine};
-use crate::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, each_step};
+use crate::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED};
 use crate::flat::{claims, counters};
 use crate::layout::classes::Layout;
+use crate::statement::each_statement;
 use fencewright_text::Stop;
 
 /// After so many rounds ranges grow in large steps, and after so many without end.
@@ -79,8 +81,8 @@ fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
     }
     let mut found = BTreeSet::from([0, 1]);
     for thread in &program.threads {
-        each_step(&thread.code, stop, &mut |step| {
-            step.kind.terms().into_iter().for_each(|term| numbers(term, &mut found));
+        each_statement(&thread.code, stop, &mut |step| {
+            step.kind.values(&mut |term| numbers(term, &mut found));
         });
     }
     found.into_iter().collect()
@@ -143,7 +145,7 @@ impl Known {
     fn new(thread: &Thread, stop: &Stop<'_>) -> Self {
         let arrays = thread.arrays.iter().map(|array| join_all(array.init.iter().copied())).collect();
         let mut statements = 0;
-        each_step(&thread.code, stop, &mut |_| statements += 1);
+        each_statement(&thread.code, stop, &mut |_| statements += 1);
         let followed = statements * thread.registers.len() <= MOST_WORK;
         Known { arrays, labels: HashMap::new(), heads: Vec::new(), followed }
     }
@@ -282,16 +284,16 @@ impl Flow<'_> {
         let mut decides = |term: &Term| self.decides(state, term, false, &None, &mut found);
         match step {
             StepKind::Assign(_, value) => self.decides(state, value, true, &None, &mut found),
-            StepKind::Set(_, index, value) => {
+            StepKind::Special(CellEvent::Set(_, index, value)) => {
                 decides(index);
                 self.decides(state, value, true, &None, &mut found);
             }
-            StepKind::Load(_, cell) => cell.index.iter().for_each(&mut decides),
-            StepKind::Store(cell, value) => {
+            StepKind::Load(_, cell, _) => cell.index.iter().for_each(&mut decides),
+            StepKind::Store(cell, value, _) => {
                 cell.index.iter().for_each(&mut decides);
                 self.decides(state, value, true, &None, &mut found);
             }
-            StepKind::Update { cell, old, when, new } => {
+            StepKind::Update { place: cell, old, when, new, .. } => {
                 // Whether the old value is undefined is checked when it is known.
                 let mut bound = state.clone();
                 bound.set(*old, Range::of(0));
@@ -301,7 +303,7 @@ impl Flow<'_> {
                     .for_each(|term| self.decides(&bound, term, false, &None, &mut found));
                 self.decides(&bound, new, true, &None, &mut found);
             }
-            StepKind::Await(register, cell, condition, _) => {
+            StepKind::Await { register, place: cell, until: condition, .. } => {
                 let mut bound = state.clone();
                 bound.set(*register, Range::of(0));
                 let terms = cell.index.iter().chain([condition]);
@@ -386,7 +388,9 @@ impl Flow<'_> {
         let step = |kind| Step { kind, span };
         let is_defined = |register: Register| Term::Register(register).with(BinaryOp::Ne, UNDEFINED);
         match &mut statement.kind {
-            StepKind::Update { cell, old, when, new } if self.shared.memory[cell.class].undefined => {
+            StepKind::Update { place: cell, old, when, new, access }
+                if self.shared.memory[cell.class].undefined =>
+            {
                 let mut bound = state.clone();
                 bound.set(*old, self.shared.memory[cell.class]);
                 let mut found = Vec::new();
@@ -401,16 +405,18 @@ impl Flow<'_> {
                     let check = claims::defined(is_defined(*old), Term::Register(*old));
                     return Some(step(check));
                 }
-                let (old, cell, new) = (*old, cell.clone(), new.clone());
-                let write = step(StepKind::Store(cell.clone(), new));
+                let (old, cell, new, access) = (*old, cell.clone(), new.clone(), *access);
+                let write = step(StepKind::Store(cell.clone(), new, access));
                 let write = match when.clone() {
                     None => write,
                     Some(when) => step(StepKind::If(when, vec![write], Vec::new())),
                 };
-                statement.kind = StepKind::Atomic(vec![step(StepKind::Load(old, cell)), write]);
+                statement.kind = StepKind::Atomic(vec![step(StepKind::Load(old, cell, access)), write]);
                 None
             }
-            StepKind::Await(register, cell, condition, _) if self.shared.memory[cell.class].undefined => {
+            StepKind::Await { register, place: cell, until: condition, .. }
+                if self.shared.memory[cell.class].undefined =>
+            {
                 let register = *register;
                 let undefined = Term::Register(register).with(BinaryOp::Eq, UNDEFINED);
                 *condition = undefined.or(condition.clone());
@@ -458,21 +464,21 @@ impl Flow<'_> {
                 let value = self.range(&state, value);
                 state.set(*register, value);
             }
-            StepKind::Set(array, _, value) => {
+            StepKind::Special(CellEvent::Set(array, _, value)) => {
                 let value = self.range(&state, value);
                 self.known.arrays[*array] = self.shared.grow(self.known.arrays[*array], value);
             }
             StepKind::Havoc(register, low, high) => {
                 state.set(*register, Range::new(*low, *high));
             }
-            StepKind::Load(register, cell) => {
+            StepKind::Load(register, cell, _) => {
                 state.set(*register, self.shared.memory[cell.class]);
             }
-            StepKind::Store(cell, value) => {
+            StepKind::Store(cell, value, _) => {
                 let value = self.range(&state, value);
                 self.store(cell, value);
             }
-            StepKind::Update { cell, old, when, new } => {
+            StepKind::Update { place: cell, old, when, new, .. } => {
                 state.set(*old, self.shared.memory[cell.class]);
                 let written = match when {
                     None => Some(state.clone()),
@@ -483,7 +489,7 @@ impl Flow<'_> {
                     self.store(cell, value);
                 }
             }
-            StepKind::Await(register, cell, condition, _) => {
+            StepKind::Await { register, place: cell, until: condition, .. } => {
                 state.set(*register, self.shared.memory[cell.class]);
                 let undefined = Term::Register(*register).with(BinaryOp::Eq, UNDEFINED);
                 return self.where_(Some(state), &undefined.or(condition.clone()), true);

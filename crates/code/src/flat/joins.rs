@@ -6,14 +6,16 @@
 //! Threads that do the same but for the flag that each sets when it has ended, and that are waited for together, count instead: then they are identical, and engines
 //! need not tell them apart.
 
+use crate::flat::CellEvent;
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::BinaryOp;
 
 use crate::core::Register;
 use crate::flat::tidy::Reads;
-use crate::flat::{Awaited, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting, each_step};
+use crate::flat::{Awaited, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting};
 use crate::layout::classes::Layout;
+use crate::statement::each_statement;
 use fencewright_text::Stop;
 
 /// Puts steps that wait for such flags, one after the other, together.
@@ -31,11 +33,11 @@ pub(crate) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
 
 /// Classes to which something else than numbers other than 0 may be written.
 fn find_changing(code: &[Step], changing: &mut HashSet<usize>, stop: &Stop<'_>) {
-    each_step(code, stop, &mut |step| match &step.kind {
-        StepKind::Store(cell, value) if value.number().is_none_or(|number| number == 0) => {
+    each_statement(code, stop, &mut |step| match &step.kind {
+        StepKind::Store(cell, value, _) if value.number().is_none_or(|number| number == 0) => {
             changing.insert(cell.class);
         }
-        StepKind::Update { cell, .. } => _ = changing.insert(cell.class),
+        StepKind::Update { place: cell, .. } => _ = changing.insert(cell.class),
         _ => {}
     });
 }
@@ -43,14 +45,16 @@ fn find_changing(code: &[Step], changing: &mut HashSet<usize>, stop: &Stop<'_>) 
 fn gather_in(code: &mut Vec<Step>, changing: &HashSet<usize>, reads: &Reads, stop: &Stop<'_>) {
     let mut gathered: Vec<Step> = Vec::new();
     for mut step in stop.polled(std::mem::take(code)) {
-        step.kind.blocks_mut().into_iter().for_each(|block| gather_in(block, changing, reads, stop));
+        step.kind.blocks_mut().for_each(|block| gather_in(block, changing, reads, stop));
         if let Some(flag) = flag(&step.kind, changing, reads) {
-            if let Some(Step { kind: StepKind::AwaitAll(flags), span }) = gathered.last_mut() {
+            if let Some(Step { kind: StepKind::Special(CellEvent::AwaitAll(flags)), span }) =
+                gathered.last_mut()
+            {
                 flags.push(flag);
                 *span = step.span;
                 continue;
             }
-            step.kind = StepKind::AwaitAll(vec![flag]);
+            step.kind = StepKind::Special(CellEvent::AwaitAll(vec![flag]));
         }
         gathered.push(step);
     }
@@ -59,7 +63,9 @@ fn gather_in(code: &mut Vec<Step>, changing: &HashSet<usize>, reads: &Reads, sto
 
 /// The flag that a step waits for, if it stays once it is set and nobody wants to know what it is.
 fn flag(kind: &StepKind, changing: &HashSet<usize>, reads: &Reads) -> Option<Awaited> {
-    let StepKind::Await(register, cell, condition, Waiting::Step) = kind else { return None };
+    let StepKind::Await { register, place: cell, until: condition, waiting: Waiting::Step, .. } = kind else {
+        return None;
+    };
     let stays = !changing.contains(&cell.class) && !reads.is_read_outside_waiting(*register);
     let knows = |index: &Term| !index.has(*register);
     let waits = stays && is_set(condition, *register) && cell.index.iter().all(knows);
@@ -133,7 +139,7 @@ fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
 fn sets(step: &Step) -> Option<usize> {
     let StepKind::Atomic(block) = &step.kind else { return None };
     match block.as_slice() {
-        [Step { kind: StepKind::Store(cell, value), .. }] if cell.index.is_none() => {
+        [Step { kind: StepKind::Store(cell, value, _), .. }] if cell.index.is_none() => {
             value.number().filter(|number| *number != 0).map(|_| cell.class)
         }
         _ => None,
@@ -141,24 +147,22 @@ fn sets(step: &Step) -> Option<usize> {
 }
 
 fn jumps(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Goto(_)) || step.kind.blocks().into_iter().flatten().any(jumps)
+    matches!(step.kind, StepKind::Goto(_)) || step.kind.blocks().flatten().any(jumps)
 }
 
 fn mention(code: &[Step], uses: &mut HashMap<usize, Uses>, stop: &Stop<'_>) {
     let mut found = |class: usize| uses.entry(class).or_default().mentions += 1;
-    each_step(code, stop, &mut |step| match &step.kind {
-        StepKind::Load(_, cell)
-        | StepKind::Store(cell, _)
-        | StepKind::Update { cell, .. }
-        | StepKind::Await(_, cell, ..) => found(cell.class),
-        StepKind::AwaitAll(flags) => flags.iter().for_each(|flag| found(flag.cell.class)),
-        _ => {}
+    each_statement(code, stop, &mut |step| {
+        if let StepKind::Special(CellEvent::AwaitAll(flags)) = &step.kind {
+            flags.iter().for_each(|flag| found(flag.cell.class));
+        }
+        step.kind.accessed().into_iter().for_each(|(cell, _)| found(cell.class));
     });
 }
 
 fn find_awaited(code: &[Step], awaited: &mut Vec<Vec<usize>>, stop: &Stop<'_>) {
-    each_step(code, stop, &mut |step| {
-        if let StepKind::AwaitAll(flags) = &step.kind {
+    each_statement(code, stop, &mut |step| {
+        if let StepKind::Special(CellEvent::AwaitAll(flags)) = &step.kind {
             awaited.push(flags.iter().map(|flag| flag.cell.class).collect());
         }
     });
@@ -185,14 +189,14 @@ fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Regist
         let set = sets(step).and_then(|class| counted.get(&class).copied());
         match (&mut step.kind, set) {
             (StepKind::Atomic(block), Some(counter)) => {
-                if let StepKind::Store(cell, _) = &block[0].kind {
-                    let cell = crate::flat::Cell { class: counter, ..cell.clone() };
+                if let StepKind::Store(cell, _, access) = &block[0].kind {
+                    let (place, access) = (Cell { class: counter, ..cell.clone() }, *access);
                     let new = Term::Register(register).plus(1);
-                    step.kind = StepKind::Update { cell, old: register, when: None, new };
+                    step.kind = StepKind::Update { place, old: register, when: None, new, access };
                     counts = true;
                 }
             }
-            (StepKind::AwaitAll(flags), _) => {
+            (StepKind::Special(CellEvent::AwaitAll(flags)), _) => {
                 let mut kept: Vec<Awaited> = Vec::new();
                 for mut flag in std::mem::take(flags) {
                     let Some(&counter) = counted.get(&flag.cell.class) else {

@@ -16,9 +16,8 @@ pub(crate) mod undefining;
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use crate::core::{Access, Label, Register};
 use crate::flat::claims::Claims;
-use fencewright_text::Stop;
+use crate::statement::{Expression, Parts, Register, Source, Special, Stage, Stmt, StmtKind};
 
 /// What undefined memory holds: a number that no address, and no number that programs count with, comes near.
 pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
@@ -47,8 +46,6 @@ pub struct Cell {
     pub class: usize,
     /// Which cell.
     pub index: Option<Term>,
-    /// How the program accesses it here.
-    pub access: Access,
 }
 
 /// What it means to wait.
@@ -106,92 +103,119 @@ pub struct Awaited {
     pub count: Option<i64>,
 }
 
-/// A statement.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// What it does.
-    pub kind: StepKind,
-    /// Where it comes from.
-    pub span: Span,
+/// The stage of the translation in which pointers are numbers and places are cells of variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flat;
+
+impl Stage for Flat {
+    type Value = Term;
+    type Place = Cell;
+    type Waiting = Waiting;
+    type Violation = Violation;
+    type Special = CellEvent;
 }
 
-/// Statements that do the same are equal, wherever they come from.
-impl PartialEq for Step {
-    fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind
+/// A statement of flat code.
+pub type Step = Stmt<Flat>;
+/// The effect of a statement of flat code.
+pub type StepKind = StmtKind<Flat>;
+
+/// The violation of `memory` that a failed check reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The kind of mistake.
+    pub wrong: Wrong,
+    /// Explanations for reports.
+    pub claims: Claims,
+}
+
+/// Statements that flat code has besides those of every stage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CellEvent {
+    /// An element of an array of registers gets a value.
+    Set(usize, Term, Term),
+    /// Waits, in one step, until all of this has happened.
+    AwaitAll(Vec<Awaited>),
+    /// No effect.
+    Skip,
+    /// The next access, or `free`, is of the object with this number of this class, which must not have been freed.
+    Touch(usize, Term, Touching),
+}
+
+impl Special<Flat> for CellEvent {
+    fn writes(&self) -> Option<Register> {
+        None
+    }
+
+    fn writes_mut(&mut self) -> Option<&mut Register> {
+        None
+    }
+
+    fn writes_element(&self) -> Option<(usize, &Term)> {
+        match self {
+            CellEvent::Set(array, index, _) => Some((*array, index)),
+            _ => None,
+        }
     }
 }
 
-/// What a statement does.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StepKind {
-    /// What one statement of C does.
-    Steps(Vec<Step>),
-    /// Statements in a row, among the steps of another.
-    Block(Vec<Step>),
-    /// A register gets a value.
-    Assign(Register, Term),
-    /// An element of an array of registers gets a value.
-    Set(usize, Term, Term),
-    /// A register gets any value of a range.
-    Havoc(Register, i64, i64),
-    /// A register gets what shared memory holds.
-    Load(Register, Cell),
-    /// Shared memory gets a value.
-    Store(Cell, Term),
-    /// One indivisible step with empty buffers.
-    Atomic(Vec<Step>),
-    /// One indivisible read-modify-write.
-    Update {
-        /// Where.
-        cell: Cell,
-        /// What was there.
-        old: Register,
-        /// When something is written.
-        when: Option<Term>,
-        /// What is written.
-        new: Term,
-    },
-    /// Takes the global lock.
-    Lock,
-    /// Gives the global lock back.
-    Unlock,
-    /// Waits until the cell, in the register, satisfies the condition: a loop, or one step.
-    Await(Register, Cell, Term, Waiting),
-    /// Waits, in one step, until all of this has happened.
-    AwaitAll(Vec<Awaited>),
-    /// Nothing.
-    Skip,
-    /// A full fence.
-    Fence,
-    /// A store-store fence.
-    StoreFence,
-    /// Goes on only if this holds.
-    Assume(Term),
-    /// A violation of `assertions` unless this holds.
-    Assert(Term, String),
-    /// A violation of `memory` unless this holds.
-    Check(Term, Wrong, Claims),
-    /// The next access, or giving back, is of the object with this number of this class: nobody must have given it back.
-    Touch(usize, Term, Touching),
-    /// `if`.
-    If(Term, Vec<Step>, Vec<Step>),
-    /// One of these.
-    Choose(Vec<Vec<Step>>),
-    /// A loop without end.
-    Loop(Vec<Step>),
-    /// Leaves the innermost loop.
-    Break,
-    /// The next round of the innermost loop.
-    Continue,
-    /// A label.
-    Label(Label),
-    /// A jump.
-    Goto(Label),
-    /// The thread ends.
-    Stop,
-    /// If this holds, what happens from here on is not known, for a reason.
-    Beyond(Term, String),
+impl Parts<Term> for CellEvent {
+    fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Term)) {
+        match self {
+            CellEvent::Set(_, index, value) => [index, value].into_iter().for_each(visit),
+            CellEvent::AwaitAll(all) => all.iter().for_each(|awaited| awaited.cell.values(visit)),
+            CellEvent::Skip => {}
+            CellEvent::Touch(_, number, _) => visit(number),
+        }
+    }
+
+    fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Term)) {
+        match self {
+            CellEvent::Set(_, index, value) => [index, value].into_iter().for_each(visit),
+            CellEvent::AwaitAll(all) => all.iter_mut().for_each(|awaited| awaited.cell.values_mut(visit)),
+            CellEvent::Skip => {}
+            CellEvent::Touch(_, number, _) => visit(number),
+        }
+    }
+}
+
+impl Parts<Term> for Cell {
+    fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Term)) {
+        self.index.iter().for_each(visit);
+    }
+
+    fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Term)) {
+        self.index.iter_mut().for_each(visit);
+    }
+}
+
+impl Parts<Term> for Violation {
+    /// Claims are not evaluated.
+    fn values<'a>(&'a self, _: &mut dyn FnMut(&'a Term)) {}
+
+    fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Term)) {
+        self.claims.terms_mut().for_each(visit);
+    }
+}
+
+impl Expression for Term {
+    fn number(&self) -> Option<i64> {
+        Term::number(self)
+    }
+
+    fn sources(&self, visit: &mut dyn FnMut(Source<'_, Term>)) {
+        match self {
+            Term::Number(_) => {}
+            Term::Register(register) => visit(Source::Register(*register)),
+            Term::Element(array, index) => {
+                visit(Source::Element(*array, index));
+                index.sources(visit);
+            }
+            Term::Unary(_, a) => a.sources(visit),
+            Term::Binary(_, a, b) => [a, b].into_iter().for_each(|part| part.sources(visit)),
+            Term::If(a, b, c) => [a, b, c].into_iter().for_each(|part| part.sources(visit)),
+        }
+    }
 }
 
 impl Term {
@@ -316,41 +340,20 @@ impl Term {
 
     /// Calls back for every register in it.
     pub fn registers(&self, found: &mut impl FnMut(Register)) {
-        match self {
-            Term::Number(_) => {}
-            Term::Register(register) => found(*register),
-            Term::Element(_, a) | Term::Unary(_, a) => a.registers(found),
-            Term::Binary(_, a, b) => {
-                a.registers(found);
-                b.registers(found);
+        self.sources(&mut |source| {
+            if let Source::Register(register) = source {
+                found(register);
             }
-            Term::If(a, b, c) => {
-                a.registers(found);
-                b.registers(found);
-                c.registers(found);
-            }
-        }
+        });
     }
 
     /// Calls back for every array of registers in it.
     pub fn arrays(&self, found: &mut impl FnMut(usize)) {
-        match self {
-            Term::Number(_) | Term::Register(_) => {}
-            Term::Element(array, index) => {
-                found(*array);
-                index.arrays(found);
+        self.sources(&mut |source| {
+            if let Source::Element(array, _) = source {
+                found(array);
             }
-            Term::Unary(_, a) => a.arrays(found),
-            Term::Binary(_, a, b) => {
-                a.arrays(found);
-                b.arrays(found);
-            }
-            Term::If(a, b, c) => {
-                a.arrays(found);
-                b.arrays(found);
-                c.arrays(found);
-            }
-        }
+        });
     }
 
     /// Whether an element of an array of registers is in it.
@@ -395,100 +398,6 @@ impl Term {
             Term::Binary(op, a, b) => Term::binary(*op, a.replaced(by), b.replaced(by)),
             Term::If(a, b, c) => Term::choice(a.replaced(by), b.replaced(by), c.replaced(by)),
         }
-    }
-}
-
-impl StepKind {
-    /// The register that it writes.
-    pub fn writes(&self) -> Option<Register> {
-        match self {
-            StepKind::Assign(register, _)
-            | StepKind::Havoc(register, ..)
-            | StepKind::Load(register, _)
-            | StepKind::Update { old: register, .. }
-            | StepKind::Await(register, ..) => Some(*register),
-            _ => None,
-        }
-    }
-
-    /// The blocks in it.
-    pub fn blocks(&self) -> Vec<&Vec<Step>> {
-        match self {
-            StepKind::Steps(block)
-            | StepKind::Block(block)
-            | StepKind::Atomic(block)
-            | StepKind::Loop(block) => {
-                vec![block]
-            }
-            StepKind::If(_, then, otherwise) => vec![then, otherwise],
-            StepKind::Choose(ways) => ways.iter().collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The blocks in it.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
-        match self {
-            StepKind::Steps(block)
-            | StepKind::Block(block)
-            | StepKind::Atomic(block)
-            | StepKind::Loop(block) => {
-                vec![block]
-            }
-            StepKind::If(_, then, otherwise) => vec![then, otherwise],
-            StepKind::Choose(ways) => ways.iter_mut().collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The terms that stand directly in it.
-    pub fn terms(&self) -> Vec<&Term> {
-        match self {
-            StepKind::Assign(_, term)
-            | StepKind::Assume(term)
-            | StepKind::Assert(term, _)
-            | StepKind::Check(term, ..)
-            | StepKind::Touch(_, term, _)
-            | StepKind::Beyond(term, _)
-            | StepKind::If(term, ..) => vec![term],
-            StepKind::Set(_, index, value) => vec![index, value],
-            StepKind::Load(_, cell) => cell.index.iter().collect(),
-            StepKind::Store(cell, value) => cell.index.iter().chain([value]).collect(),
-            StepKind::Update { cell, when, new, .. } => cell.index.iter().chain(when).chain([new]).collect(),
-            StepKind::Await(_, cell, condition, _) => cell.index.iter().chain([condition]).collect(),
-            StepKind::AwaitAll(all) => all.iter().flat_map(|awaited| &awaited.cell.index).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The terms that stand directly in it, those of claims included.
-    pub fn terms_mut(&mut self) -> Vec<&mut Term> {
-        match self {
-            StepKind::Assign(_, term)
-            | StepKind::Assume(term)
-            | StepKind::Assert(term, _)
-            | StepKind::Touch(_, term, _)
-            | StepKind::Beyond(term, _)
-            | StepKind::If(term, ..) => vec![term],
-            StepKind::Check(term, _, claims) => [term].into_iter().chain(claims.terms_mut()).collect(),
-            StepKind::Set(_, index, value) => vec![index, value],
-            StepKind::Load(_, cell) => cell.index.iter_mut().collect(),
-            StepKind::Store(cell, value) => cell.index.iter_mut().chain([value]).collect(),
-            StepKind::Update { cell, when, new, .. } => {
-                cell.index.iter_mut().chain(when).chain([new]).collect()
-            }
-            StepKind::Await(_, cell, condition, _) => cell.index.iter_mut().chain([condition]).collect(),
-            StepKind::AwaitAll(all) => all.iter_mut().flat_map(|awaited| &mut awaited.cell.index).collect(),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Calls `visit` for every step, those in blocks behind the one that they are blocks of, until it is time to stop.
-pub fn each_step<'a>(code: &'a [Step], stop: &Stop<'_>, visit: &mut dyn FnMut(&'a Step)) {
-    for step in stop.polled(code) {
-        visit(step);
-        step.kind.blocks().into_iter().for_each(|block| each_step(block, stop, visit));
     }
 }
 

@@ -95,13 +95,13 @@ impl Mentions {
                 self.statements += 1;
                 self.statements
             });
-            let writes_first = matches!(kind, StepKind::Update { .. } | StepKind::Await(..));
+            let writes_first = kind.found().is_some();
             if let (true, Some(register)) = (writes_first, kind.writes()) {
                 self.mention(register, statement, around, true);
             }
-            for term in kind.terms() {
+            kind.values(&mut |term| {
                 term.registers(&mut |register| self.mention(register, statement, around, false));
-            }
+            });
             if let Some(register) = kind.writes() {
                 self.mention(register, statement, around, true);
             }
@@ -109,7 +109,7 @@ impl Mentions {
                 self.labelled.insert(statement);
             }
             let inside = of.or_else(|| matches!(kind, StepKind::Steps(_)).then_some(statement));
-            kind.blocks().into_iter().for_each(|block| self.block(block, inside, around, stop));
+            kind.blocks().for_each(|block| self.block(block, inside, around, stop));
         }
         around.pop();
     }
@@ -123,17 +123,10 @@ impl Mentions {
 
 fn rename(code: &mut [Step], name: &impl Fn(Register) -> Register, stop: &Stop<'_>) {
     for Step { kind, .. } in stop.polled(code) {
-        match kind {
-            StepKind::Assign(register, _)
-            | StepKind::Havoc(register, ..)
-            | StepKind::Load(register, _)
-            | StepKind::Update { old: register, .. }
-            | StepKind::Await(register, ..) => *register = name(*register),
-            _ => {}
+        if let Some(register) = kind.writes_mut() {
+            *register = name(*register);
         }
-        for term in kind.terms_mut() {
-            *term = term.replaced(&|register| Term::Register(name(register)));
-        }
-        kind.blocks_mut().into_iter().for_each(|block| rename(block, name, stop));
+        kind.values_mut(&mut |term| *term = term.replaced(&|register| Term::Register(name(register))));
+        kind.blocks_mut().for_each(|block| rename(block, name, stop));
     }
 }

@@ -1,5 +1,6 @@
 //! Flat code without what nobody needs: registers that are only written, and values that are copied from one register to the next.
 
+use crate::flat::CellEvent;
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::{UnaryOp, Width};
@@ -62,11 +63,11 @@ impl Reads {
         if let Some(register) = step.writes() {
             self.written.insert(register);
         }
-        if let StepKind::Set(array, ..) = step {
+        if let StepKind::Special(CellEvent::Set(array, ..)) = step {
             self.set.insert(*array);
         }
         match step {
-            StepKind::Update { cell, old, when, new } => {
+            StepKind::Update { place: cell, old, when, new, .. } => {
                 cell.index.iter().for_each(|index| self.term(index));
                 for term in when.iter().chain([new]) {
                     term.registers(&mut |register| {
@@ -77,7 +78,7 @@ impl Reads {
                     term.arrays(&mut |array| _ = self.arrays.insert(array));
                 }
             }
-            StepKind::Await(waited, cell, condition, _) => {
+            StepKind::Await { register: waited, place: cell, until: condition, .. } => {
                 cell.index.iter().for_each(|index| self.term(index));
                 condition.registers(&mut |register| {
                     if register == *waited {
@@ -88,7 +89,7 @@ impl Reads {
                 });
                 condition.arrays(&mut |array| _ = self.arrays.insert(array));
             }
-            _ => step.terms().into_iter().for_each(|term| self.term(term)),
+            _ => step.values(&mut |term| self.term(term)),
         }
         for block in step.blocks() {
             self.block(block, stop);
@@ -109,7 +110,9 @@ pub(crate) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
         let mut changed = join(&mut thread.code, &reads, stop);
         changed |= without_dead(&mut thread.code, stop, &|step| match step {
             StepKind::Assign(register, _) | StepKind::Havoc(register, ..) => reads.is_read(*register),
-            StepKind::Set(array, ..) => reads.arrays.contains(array) || marks.contains(array),
+            StepKind::Special(CellEvent::Set(array, ..)) => {
+                reads.arrays.contains(array) || marks.contains(array)
+            }
             _ => true,
         });
         if !changed {
@@ -162,15 +165,21 @@ fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
 pub(crate) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
     for mut step in stop.polled(std::mem::take(code)) {
-        if let (Some(StepKind::Load(register, cell)), StepKind::Assume(condition)) =
+        if let (Some(StepKind::Load(register, cell, access)), StepKind::Assume(condition)) =
             (done.last().map(|last| &last.kind), &step.kind)
             && condition.has(*register)
         {
-            step.kind = StepKind::Await(*register, cell.clone(), condition.clone(), Waiting::Step);
+            step.kind = StepKind::Await {
+                register: *register,
+                place: cell.clone(),
+                until: condition.clone(),
+                access: *access,
+                waiting: Waiting::Step,
+            };
             done.pop();
         }
         if !matches!(step.kind, StepKind::Atomic(_)) {
-            step.kind.blocks_mut().into_iter().for_each(|block| wait(block, stop));
+            step.kind.blocks_mut().for_each(|block| wait(block, stop));
         }
         done.push(step);
     }
@@ -183,8 +192,10 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
         return None;
     }
     let kind = match (&first.kind, &second.kind) {
-        (StepKind::Load(_, cell), StepKind::Assign(target, Term::Register(read))) if *read == register => {
-            StepKind::Load(*target, cell.clone())
+        (StepKind::Load(_, cell, access), StepKind::Assign(target, Term::Register(read)))
+            if *read == register =>
+        {
+            StepKind::Load(*target, cell.clone(), *access)
         }
         (StepKind::Havoc(_, low, high), StepKind::Assign(target, value)) => {
             let (low, high) = converted(register, (*low, *high), value)?;
@@ -192,22 +203,18 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
         }
         (StepKind::Assign(_, value), second) => {
             // What stands in an update or behind `await` means by its own register what is there.
-            let own = match second {
-                StepKind::Update { old, .. } => Some(*old),
-                StepKind::Await(waited, ..) => Some(*waited),
-                _ => None,
-            };
-            let count: usize = second.terms().into_iter().map(|term| term.count(register)).sum();
+            let own = second.found();
+            let mut count = 0;
+            second.values(&mut |term| count += term.count(register));
             // A property cannot choose an element of an array of registers by a register.
-            let in_property = matches!(second, StepKind::Touch(..)) && value.has_element();
+            let in_property =
+                matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
                 return None;
             }
             let mut kind = second.clone();
-            for term in kind.terms_mut() {
-                *term = term
-                    .replaced(&|found| if found == register { value.clone() } else { Term::Register(found) });
-            }
+            let by = |found| if found == register { value.clone() } else { Term::Register(found) };
+            kind.values_mut(&mut |term| *term = term.replaced(&by));
             kind
         }
         _ => return None,

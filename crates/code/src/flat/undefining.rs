@@ -1,6 +1,7 @@
 //! A variable whose declaration is reached again becomes undefined. Here that assignment is removed where the variable is written before it
 //! is read: liveness of registers, and of the elements of arrays of registers.
 
+use crate::flat::CellEvent;
 use std::collections::HashMap;
 
 use crate::core::{Label, Register};
@@ -23,7 +24,7 @@ pub(crate) fn forget(thread: &mut Thread, stop: &Stop<'_>) {
     while let Some(step) = open.pop().filter(|_| !stop.now()) {
         statements += 1;
         any |= is_undefining(&step.kind);
-        step.kind.blocks().into_iter().for_each(|block| open.extend(block));
+        step.kind.blocks().for_each(|block| open.extend(block));
     }
     if !any || statements * cells > MOST_WORK {
         return;
@@ -45,7 +46,7 @@ fn is_undefining(kind: &StepKind) -> bool {
     let undefined = Term::Number(UNDEFINED);
     match kind {
         StepKind::Assign(_, value) => *value == undefined,
-        StepKind::Set(_, Term::Number(_), value) => *value == undefined,
+        StepKind::Special(CellEvent::Set(_, Term::Number(_), value)) => *value == undefined,
         _ => false,
     }
 }
@@ -125,7 +126,7 @@ impl Liveness<'_> {
     /// What a step writes for certain.
     fn written(&self, kind: &StepKind) -> Option<usize> {
         match kind {
-            StepKind::Set(array, Term::Number(index), _) => self.cell(*array, *index),
+            StepKind::Special(CellEvent::Set(array, Term::Number(index), _)) => self.cell(*array, *index),
             kind => kind.writes().map(|Register(register)| register as usize),
         }
     }
@@ -186,9 +187,10 @@ impl Liveness<'_> {
         if let Some(cell) = self.written(kind) {
             live.remove(cell);
         }
-        kind.terms().into_iter().for_each(|term| self.read(term, &mut live));
+        kind.values(&mut |term| self.read(term, &mut live));
         // What an update or an await reads into its own register is not live before.
-        if let StepKind::Update { cell, old, .. } | StepKind::Await(old, cell, ..) = &*kind
+        if let StepKind::Update { place: cell, old, .. } | StepKind::Await { register: old, place: cell, .. } =
+            &*kind
             && !cell.index.as_ref().is_some_and(|index| index.has(*old))
         {
             live.remove(old.0 as usize);

@@ -585,7 +585,7 @@ impl Resolver<'_> {
         self.unknown_if(unknown, Unknown::Order);
         let (Some(order), false) = (&layout.order, pairs.is_empty()) else { return plain };
         let chosen = self.register("order", 0);
-        self.push(StepKind::Load(chosen, Cell { class: order.class, index: None, access: Access::Own }));
+        self.push(StepKind::Load(chosen, Cell { class: order.class, index: None }, Access::Own));
         let chosen = Term::Register(chosen);
         let swapped = pairs
             .into_iter()

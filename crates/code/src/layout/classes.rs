@@ -4,6 +4,7 @@
 //! a block of numbers for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. Behind an
 //! array, or behind everything where pointers are moved, one number stands for no place: that is where a pointer one past the end points to.
 
+use crate::core::ObjectEvent;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use fencewright_c::typed::tree::Step;
@@ -128,7 +129,7 @@ impl Layout {
         let mut ended = HashSet::new();
         for thread in &core.threads {
             each_statement(&thread.code, stop, &mut |statement| {
-                if let StmtKind::End(object) = &statement.kind {
+                if let StmtKind::Special(ObjectEvent::End(object)) = &statement.kind {
                     ended.insert(*object);
                 }
             });

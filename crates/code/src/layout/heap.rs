@@ -5,6 +5,7 @@
 //! kind that its thread gave back, and takes the mark away. Where it matters, an object may be given to other threads as well: by a store that says so, and the thread that takes it finds
 //! that store in memory. Local variables that pointers may outlive are marked in the same way while they are gone.
 
+use crate::flat::CellEvent;
 use fencewright_program::BinaryOp;
 
 use crate::core::{Access, NodeId, ObjectId, Register, Value};
@@ -42,7 +43,11 @@ impl Resolver<'_> {
                 let mark = Term::Element(marks, Box::new(Term::Number(number)));
                 let taken = vec![
                     self.step(StepKind::Assume(mark.with(BinaryOp::Eq, 1))),
-                    self.step(StepKind::Set(marks, Term::Number(number), Term::Number(0))),
+                    self.step(StepKind::Special(CellEvent::Set(
+                        marks,
+                        Term::Number(number),
+                        Term::Number(0),
+                    ))),
                 ];
                 ways.push(self.again(taken, register, object, number));
             }
@@ -89,9 +94,9 @@ impl Resolver<'_> {
         let there = self.register("returned", 0);
         let cell = self.returned(returned, Term::Number(number));
         let steps = vec![
-            self.step(StepKind::Load(there, cell.clone())),
+            self.step(StepKind::Load(there, cell.clone(), Access::Own)),
             self.step(StepKind::Assume(Term::Register(there).with(BinaryOp::Eq, 1))),
-            self.step(StepKind::Store(cell, Term::Number(0))),
+            self.step(StepKind::Store(cell, Term::Number(0), Access::Own)),
             self.pass(class, Term::Number(number)),
         ];
         self.step(StepKind::Atomic(steps))
@@ -100,14 +105,14 @@ impl Resolver<'_> {
     /// The cell that says whether somebody may take what another thread gave back.
     fn returned(&self, class: usize, number: Term) -> Cell {
         let index = (!self.layout.classes[class].is_single()).then_some(number);
-        Cell { class, index, access: Access::Own }
+        Cell { class, index }
     }
 
     /// This thread gives an object to others, or takes it from them.
     fn pass(&mut self, class: usize, number: Term) -> Step {
         let passed = self.marks(class, Mark::Passed);
         let before = Term::Element(passed, Box::new(number.clone()));
-        self.step(StepKind::Set(passed, number, before.with(BinaryOp::Eq, 0)))
+        self.step(StepKind::Special(CellEvent::Set(passed, number, before.with(BinaryOp::Eq, 0))))
     }
 
     /// One way of an allocation: an object that is there already, and is taken in this way.
@@ -127,10 +132,7 @@ impl Resolver<'_> {
                     }
                     None => {
                         let index = (!self.layout.classes[class].is_single()).then_some(Term::Number(number));
-                        self.step(StepKind::Store(
-                            Cell { class, index, access: Access::Own },
-                            Term::Number(0),
-                        ))
+                        self.step(StepKind::Store(Cell { class, index }, Term::Number(0), Access::Own))
                     }
                 });
             }
@@ -173,14 +175,18 @@ impl Resolver<'_> {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);
             let marks = self.marks(placed.class, Mark::Freed);
-            self.push(StepKind::Set(marks, Term::Number(placed.first), Term::Number(gone.into())));
+            self.push(StepKind::Special(CellEvent::Set(
+                marks,
+                Term::Number(placed.first),
+                Term::Number(gone.into()),
+            )));
         }
     }
 
     /// An object is given back: for this thread to allocate again, or for others too.
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
-        let kept = self.step(StepKind::Set(marks, number.clone(), Term::Number(1)));
+        let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
         let Some(returned) = self.layout.passed_from(class, self.thread) else {
             return self.out.push(kept);
         };
@@ -189,7 +195,7 @@ impl Resolver<'_> {
             self.pass(class, number),
             // Whoever takes it finds what was written before.
             self.step(StepKind::StoreFence),
-            self.step(StepKind::Store(cell, Term::Number(1))),
+            self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
         ];
         self.push(StepKind::Choose(vec![vec![kept], given]));
     }
@@ -215,7 +221,7 @@ impl Resolver<'_> {
                 self.claim(is_start, Wrong::Free, About::Free, Some((class, number.clone())));
                 if !starts.is_empty() {
                     let number = self.in_registers(number);
-                    self.push(StepKind::Touch(class, number.clone(), Touching::Free));
+                    self.push(StepKind::Special(CellEvent::Touch(class, number.clone(), Touching::Free)));
                     self.give_back(class, number);
                 }
             }

@@ -3,6 +3,9 @@
 //! What can go wrong with memory is checked by the thread itself, before the access, with its registers alone. That nobody gave the memory back is a question about
 //! several threads: it is asked by the property ([`crate::emit::property`]), wherever a thread is about to [touch](StepKind::Touch) something.
 
+use crate::core::ObjectEvent;
+use crate::flat::CellEvent;
+use crate::flat::Violation;
 use std::collections::{HashMap, HashSet};
 
 use fencewright_c::typed::tree::Step as PathStep;
@@ -141,18 +144,24 @@ impl<'a> Resolver<'a> {
                 self.kept(self.points_of(*register), value, &term);
                 StepKind::Assign(*register, term)
             }
-            StmtKind::Undefined(register) => StepKind::Assign(*register, Term::Number(UNDEFINED)),
-            StmtKind::Begin(object) => return self.begin(*object),
-            StmtKind::Take(object) => return self.mark_local(*object, false),
-            StmtKind::End(object) => return self.mark_local(*object, true),
-            StmtKind::Follow(object) => {
+            StmtKind::Special(ObjectEvent::Undefined(register)) => {
+                StepKind::Assign(*register, Term::Number(UNDEFINED))
+            }
+            StmtKind::Special(ObjectEvent::Begin(object)) => return self.begin(*object),
+            StmtKind::Special(ObjectEvent::Take(object)) => return self.mark_local(*object, false),
+            StmtKind::Special(ObjectEvent::End(object)) => return self.mark_local(*object, true),
+            StmtKind::Special(ObjectEvent::Follow(object)) => {
                 if !self.layout.is_freed(*object) {
                     return;
                 }
                 let placed = self.layout.placed(*object);
-                StepKind::Touch(placed.class, Term::Number(placed.first), Touching::Access)
+                StepKind::Special(CellEvent::Touch(
+                    placed.class,
+                    Term::Number(placed.first),
+                    Touching::Access,
+                ))
             }
-            StmtKind::Reach(place) => return self.reach(place),
+            StmtKind::Special(ObjectEvent::Reach(place)) => return self.reach(place),
             StmtKind::Havoc(register, low, high) => {
                 self.push(StepKind::Havoc(*register, *low, *high));
                 let node = self.points_of(*register);
@@ -162,7 +171,7 @@ impl<'a> Resolver<'a> {
                 let Some(place) = self.access(place) else { return };
                 match self.home(place.class) {
                     Some(home) => StepKind::Assign(*register, read(home, place.number)),
-                    None => StepKind::Load(*register, self.cell(place, *access)),
+                    None => StepKind::Load(*register, self.cell(place), *access),
                 }
             }
             StmtKind::Store(place, value, access) => {
@@ -171,13 +180,13 @@ impl<'a> Resolver<'a> {
                 let (value, Some(place)) = (term, self.access(place)) else { return };
                 match self.home(place.class) {
                     Some(home) => write(home, place.number, value),
-                    None => StepKind::Store(self.cell(place, *access), value),
+                    None => StepKind::Store(self.cell(place), value, *access),
                 }
             }
             StmtKind::Update { place, old, when, new, access } => {
                 return self.update(place, *access, *old, when.as_ref(), new);
             }
-            StmtKind::Await(register, place, condition, access) => {
+            StmtKind::Await { register, place, until: condition, access, .. } => {
                 let own = *access == Access::Own || self.options.waiting_is_a_step;
                 let waiting = if own { Waiting::Step } else { Waiting::Loop };
                 return self.wait(*register, place, *access, condition, waiting);
@@ -191,21 +200,24 @@ impl<'a> Resolver<'a> {
             StmtKind::Check(value, text) => {
                 let holds = self.value(value);
                 let claims = Claims::one(&holds, About::Said(text.clone()), None);
-                StepKind::Check(holds, Wrong::Other, claims)
+                StepKind::Check(holds, Violation { wrong: Wrong::Other, claims })
             }
             StmtKind::If(condition, then, otherwise) => {
                 let condition = self.value(condition);
                 let then = self.block(then);
                 StepKind::If(condition, then, self.block(otherwise))
             }
+            StmtKind::Choose(ways) => StepKind::Choose(ways.iter().map(|way| self.block(way)).collect()),
             StmtKind::Break => StepKind::Break,
             StmtKind::Continue => StepKind::Continue,
             StmtKind::Label(label) => StepKind::Label(*label),
             StmtKind::Goto(label) => StepKind::Goto(*label),
             StmtKind::Stop => StepKind::Stop,
-            StmtKind::Allocate(register, object) => return self.allocate(*register, *object),
-            StmtKind::Free(value, node) => return self.free(value, *node),
-            StmtKind::Beyond(text) => StepKind::Beyond(Term::Number(1), self.with_line(text, span)),
+            StmtKind::Special(ObjectEvent::Allocate(register, object)) => {
+                return self.allocate(*register, *object);
+            }
+            StmtKind::Special(ObjectEvent::Free(value, node)) => return self.free(value, *node),
+            StmtKind::Beyond(when, text) => StepKind::Beyond(self.value(when), self.with_line(text, span)),
         };
         self.span = span;
         self.push(kind);
@@ -218,7 +230,7 @@ impl<'a> Resolver<'a> {
         let mut inner = Vec::new();
         for step in self.block(block) {
             match &step.kind {
-                StepKind::Touch(_, number, _) => {
+                StepKind::Special(CellEvent::Touch(_, number, _)) => {
                     let mut known = true;
                     number.registers(&mut |register| known &= !assigned.contains(&register));
                     if !known {
@@ -230,7 +242,9 @@ impl<'a> Resolver<'a> {
                     self.out.push(step);
                     continue;
                 }
-                StepKind::Assign(register, _) | StepKind::Load(register, _) => _ = assigned.insert(*register),
+                StepKind::Assign(register, _) | StepKind::Load(register, ..) => {
+                    _ = assigned.insert(*register)
+                }
                 _ => {}
             }
             inner.push(step);
@@ -250,8 +264,8 @@ impl<'a> Resolver<'a> {
         let checks = std::mem::replace(&mut self.out, outside);
         let home = self.home(place.class);
         if home.is_none() && checks.is_empty() {
-            let cell = self.cell(place, access);
-            return self.push(StepKind::Update { cell, old, when, new });
+            let place = self.cell(place);
+            return self.push(StepKind::Update { place, old, when, new, access });
         }
         // What is written is checked when the old value is known.
         let (span, number) = (self.span, place.number.clone());
@@ -259,8 +273,8 @@ impl<'a> Resolver<'a> {
         let (read, write) = match home {
             Some(home) => (StepKind::Assign(old, read(home, number.clone())), write(home, number, new)),
             None => {
-                let cell = self.cell(place, access);
-                (StepKind::Load(old, cell.clone()), StepKind::Store(cell, new))
+                let cell = self.cell(place);
+                (StepKind::Load(old, cell.clone(), access), StepKind::Store(cell, new, access))
             }
         };
         let mut steps = vec![step(read)];
@@ -291,7 +305,7 @@ impl<'a> Resolver<'a> {
         let outside = std::mem::take(&mut self.out);
         let condition = self.value(condition);
         let checks = std::mem::replace(&mut self.out, outside);
-        let (span, cell) = (self.span, self.cell(place.clone(), access));
+        let (span, cell) = (self.span, self.cell(place.clone()));
         let step = |kind| Step { kind, span };
         match self.home(place.class) {
             // Nobody else changes it.
@@ -308,9 +322,11 @@ impl<'a> Resolver<'a> {
                     }
                 }
             }
-            None if checks.is_empty() => self.push(StepKind::Await(register, cell, condition, waiting)),
+            None if checks.is_empty() => {
+                self.push(StepKind::Await { register, place: cell, until: condition, access, waiting })
+            }
             None => {
-                let mut steps = vec![step(StepKind::Load(register, cell))];
+                let mut steps = vec![step(StepKind::Load(register, cell, access))];
                 steps.extend(checks);
                 steps.push(step(StepKind::If(condition, vec![step(StepKind::Break)], Vec::new())));
                 self.push(StepKind::Loop(steps));
@@ -344,9 +360,9 @@ impl<'a> Resolver<'a> {
         Some(home)
     }
 
-    fn cell(&self, place: Resolved, access: Access) -> Cell {
+    fn cell(&self, place: Resolved) -> Cell {
         let index = (!self.layout.classes[place.class].is_single()).then_some(place.number);
-        Cell { class: place.class, index, access }
+        Cell { class: place.class, index }
     }
 
     pub(crate) fn check(&mut self, condition: Term, wrong: Wrong) {
@@ -373,7 +389,7 @@ impl<'a> Resolver<'a> {
         };
         if condition.number().is_none_or(|number| number == 0) {
             claims.0.iter_mut().for_each(|claim| claim.holds = condition.clone());
-            self.push(StepKind::Check(condition, wrong, claims));
+            self.push(StepKind::Check(condition, Violation { wrong, claims }));
         }
     }
 
@@ -512,7 +528,7 @@ impl<'a> Resolver<'a> {
         };
         if !by_name && self.layout.can_be_freed(resolved.class) {
             let number = self.in_registers(resolved.number);
-            self.push(StepKind::Touch(resolved.class, number.clone(), Touching::Access));
+            self.push(StepKind::Special(CellEvent::Touch(resolved.class, number.clone(), Touching::Access)));
             return Some(Resolved { number, ..resolved });
         }
         Some(resolved)
@@ -527,10 +543,15 @@ impl<'a> Resolver<'a> {
             && !placed.heap
             && self.layout.is_freed(object)
         {
-            self.push(StepKind::Touch(placed.class, Term::Number(placed.first), Touching::Access));
+            self.push(StepKind::Special(CellEvent::Touch(
+                placed.class,
+                Term::Number(placed.first),
+                Touching::Access,
+            )));
         }
-        if self.out[before..].iter().any(|step| matches!(step.kind, StepKind::Touch(..))) {
-            self.push(StepKind::Skip);
+        if self.out[before..].iter().any(|step| matches!(step.kind, StepKind::Special(CellEvent::Touch(..))))
+        {
+            self.push(StepKind::Special(CellEvent::Skip));
         }
     }
 
@@ -693,7 +714,7 @@ fn read(home: Home, number: Term) -> Term {
 pub(crate) fn write(home: Home, number: Term, value: Term) -> StepKind {
     match home {
         Home::Register(register) => StepKind::Assign(register, value),
-        Home::Array(array) => StepKind::Set(array, number, value),
+        Home::Array(array) => StepKind::Special(CellEvent::Set(array, number, value)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the code of a program does with the classes of places: the questions that layout asks before it chooses numbers.
 
+use crate::core::ObjectEvent;
 use std::collections::{BTreeSet, HashMap};
 
 use fencewright_program::BinaryOp;
@@ -91,20 +92,20 @@ impl<'a> Uses<'a> {
     fn statement(&mut self, statement: &StmtKind) {
         statement.values(&mut |value| self.value(value));
         match statement {
-            StmtKind::Load(_, place, _) | StmtKind::Await(_, place, ..) => self.access(place, false),
+            StmtKind::Load(_, place, _) | StmtKind::Await { place, .. } => self.access(place, false),
             StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => self.access(place, true),
-            StmtKind::Reach(place) => {
+            StmtKind::Special(ObjectEvent::Reach(place)) => {
                 self.start(place);
                 self.at(place.node);
             }
-            StmtKind::Allocate(_, object) => {
+            StmtKind::Special(ObjectEvent::Allocate(_, object)) => {
                 let node = self.objects[object.0 as usize];
                 let thread = self.thread;
                 let used = self.at(node);
                 used.addressed = true;
                 used.allocated_by.insert(thread);
             }
-            StmtKind::Free(_, node) => {
+            StmtKind::Special(ObjectEvent::Free(_, node)) => {
                 let thread = self.thread;
                 self.at(*node).freed_by.insert(thread);
             }

@@ -2,6 +2,8 @@
 //!
 //! An undefined value is copied from register to register and to memory, and is checked wherever it would decide something. So what an operation gives is defined.
 
+use crate::core::ObjectEvent;
+use crate::core::each_place;
 use rustc_hash::FxHashSet;
 
 use crate::core::{Base, Core, Known, Location, ObjectId, Register, StmtKind, Value, each_statement};
@@ -41,8 +43,8 @@ impl Defined {
             each_statement(&thread.code, stop, &mut |statement| {
                 let undefined = match &statement.kind {
                     StmtKind::Assign(_, value) => self.passes(number, value),
-                    StmtKind::Undefined(_) => true,
-                    StmtKind::Load(..) | StmtKind::Await(..) => self.memory,
+                    StmtKind::Special(ObjectEvent::Undefined(_)) => true,
+                    StmtKind::Load(..) | StmtKind::Await { .. } => self.memory,
                     StmtKind::Store(_, value, _) => {
                         self.memory |= self.passes(number, value);
                         false
@@ -88,12 +90,12 @@ fn starts_undefined(core: &Core, stop: &Stop<'_>) -> bool {
     }
     for thread in &core.threads {
         each_statement(&thread.code, stop, &mut |statement| {
-            statement.kind.places(&mut |place: &Location| {
+            each_place(&statement.kind, &mut |place: &Location| {
                 if let Base::Object(object) = place.base {
                     reached.insert(object);
                 }
             });
-            if let StmtKind::Allocate(_, object) = &statement.kind {
+            if let StmtKind::Special(ObjectEvent::Allocate(_, object)) = &statement.kind {
                 reached.insert(*object);
             }
         });

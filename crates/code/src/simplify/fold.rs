@@ -1,5 +1,6 @@
 //! Values that are known to be simpler ones.
 
+use crate::statement::Parts;
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use rustc_hash::FxHashSet;

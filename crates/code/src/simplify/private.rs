@@ -1,5 +1,7 @@
 //! Variables that only one thread reads and writes, and whose address nobody has, are registers of that thread. Others may have one thread that writes them.
 
+use crate::core::ObjectEvent;
+use crate::core::each_place;
 use fencewright_c::typed::tree::TypeKind;
 use rustc_hash::FxHashMap;
 
@@ -70,7 +72,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
         _ => None,
     };
     let mut mentions = Vec::new();
-    kind.places(&mut |place| {
+    each_place(kind, &mut |place| {
         if let Base::Object(object) = place.base {
             mentions.push(object);
         }
@@ -86,7 +88,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
         };
     }
     // Whether a variable is gone is a question about memory.
-    if let StmtKind::Follow(object) = kind {
+    if let StmtKind::Special(ObjectEvent::Follow(object)) = kind {
         mentions.push(*object);
     }
     for object in mentions {
@@ -98,7 +100,9 @@ fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>, stop: &S
     let home = |place: &Location| place.whole().and_then(|object| homes.get(&object).copied());
     // Nobody has a pointer to a register.
     code.retain(|statement| match &statement.kind {
-        StmtKind::End(object) | StmtKind::Take(object) => !homes.contains_key(object),
+        StmtKind::Special(ObjectEvent::End(object)) | StmtKind::Special(ObjectEvent::Take(object)) => {
+            !homes.contains_key(object)
+        }
         _ => true,
     });
     for statement in stop.polled(code) {
@@ -114,12 +118,12 @@ fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>, stop: &S
                     statement.kind = StmtKind::Assign(home, value);
                 }
             }
-            StmtKind::Begin(object) => {
+            StmtKind::Special(ObjectEvent::Begin(object)) => {
                 if let Some(home) = homes.get(object) {
-                    statement.kind = StmtKind::Undefined(*home);
+                    statement.kind = StmtKind::Special(ObjectEvent::Undefined(*home));
                 }
             }
-            kind => kind.blocks_mut().into_iter().for_each(|block| rewrite(block, homes, stop)),
+            kind => kind.blocks_mut().for_each(|block| rewrite(block, homes, stop)),
         }
     }
 }
@@ -161,14 +165,14 @@ pub(super) fn own_variables(core: &Core, stop: &Stop<'_>) -> Vec<Vec<(ObjectId, 
 
 fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
     let mut mentions = Vec::new();
-    kind.places(&mut |place| {
+    each_place(kind, &mut |place| {
         if let Base::Object(object) = place.base {
             mentions.push(object);
         }
     });
     // The place that is accessed is mentioned first.
     let (accessed, writing) = match kind {
-        StmtKind::Load(_, place, _) | StmtKind::Await(_, place, ..) => (place.whole(), false),
+        StmtKind::Load(_, place, _) | StmtKind::Await { place, .. } => (place.whole(), false),
         StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => (place.whole(), true),
         _ => (None, false),
     };
@@ -179,7 +183,7 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
             *writer = if *writer == Writer::Nobody { Writer::Thread(thread) } else { Writer::Anybody };
         }
     }
-    if let StmtKind::Begin(object) = kind {
+    if let StmtKind::Special(ObjectEvent::Begin(object)) = kind {
         let writer = &mut writers[object.0 as usize];
         if *writer != Writer::Thread(thread) {
             *writer = if *writer == Writer::Nobody { Writer::Thread(thread) } else { Writer::Anybody };

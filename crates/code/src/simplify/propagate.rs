@@ -5,6 +5,7 @@
 //! Where ways meet, what holds on all of them is known; at the head of a loop, what the loop does not change; at a label to which a jump goes back, or into a
 //! loop, nothing. Code that nobody comes to is taken out.
 
+use crate::core::ObjectEvent;
 use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -174,7 +175,7 @@ impl Propagation<'_> {
                 }
                 return (None, true);
             }
-            StmtKind::Continue | StmtKind::Stop | StmtKind::Beyond(_) => return (None, true),
+            StmtKind::Continue | StmtKind::Stop | StmtKind::Beyond(..) => return (None, true),
             StmtKind::Assign(register, value) => {
                 if *value == Value::Register(*register) {
                     return (Some(facts), false);
@@ -225,7 +226,7 @@ impl Propagation<'_> {
         {
             facts.variables.remove(&variable);
         }
-        if let StmtKind::Begin(variable) = kind {
+        if let StmtKind::Special(ObjectEvent::Begin(variable)) = kind {
             facts.variables.remove(variable);
         }
     }
@@ -288,10 +289,7 @@ impl Propagation<'_> {
     /// Puts what is known into the values of a statement.
     fn insert(&mut self, kind: &mut StmtKind, facts: &Facts) {
         // What stands in an update or an await means by its own register what is there.
-        let own = match kind {
-            StmtKind::Update { old, .. } | StmtKind::Await(old, ..) => Some(*old),
-            _ => None,
-        };
+        let own = kind.found();
         let mut mentioned: FxHashSet<Register> = FxHashSet::default();
         kind.values(&mut |value| value.registers(&mut |register| _ = mentioned.insert(register)));
         let (whole, is_defined) = (self.whole, self.is_defined);
@@ -309,7 +307,7 @@ impl Propagation<'_> {
             fold(value, whole, is_defined);
             changed |= *value != before;
         });
-        if let Some(place) = kind.place_mut() {
+        if let Some(place) = kind.accessed_mut() {
             let before = place.clone();
             fold_place(place, whole, is_defined);
             changed |= *place != before;

@@ -1,4 +1,4 @@
-//! `.fw`, the language of this project.
+//! The front end of `.fw`, the native language.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl FrontEnd for Fw {
         Some("fw")
     }
 
-    /// Nothing marks a `.fw` text: it is what no other front end recognises.
+    /// A `.fw` text has no marker: it is the default if no other front end recognises the text.
     fn detect(&self, _text: &str) -> bool {
         false
     }
@@ -72,7 +72,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     Ok(match edit.place.side {
         Side::Before | Side::Labelled => inserted_before(text, &edit.place, word),
         Side::After => {
-            // The separator belongs to the statement, whether or not its span has it.
+            // The separator belongs to the statement, whether or not its span includes it.
             let rest = &text[at..];
             let skipped = rest.len() - rest.trim_start().len();
             let at = if rest.trim_start().starts_with(';') { at + skipped + 1 } else { at };
@@ -81,7 +81,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     })
 }
 
-/// The two sides of an assignment: at its first `=` outside brackets.
+/// Splits an assignment at its first `=` outside brackets.
 fn assignment(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (n, c) in text.char_indices() {

@@ -1,6 +1,6 @@
-//! All front ends. Nothing outside this file knows how many there are.
+//! The registry of front ends. Nothing outside this file knows how many there are.
 //!
-//! A new one is an implementation of [`FrontEnd`], and a line in [`ALL`].
+//! A new front end is an implementation of [`FrontEnd`] and an entry in [`ALL`].
 
 mod fw;
 
@@ -8,10 +8,10 @@ use fencewright_c_model::C;
 use fencewright_formats::{Litmus, Rmm, Trencher};
 pub use fencewright_front_end::{FrontEnd, Input, Open, Parsed};
 
-/// The front end of `.fw`, which is what an unknown text is taken for.
+/// The front end for texts that no front end recognises.
 const DEFAULT: &dyn FrontEnd = &fw::Fw;
 
-/// All front ends, in the order in which users see them.
+/// All front ends, in the order in which they are shown to users.
 pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &Rmm, &Trencher, &Litmus, &C];
 
 /// The front end with this name.
@@ -19,7 +19,7 @@ pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {
     ALL.into_iter().find(|front_end| front_end.name() == name)
 }
 
-/// The front end for a file: by the extension of its name, and where that says nothing by how the text begins.
+/// The front end for a file: by its extension, or else by the beginning of its text.
 pub fn detect(file_name: &str, text: &str) -> &'static dyn FrontEnd {
     let base = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     let extension = base.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
@@ -63,7 +63,7 @@ mod tests {
         assert!(ALL.iter().all(|front_end| named(front_end.name()).is_some()) && named("pl1").is_none());
     }
 
-    /// The statement around the first occurrence of `part`.
+    /// Checks the statement around the first occurrence of `part`.
     fn statement(name: &str, line: &str, part: &str, expected: &str) {
         let start = line.find(part).expect("the part occurs");
         let front_end = named(name).expect("a front end");

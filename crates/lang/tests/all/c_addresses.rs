@@ -1,5 +1,6 @@
-//! What C programs may learn from addresses: an object lies somewhere in [2^16, 2^47), aligned for its type, apart from all others that are alive; addresses have one
-//! order in each execution; memory that was freed may come back. What follows from that is decided, the order of objects is a choice, and everything else is refused.
+//! Addresses in C programs: an object lies somewhere in [2^16, 2^47), aligned for its type and disjoint from all other live objects; addresses have a
+//! fixed order in each execution; freed memory may be reused. Consequences of that are decided, the order of objects is nondeterministic, and
+//! everything else is refused.
 
 use fencewright_executions::oracle;
 use fencewright_lang::load::Failure;
@@ -22,7 +23,7 @@ fn load(text: &str, options: &Options) -> Result<Loaded, Box<LoadError>> {
     })
 }
 
-/// An error with these words, on the last line.
+/// Checks for an error with these words, on the last line.
 #[track_caller]
 fn refused(globals: &str, body: &str, words: &str) {
     let text = format!("{HEADERS}{}", main_does(globals, body));
@@ -35,7 +36,7 @@ fn refused(globals: &str, body: &str, words: &str) {
     assert_eq!(error.sources.position(said.span).line as usize, text.lines().count(), "{text}");
 }
 
-/// An execution comes to the end of what is modelled, for this reason.
+/// Checks that an execution leaves what is modelled, for this reason.
 #[track_caller]
 fn ends(text: &str, reason: &str) {
     let loaded = load(&format!("{HEADERS}{text}"), &Options::default()).expect("it is accepted");
@@ -94,7 +95,7 @@ fn errors_as_pointers_are_above_all_objects() {
 fn a_number_in_the_range_of_addresses_may_be_one() {
     refused("int a;", "assert((uintptr_t)&a != 0x20000);", "may be the address of an object");
     refused("int a;", "assert((uintptr_t)&a > 0x7f0000000000);", "may be the address of an object");
-    // A number that nobody compares with an address is a number.
+    // A number that is never compared with an address is an ordinary number.
     holds("uint64_t a = 0xdeadbeef;", "assert(a > 0x20000);");
     let computed = "int *p = (int *)(long)k; if (p == &a) assert(0);";
     let globals = "int a; int k; void *writer(void *p) { k = 100000; return p; }";
@@ -103,7 +104,7 @@ fn a_number_in_the_range_of_addresses_may_be_one() {
     holds(&globals.replace("100000", "1000"), &body);
 }
 
-/// Also in the middle of an indivisible step.
+/// Also inside an atomic step.
 #[test]
 fn an_exchange_compares_with_a_number_that_may_be_an_address() {
     let globals = "int a, k; _Atomic(uintptr_t) w;
@@ -135,7 +136,7 @@ fn there_is_one_order_in_each_execution() {
     );
     fails("int a, b, c;", &format!("{less} if (x && !y) assert(z);"));
     fails("int a, b, c;", &format!("{less} if (x && !y) assert(!z);"));
-    // In all threads, and for parts as for the whole.
+    // Consistently in all threads, and for parts as for the whole.
     let globals = "struct pair { long x, y; } a, b; int seen;
         void *other(void *p) { seen = &a.x < &b.x; return p; }";
     let body = "pthread_t t; pthread_create(&t, 0, other, 0); pthread_join(t, 0); assert(seen == (&a < &b)); assert(seen == (&a.y < &b.y));";
@@ -197,7 +198,7 @@ fn bits_of_addresses_are_refused() {
     refused("int a;", "assert(~(uintptr_t)&a != ~(uintptr_t)400000);", bits);
     refused("struct { long x, y; } a;", "assert(((uintptr_t)&a & 8) == 0);", bits);
     refused("void f(void) {}", "assert((uintptr_t)f % 16 == 0);", bits);
-    // Only when it comes to it, if the value may be a number as well.
+    // Only when the comparison is executed, if the value may also be a number.
     let globals = "int a; void *get(int k) { return k ? (void *)&a : (void *)5L; } int k; void *writer(void *p) { k = K; return p; }";
     let body = "pthread_t t; pthread_create(&t, 0, writer, 0); assert((int)(long)get(k) != 6);";
     ends(&main_does(&globals.replace("= K", "= 1"), body), "bits_of_an_address");
@@ -238,7 +239,7 @@ fn freed_memory_may_come_back() {
     holds("", "int *p = malloc(4); int *q = malloc(4); assert(p != q); free(p); free(q);");
 }
 
-/// An object that is freed by one thread and allocated by another one.
+/// An object freed by one thread is reused by an allocation of another.
 #[test]
 fn freed_memory_comes_back_elsewhere() {
     let globals = "long *old; void *frees(void *p) { free(p); return 0; }";
@@ -247,12 +248,12 @@ fn freed_memory_comes_back_elsewhere() {
     fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q != old);"));
     fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q == old);"));
     holds(globals, &format!("{before} {after} *q = 1; pthread_join(t, 0); assert(*q == 1); free(q);"));
-    // What was written before comes with it, and it is not free any more.
+    // Earlier stores become visible with it, and it is no longer free.
     let globals = "long *old, x; void *frees(void *p) { x = 1; free(p); return 0; }";
     holds(globals, &format!("{before} {after} if (q == old) {{ assert(x == 1); *q = 2; }}"));
     let twice = format!("{before} {after} if (q == old) {{ free(q); free(q); }}");
     memory(&main_does(globals, &twice), "uuu");
-    // Part of a structure is compared.
+    // A member of a structure is compared.
     let member = "struct node { long a, b; } *last; long *old; void *frees(void *p) { free(p); return 0; }";
     let before = "struct node *p = malloc(sizeof *p); last = p; old = &p->b; pthread_t t; pthread_create(&t, 0, frees, p);";
     let after =
@@ -273,7 +274,7 @@ fn other_objects_may_lie_where_one_was() {
     let locals = "int *keep; void f(void) { int a = 1; keep = &a; a++; } int g(void) { int b = 2; int *q = &b; return q == keep; }";
     ends(&main_does(locals, "f(); assert(!g());"), place);
     holds(locals, "int a = 1; keep = &a; assert(!g());");
-    // The stack of a thread that was joined is used again, that of one that runs is not.
+    // The stack of a joined thread is reused, that of a running thread is not.
     let stacks = "_Atomic(int *) keep; void *f(void *p) { int a = 1; int *k = atomic_exchange(&keep, &a); assert(k != &a); a++; return 0; }";
     let create = |n: usize| format!("pthread_create(&t[{n}], 0, f, 0);");
     let join = |n: usize| format!("pthread_join(t[{n}], 0);");
@@ -283,7 +284,7 @@ fn other_objects_may_lie_where_one_was() {
     ends(&main_does(stacks, &format!("pthread_t t[2]; {again}")), place);
     let detached = [create(0), "pthread_detach(t[0]);".to_string(), create(1), join(1)].concat();
     ends(&main_does(stacks, &format!("pthread_t t[2]; {detached}")), place);
-    // `realloc` has to know the object, so nothing comes back in the model.
+    // `realloc` has to know the object, so nothing is reused in the model.
     let moved = "int *p = malloc(8); p[0] = 1; int *old = p; p = realloc(p, 16); assert(p[0] == 1);";
     holds("", moved);
     ends(&main_does("", &format!("{moved} assert(p != old);")), place);
@@ -303,7 +304,7 @@ fn a_list_ends_where_it_starts() {
     let three = "for (int i = 0; i < 3; i++) { struct node *x = malloc(sizeof *x); x->val = i; add(&s.l, x); } int k = 0;";
     let each = "for (c = entry(s.l.next); &c->l != &s.l; c = entry(c->l.next)) { assert(c->val == k); k++; } assert(k == 3);";
     holds(LISTS, &all(three, each));
-    // The head is read by way of an entry that is none.
+    // The head is accessed as if it were an entry.
     let safe = "for (c = entry(s.l.next), n = entry(c->l.next); &c->l != &s.l; c = n, n = entry(n->l.next)) { assert(c->val == k); k++; free(c); } assert(k == 3);";
     holds(LISTS, &all(three, safe));
     let followed = main_does(LISTS, &all(three, "c = entry(&s.l); k = c->val;"));

@@ -1,11 +1,12 @@
-//! Checks in indivisible steps: random programs whose calls may be about places that are not there have the verdicts that they have when each index is looked at before the call.
+//! Checks in atomic steps: random programs with calls on possibly invalid places have the same verdicts as when each index is checked before the
+//! call.
 
 use fencewright_lang::options::Options;
 use fencewright_testing::{Random, programs_or};
 
 use crate::verdicts::{assertions, memory, verdicts};
 
-/// What indices and claims are in the program itself; in one that asserts that indices are fine, and where a claim ends the thread; and in one where both are the other way round.
+/// Three versions of a program: as it is; with assertions that indices are valid, where a failed claim ends the thread; and with the roles exchanged.
 const DIRECT: &str = "
     #define AT(k) k
     #define CLAIM(c) assert(c)
@@ -91,7 +92,7 @@ fn checks_in_indivisible_steps_are_checks_before_them() {
     assert!(found.iter().all(|&found| found > programs / 30), "{found:?}");
 }
 
-/// However control goes on behind a call, it does not where a check in the call fails.
+/// Control never continues behind a call in which a check fails.
 #[test]
 fn nobody_leaves_by_way_of_a_check_that_fails() {
     let bodies = [

@@ -1,4 +1,4 @@
-//! What functions without a body do in C programs: small programs, each with a fact about it under SC, TSO and PSO, decided by exploring the reference semantics.
+//! The meaning of functions without a body: small C programs, each with a fact under SC, TSO and PSO, decided by exploring the reference semantics.
 
 use crate::facts::{ALL, NONE, SC, SC_TSO};
 use fencewright_executions::oracle::explore;
@@ -30,7 +30,7 @@ fn holds(program: &Program, model: MemoryModel, property: &Property, text: &str)
     reachable.satisfies(program, model, property).unwrap_or_else(|| panic!("no value: {text}"))
 }
 
-/// The assertions of a program hold exactly under these models.
+/// Checks that the assertions of a program hold exactly under these models.
 #[track_caller]
 fn check(text: &str, expected: &[MemoryModel]) {
     let text = format!("{HEADERS}{text}");
@@ -41,7 +41,7 @@ fn check(text: &str, expected: &[MemoryModel]) {
     }
 }
 
-/// Two threads, which start at once, and what holds when both have ended.
+/// Two threads that start immediately, and a claim after both have ended.
 #[track_caller]
 fn check_two(globals: &str, one: &str, other: &str, end: &str, expected: &[MemoryModel]) {
     check(
@@ -63,7 +63,7 @@ fn check_two(globals: &str, one: &str, other: &str, end: &str, expected: &[Memor
     );
 }
 
-/// Store buffering with something between the store and the load, or with another store.
+/// Store buffering with an instruction between the store and the load, or with another kind of store.
 #[track_caller]
 fn store_buffering(globals: &str, store_x: &str, store_y: &str, expected: &[MemoryModel]) {
     let globals = format!("atomic_int x, y; int a, b; {globals}");
@@ -77,7 +77,7 @@ fn store_buffering(globals: &str, store_x: &str, store_y: &str, expected: &[Memo
     );
 }
 
-/// Store buffering with relaxed stores and something behind them.
+/// Store buffering with relaxed stores and an instruction after them.
 #[track_caller]
 fn buffering_with(globals: &str, between: &str, expected: &[MemoryModel]) {
     let store =
@@ -85,7 +85,7 @@ fn buffering_with(globals: &str, between: &str, expected: &[MemoryModel]) {
     store_buffering(globals, &store("x"), &store("y"), expected);
 }
 
-/// Message passing with something between the two stores, or another second store.
+/// Message passing with an instruction between the two stores, or another kind of second store.
 #[track_caller]
 fn message_passing(globals: &str, between: &str, publish: &str, expected: &[MemoryModel]) {
     check_two(
@@ -97,13 +97,13 @@ fn message_passing(globals: &str, between: &str, publish: &str, expected: &[Memo
     );
 }
 
-/// A thread that is alone.
+/// A single thread.
 #[track_caller]
 fn alone(globals: &str, body: &str, expected: &[MemoryModel]) {
     check(&format!("{globals} int main(void) {{ {body} return 0; }}"), expected);
 }
 
-/// What a program is refused for.
+/// Checks the message with which a program is refused.
 #[track_caller]
 fn refused(body: &str, expected: &str) {
     let text = format!("{HEADERS} int main(void) {{ {body} return 0; }}");
@@ -185,7 +185,7 @@ fn every_read_modify_write_drains() {
         "asm volatile(\"lock; incl %0\" : \"+m\"(z));",
         "xchg(&z, 3);",
         "cmpxchg(&z, 77, 3);",
-        // Of a place that nobody else sees, too.
+        // Even on a place that no other thread accesses.
         "atomic_int own = 0; atomic_fetch_add(&own, 1);",
         "pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&own);",
     ] {
@@ -247,7 +247,7 @@ fn operations_compute_what_they_say() {
     ];
     for body in facts {
         alone("", body, ALL);
-        // The same where it is not executed beforehand.
+        // The same where it is not executed during translation.
         alone("", &format!("if (__VERIFIER_nondet_bool()) {{ {body} }}"), ALL);
     }
 }
@@ -330,7 +330,7 @@ fn mutexes_exclude_and_drain() {
     check_two("int n;", work, work, "assert(n == 2);", NONE);
     let read = "pthread_rwlock_rdlock(&m); n++; pthread_rwlock_unlock(&m);";
     check_two("int n; pthread_rwlock_t m;", read, read, "assert(n == 2);", NONE);
-    // Whoever does not have it cannot give it back.
+    // A thread that does not hold the mutex cannot unlock it.
     check_two("pthread_mutex_t m;", "pthread_mutex_lock(&m);", "pthread_mutex_unlock(&m);", "", NONE);
     alone(
         "",
@@ -356,7 +356,7 @@ fn indivisible_sections() {
 
 #[test]
 fn a_spin_lock_is_given_back_by_a_plain_store() {
-    // What is read behind it may be older than what others see of the lock.
+    // A value read after the unlock may be older than the lock state that others see.
     let one = "pthread_spin_lock(&m); x = 1; pthread_spin_unlock(&m); a = y;";
     let other = "y = 1; atomic_thread_fence(memory_order_seq_cst); b = x;";
     check_two("int x, y, a, b; pthread_spinlock_t m;", one, other, "assert(a || b);", SC);
@@ -377,7 +377,7 @@ fn waiting_may_end_without_a_signal() {
     check_two(globals, wake, &wait("if"), "assert(seen);", NONE);
 }
 
-/// Whether there is no deadlock where waiting for a condition variable ends only by a signal.
+/// Whether there is no deadlock if waiting for a condition variable ends only by a signal.
 #[track_caller]
 fn deadlock_free(globals: &str, one: &str, other: &str, expected: bool) {
     let text = format!(
@@ -421,7 +421,7 @@ fn who_waits_for_ever() {
     deadlock_free(globals, wait, &wake("pthread_cond_signal(&c);"), true);
     deadlock_free(globals, wait, &wake("pthread_cond_broadcast(&c);"), true);
     deadlock_free(globals, wait, &wake(""), false);
-    // Nobody waits yet, and nobody looks again.
+    // A signal before the wait is lost, and the predicate is not checked again.
     let careless = "pthread_mutex_lock(&m); pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
     deadlock_free(globals, careless, &wake("pthread_cond_signal(&c);"), false);
     deadlock_free("sem_t s;", "sem_wait(&s);", "sem_post(&s);", true);
@@ -513,7 +513,7 @@ fn texts_are_made_of_characters() {
     alone("char b[8];", "strcpy(b, \"ab\"); assert(!strcmp(b, \"ab\") && strcmp(b, \"b\") < 0);", ALL);
     alone("char b[2];", "strncpy(b, \"xyz\", 2); assert(b[1] == 'y' && !strncmp(b, \"xyw\", 2));", ALL);
     alone("char b[8];", "strcpy(b, \"ab\"); assert(strlen(b) == 1);", NONE);
-    // The text has no room for its end.
+    // There is no room for the terminating zero.
     alone("char b[2];", "strcpy(b, \"ab\"); assert(1);", NONE);
 }
 

@@ -1,5 +1,5 @@
-//! C programs as they are understood: small ones with known verdicts under all models, found by exploring everything on the reference semantics,
-//! and what some of them look like in `.fw`.
+//! The translation of C programs: small ones with known verdicts under all models, found by exploring the reference semantics, and the `.fw` text of
+//! some of them.
 
 use fencewright_executions::oracle;
 use fencewright_lang::{fw, load};
@@ -37,7 +37,7 @@ fn holds(program: &Program, name: &str, model: MemoryModel, text: &str) -> bool 
     reachable.satisfies(program, model, property).unwrap_or_else(|| panic!("not known\n{}", printed(text)))
 }
 
-/// The verdicts about asserts under SC, TSO and PSO: `s` for safe, `u` for unsafe.
+/// Checks the verdicts about assertions under SC, TSO and PSO: `s` for safe, `u` for unsafe.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let program = program(text);
@@ -48,7 +48,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(found, expected, "{text}\n{}", printed(text));
 }
 
-/// A sequential program: the body of `main`, in which all asserts hold. With one more assert that does not, it is wrong.
+/// A sequential program: the body of `main`, in which all assertions hold. One more assertion, which is false, makes it unsafe.
 #[track_caller]
 fn sequential(declarations: &str, body: &str) {
     let text = |body: &str| {
@@ -58,7 +58,7 @@ fn sequential(declarations: &str, body: &str) {
     };
     check(&text(body), "sss");
     check(&text(&format!("{body} assert(0);")), "uuu");
-    // The same before the first thread starts, where it is executed if everything is known.
+    // The same before the first thread starts, where it is executed during translation if everything is known.
     let thread = format!("#include <pthread.h>\n{declarations}\nvoid *idle(void *a) {{ return a; }}");
     let with_thread = |body: &str| {
         format!(
@@ -214,7 +214,7 @@ fn pointers_and_structures() {
 
 #[test]
 fn what_is_known_is_forgotten_where_it_changes() {
-    // Through pointers, in loops, in callees, and where two paths meet.
+    // Through pointers, in loops, in callees, and at joins of paths.
     sequential(
         "volatile int v = 1; void set(int *p, int x) { *p = x; }",
         "int a = 1, b = 1; int *p = v ? &a : &b; set(p, 5); assert(a == 5 && b == 1);",
@@ -279,14 +279,14 @@ fn threads() {
     check(&text("void *g(void *a) { x = *(int *)a; return 0; }
         void *f(void *a) { int y = 7; pthread_t u; pthread_create(&u, 0, g, &y); pthread_join(u, 0); return 0; }
         int main() { pthread_create(t, 0, f, 0); pthread_join(t[0], 0); assert(x == 7); }"), "sss");
-    // Without waiting, the result need not be there.
+    // Without waiting, the result need not be visible.
     check(
         &text(
             "void *f(void *a) { x = 1; return 0; } int main() { pthread_create(t, 0, f, 0); assert(x == 1); }",
         ),
         "uuu",
     );
-    // The creator's stores are there when the thread starts, and the thread's when somebody has waited for it.
+    // The creator's stores are visible when the thread starts, and the thread's stores after it has been joined.
     check(
         &text(
             "void *f(void *a) { assert(x == 1); x = 2; return 0; } int main() { x = 1; pthread_create(t, 0, f, 0); pthread_join(*t, 0); assert(x == 2); }",
@@ -299,7 +299,7 @@ fn threads() {
         ),
         "sss",
     );
-    // Ends anywhere, and threads that need not be created.
+    // Exits at any point, and threads that are not created in every execution.
     check(&text("void end(int v) { if (v) pthread_exit((void *)5L); } void *f(void *a) { end(x); return (void *)6L; }
         int main() { void *r; x = 1; pthread_create(t, 0, f, 0); pthread_join(*t, &r); assert((long)r == 5); }"), "sss");
     check(&text("_Bool __VERIFIER_nondet_bool(void); void *f(void *a) { x = 1; return 0; }
@@ -354,7 +354,7 @@ fn waiting_is_awaiting() {
         let is_loop = waiting.contains("goto");
         assert_eq!(shown.contains("assume f != 0"), !is_loop, "{waiting}\n{shown}");
     }
-    // These do more than wait.
+    // These loops do more than wait.
     for waiting in [
         "while (!f) x++;",
         "while (!f) x = 1;",

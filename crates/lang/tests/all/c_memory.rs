@@ -33,7 +33,7 @@ int pop(void) {
 }
 ";
 
-/// The threads of a program: what `main` does before it creates them, what they do, and what it does when they have ended.
+/// The text of a program: what `main` does before it creates the threads, the threads, and what `main` does after they have ended.
 fn threads(globals: &str, before: &str, bodies: &[&str], after: &str) -> String {
     let mut text = format!("{HEADERS}{globals}\n");
     for (n, body) in bodies.iter().enumerate() {
@@ -61,7 +61,7 @@ fn reachable(text: &str, options: &Options, model: MemoryModel) -> (Loaded, Resu
     (loaded, reachable)
 }
 
-/// The properties that are violated; a program that has no such property cannot violate it.
+/// The violated properties; a program without such a property cannot violate it.
 fn violated(text: &str, options: &Options, model: MemoryModel) -> Vec<String> {
     let (loaded, reachable) = reachable(text, options, model);
     let printed = print(&loaded.file);
@@ -102,7 +102,7 @@ fn bounds() {
     let walk = |end: &str| format!("int *p; for (p = a; p {end}; p++) *p = n");
     check(&threads(globals, "", &[&walk("< a + 4"), "n = 1"], "assert(a[3] == 0 || a[3] == 1)"), &[]);
     check(&threads(globals, "", &[&walk("<= a + 4"), "n = 1"], "assert(a[3] < 2)"), &["memory"]);
-    // Behind one array begins another one, but not for a pointer.
+    // The end of one array is adjacent to the next one, but not for pointer arithmetic.
     let two = "int a[2], b[2]; int *p; int n;";
     let far = "p = n ? a : b; p += 2; p = p + n; *p = 5";
     check(&threads(two, "", &[far, "n = 1"], "assert(a[0] + b[0] == 0)"), &["memory"]);
@@ -177,7 +177,8 @@ fn a_stack_that_frees() {
     check(&threads(&frees, "push(1); push(2)", &pops, ""), &["memory"]);
 }
 
-/// One thread is between reading `next` and its exchange while the other pops two and pushes the first again: only if memory is used again.
+/// One thread is between reading `next` and its exchange while the other pops two nodes and pushes the first again: possible only if memory is
+/// reused.
 #[test]
 fn reuse_is_needed_for_aba() {
     let text = format!("#define FREE(p) free(p)\n{STACK}\nint got;",);
@@ -230,7 +231,7 @@ fn tagged_pointers() {
     check(&threads(globals, "x.value = 7; head = (uintptr_t)&x", &[mark, forgot], ""), &["memory"]);
 }
 
-/// A locked instruction empties the buffer, whatever it is applied to; without it both loads can be early.
+/// A locked instruction drains the buffer, whatever it is applied to; without it both loads can be early.
 #[test]
 fn memory_of_one_thread_drains_as_well() {
     let globals = "int x, y, a, b; atomic_int mine[2];";
@@ -373,11 +374,11 @@ fn mutexes_with_a_type() {
         &["assertions"],
     );
     check(&typed("ERRORCHECK", &format!("{lock} {unlock} assert(pthread_mutex_unlock(&m) != 0);"), ""), &[]);
-    // Who takes an ordinary one twice waits for ever.
+    // A thread that locks a normal mutex twice waits forever.
     check(&typed("NORMAL", &format!("{lock} {lock} assert(0);"), ""), &[]);
 }
 
-/// What C makes of values, compiled by gcc and run, is what the translation makes of them: memory seen as several types, structures and their parts, initial values.
+/// The values that gcc computes are those of the translation: memory accessed with several types, structures and their parts, initial values.
 #[test]
 fn values_against_gcc() {
     use std::io::Write;

@@ -1,12 +1,11 @@
-//! What POSIX leaves undefined about threads and what they wait for, and correct programs that look like it. Verdicts are found by exploring everything on the reference
-//! semantics.
+//! Undefined behaviour of POSIX threads and synchronisation, and similar correct programs. Verdicts are found by exploring the reference semantics.
 
 use fencewright_lang::load;
 use fencewright_lang::options::{COptions, Options};
 
 use crate::verdicts::{assertions, memory, verdicts};
 
-/// What `main` does, beside a thread that does `thread`.
+/// A program with a thread and a `main` with these bodies.
 fn with_thread(globals: &str, thread: &str, main: &str) -> String {
     format!(
         "#include <semaphore.h>
@@ -17,12 +16,12 @@ fn with_thread(globals: &str, thread: &str, main: &str) -> String {
     )
 }
 
-/// `main` starts the thread first.
+/// The same, where `main` first starts the thread.
 fn beside(globals: &str, thread: &str, main: &str) -> String {
     with_thread(globals, thread, &format!("pthread_t t; pthread_create(&t, 0, thread, 0); {main}"))
 }
 
-/// A violation of `assertions` with these words, and none of `memory`.
+/// Checks for a violation of `assertions` with these words, and none of `memory`.
 #[track_caller]
 fn wrong(text: &str, words: &str) {
     assertions(text, "uuu");
@@ -69,7 +68,7 @@ fn destroyed_mutexes() {
         "",
         "mtx_init(&m, mtx_plain); mtx_lock(&m); mtx_unlock(&m); mtx_destroy(&m);",
     ));
-    // Whoever is last destroys it.
+    // The last user destroys it.
     let last = "pthread_mutex_lock(&m); int mine = --users; pthread_mutex_unlock(&m); if (!mine) pthread_mutex_destroy(&m);";
     right(&beside("pthread_mutex_t m; int users = 2;", last, last));
 }
@@ -90,7 +89,7 @@ fn destroying_drains_nothing() {
 #[test]
 fn nobody_is_alone_before_all_threads_have_ended() {
     let fenced = "y = 1; __sync_synchronize(); b = x;";
-    // The first round waits for the thread, and is looked at first as if it were the only one.
+    // The first iteration waits for the thread; it is analysed first as if it were the only one.
     let globals = "extern _Bool __VERIFIER_nondet_bool(void); pthread_mutex_t m; int x, y, a, b;";
     let rounds = "int i = 0; do {
             if (i == 0) { x = 1; pthread_mutex_destroy(&m); a = y; }
@@ -122,7 +121,7 @@ fn mutexes_of_other_threads() {
     wrong(&alone("pthread_mutex_unlock(&m);"), NOT_HELD);
     wrong(&beside(MUTEX, "pthread_mutex_unlock(&m);", "pthread_mutex_lock(&m);"), NOT_HELD);
     wrong(&with_thread("mtx_t m;", "", "mtx_init(&m, mtx_plain); mtx_unlock(&m);"), NOT_HELD);
-    // It waits for itself.
+    // The thread deadlocks with itself.
     right(&alone("pthread_mutex_lock(&m); pthread_mutex_lock(&m); assert(0);"));
 }
 
@@ -166,7 +165,7 @@ fn spin_locks() {
     wrong(&beside(lock, "pthread_spin_unlock(&m);", "pthread_spin_lock(&m);"), not_held);
     let works = "pthread_spin_lock(&m); pthread_spin_unlock(&m);";
     right(&beside(lock, works, &format!("{works} pthread_join(t, 0); pthread_spin_destroy(&m);")));
-    // Which lock is taken is computed, and it is given back by its name.
+    // The lock that is taken is computed, and unlocked by name.
     right(&beside(
         "pthread_spinlock_t m, n; int which;",
         "which = 1;",
@@ -177,7 +176,7 @@ fn spin_locks() {
         "which = 1;",
         "int w = which; pthread_rwlock_t *p = w ? &n : &m; pthread_rwlock_rdlock(p); if (w) pthread_rwlock_unlock(&n); else pthread_rwlock_unlock(&m);",
     ));
-    // Linux lets another context give it back.
+    // In Linux another context may release it.
     let linux = "#include <linux/spinlock.h>\nDEFINE_SPINLOCK(m); atomic_int taken;";
     right(&beside(linux, "while (!taken); spin_unlock(&m);", "spin_lock(&m); taken = 1;"));
 }
@@ -212,7 +211,7 @@ fn semaphores() {
     ] {
         wrong(&alone(&format!("sem_destroy(&s); {use_it}")), gone);
     }
-    // Whoever waits when it is destroyed.
+    // A thread waits while it is destroyed.
     wrong(&beside("sem_t s;", "sem_wait(&s);", "sem_destroy(&s);"), gone);
     right(&beside("sem_t s;", "sem_post(&s);", "sem_wait(&s); pthread_join(t, 0); sem_destroy(&s);"));
 }
@@ -244,18 +243,18 @@ fn barriers() {
         &two(wait, "pthread_barrier_init(&b, 0, 2);"),
         "a barrier is initialised while a thread waits at it",
     );
-    // Whoever has returned from it may destroy it.
+    // A thread that has returned from the barrier may destroy it.
     right(&two(wait, &format!("{wait} pthread_barrier_destroy(&b);")));
     right(&two(
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
     ));
-    // Whoever destroys it waits for those that have not left it yet, and not for ever.
+    // Destroying waits for the threads that have not left the barrier yet, but not forever.
     for main in ["", "if (!r) "] {
         let text = two(wait, &format!("int r = 0; {wait} {main}pthread_barrier_destroy(&b);"));
         assert_eq!(verdicts(&text, &Options::default(), "deadlock"), "sss");
     }
-    // A local one holds nothing before it is initialised.
+    // A local variable has no value before it is initialised.
     right(&with_thread(
         "",
         "",
@@ -328,7 +327,7 @@ fn threads_are_released_once() {
          int main(void) { pthread_t w; pthread_create(&t, 0, thread, 0); pthread_create(&w, 0, waits, 0); OTHER return 0; }";
     wrong(&two.replace("OTHER", "pthread_join(t, 0);"), RELEASED);
     right(&two.replace("OTHER", "pthread_join(w, 0);"));
-    // Which thread it is, is found out.
+    // The joined thread is determined at run time.
     let some = "int go;
          void *thread(void *argument) { go = 1; return 0; }
          int main(void) {
@@ -347,7 +346,7 @@ fn threads_are_released_once() {
 
 #[test]
 fn threads_are_detached_once() {
-    // What is detached is looked at twice: as if the loop had one round, and as a loop.
+    // A detached thread is analysed twice: as if the loop had a single iteration, and as a loop.
     let rounds = "extern _Bool __VERIFIER_nondet_bool(void);
          void *thread(void *argument) { return 0; }
          int main(void) {
@@ -357,7 +356,7 @@ fn threads_are_detached_once() {
              return 0;
          }";
     right(rounds);
-    // Whether it is detached is not known.
+    // It is unknown whether the thread is detached.
     let perhaps = "pthread_attr_t k; pthread_attr_init(&k);
          if (__VERIFIER_nondet_bool()) pthread_attr_setdetachstate(&k, PTHREAD_CREATE_DETACHED);
          pthread_t t; pthread_create(&t, &k, thread, 0);";
@@ -377,7 +376,7 @@ fn nobody_waits_for_itself() {
     );
 }
 
-/// A queue of its own for each round, with what a thread does to it.
+/// A separate queue for each iteration, with what a thread does to it.
 fn allocated(thread: &str, main: &str) -> String {
     beside(
         "struct queue { pthread_mutex_t m; pthread_cond_t c; int done; };
@@ -392,7 +391,7 @@ fn allocated(thread: &str, main: &str) -> String {
     )
 }
 
-/// Waiting and signals are no accesses in the model, but what they are about has to be there.
+/// Waiting and signalling are no memory accesses in the model, but their objects must be alive.
 #[test]
 fn condition_variables_that_are_gone() {
     let waits = "pthread_mutex_lock(&q->m); while (!q->done) pthread_cond_wait(&q->c, &q->m); pthread_mutex_unlock(&q->m);";
@@ -404,7 +403,7 @@ fn condition_variables_that_are_gone() {
     }
     let early = format!("{sets} pthread_cond_signal(&q->c); pthread_mutex_unlock(&q->m);");
     memory(&allocated(&early, &format!("{waits} pthread_join(t, 0); free(q);")), "sss");
-    // What comes behind a signal, again and again, is no signal.
+    // An access after a signal, in a loop, does not count as a signal.
     let loops = "pthread_cond_signal(&q->c); for (;;) { atomic_exchange(&go, 1); if (stop) break; }";
     memory(&allocated(loops, "while (!go); free(q); stop = 1;"), "sss");
     let jumps = "pthread_cond_signal(&q->c); again: atomic_exchange(&go, 1); if (!stop) goto again;";
@@ -423,7 +422,7 @@ fn condition_variables_that_are_nowhere() {
         memory(&beside(globals, "i = 1;", &body("&many[i]")), "sss");
         memory(&with_thread(globals, "", &format!("p = &c; {}", body("p"))), "sss");
     }
-    // A local one that is gone.
+    // A local variable whose lifetime has ended.
     let gone =
         "pthread_cond_t *kept; void leaves(void) { pthread_cond_t c; pthread_cond_init(&c, 0); kept = &c; }";
     memory(&with_thread(gone, "", "leaves(); pthread_cond_signal(kept);"), "uuu");
@@ -431,7 +430,7 @@ fn condition_variables_that_are_nowhere() {
     memory(&with_thread(there, "", "stays();"), "sss");
 }
 
-/// A constant index out of its array, in an indivisible step too.
+/// A constant index out of bounds, also in an atomic step.
 #[test]
 fn nothing_is_done_behind_a_check_that_always_fails() {
     let at = |body: &str| {

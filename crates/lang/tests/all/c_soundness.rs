@@ -1,5 +1,5 @@
-//! C programs in which it is easy to know too much: values kept across rounds of loops, jumps and what is executed before the program starts, and values
-//! that are seen in two ways. Their verdicts under all models are found by exploring everything on the reference semantics.
+//! C programs that invite unsound assumptions: values kept across iterations, jumps and execution during translation, and values that are accessed in two
+//! ways. Their verdicts under all models are found by exploring the reference semantics.
 
 use fencewright_lang::options::Options;
 use fencewright_lang::{COptions, Loader, Stop, fw, load};
@@ -12,7 +12,7 @@ fn deadlock(text: &str, expected: &str) {
     assert_eq!(verdicts(text, &Options { c, ..Options::default() }, "deadlock"), expected, "{text}");
 }
 
-/// A thread beside `main`, which does `body` while the thread changes `go`.
+/// A thread beside `main`; `main` executes `body` while the thread changes `go`.
 fn beside(globals: &str, body: &str) -> String {
     format!(
         "int go; {globals}
@@ -21,7 +21,7 @@ fn beside(globals: &str, body: &str) -> String {
     )
 }
 
-/// A thread that does `body` while `main` changes `go`.
+/// A thread that executes `body` while `main` changes `go`.
 fn inside(globals: &str, before: &str, body: &str) -> String {
     format!(
         "int go; {globals}
@@ -119,7 +119,7 @@ fn operations_on_atomic_variables_check_what_they_find() {
     assertions(&text("z -= 101; z <<= 1;"), "uuu");
 }
 
-/// `main` creates a thread, makes a node in these statements, and says where it is in these.
+/// `main` creates a thread, makes a node with `make`, and publishes its address with `publish`.
 fn published(make: &str, publish: &str) -> String {
     format!(
         "struct node {{ int value; }}; _Atomic(struct node *) slot; _Atomic(uintptr_t) number; atomic_int x;
@@ -195,7 +195,7 @@ fn jumps_into_loops_and_back_over_labels() {
     assertions(&inside("", "", &back.replace(" || n == 9", "")), "uuu");
 }
 
-/// A thread that finds something in `g`, which another one has put there; what it finds has to be an address of `x`, or so the assert says.
+/// A thread reads a value from `g` that another one has stored; the assertion claims that it is an address of `x`.
 fn found(globals: &str, puts: &str) -> String {
     format!(
         "{globals}
@@ -315,7 +315,7 @@ fn addresses_read_as_numbers_have_the_bits_of_addresses() {
         uintptr_t bits = *(uintptr_t *)&r; assert((bits & 3) == 0 && bits != 0); go = 2;";
     assertions(&inside(globals, before, body), "sss");
     assertions(&inside(globals, before, &body.replace("w.p->v == 7", "w.p->v != 7")), "uuu");
-    // The same where others can change what is read.
+    // The same where other threads can change the value.
     let main = "q.p = &b; r = &a;";
     let shared = inside(globals, before, &body.replace("w.p == &a && w.p->v == 7", "w.p == &a || w.p == &b"));
     assertions(&shared.replacen("go = 1;", main, 1), "sss");
@@ -371,7 +371,7 @@ fn termination_is_not_claimed_for_loops_that_are_not_decided() {
     }
 }
 
-/// The text of the translation.
+/// The .fw text of the translation.
 fn translated(text: &str) -> String {
     let text = format!("{HEADERS}{text}");
     let open = |name: &str| Err(format!("there is no `{name}`"));
@@ -520,7 +520,7 @@ fn waiting_in_a_row_is_one_step_only_if_what_is_waited_for_stays() {
     assertions(&text("a = 1; __sync_fetch_and_sub(&a, 1); b = 1;", waits), "uuu");
     assertions(&text("a = 1; a = 2; a = 1; b = 2;", "while (a != 1); while (b != 2);"), "uuu");
     assertions(&text("a = 1;", waits), "sss");
-    // Flags that are set from the start are not counted.
+    // Flags that are set initially are not counted.
     let start = "atomic_int a = 1, b = 1; void *one(void *p) { a = 1; return 0; } void *other(void *p) { b = 1; return 0; }";
     assertions(
         &format!(
@@ -579,7 +579,7 @@ fn checks_that_were_passed_are_passed_for_the_same_value_only() {
     memory(&list("while (p->v == 0) { p = p->next; if (p) p->v = 0; }"), "uuu");
 }
 
-/// What nothing can violate needs no look at what happens.
+/// The translation leaves no checks where nothing can go wrong.
 #[test]
 fn nothing_is_left_where_nothing_can_go_wrong() {
     let text = "int x, y, r, s, p;
@@ -612,14 +612,14 @@ fn threads_that_do_the_same_count_when_they_end() {
     assertions(&text("assert(x != 1);"), "uuu");
     assertions(&text("assert(x != 0);"), "sss");
     deadlock(&text(""), "sss");
-    // Who is waited for twice, or does something else, is not counted.
+    // A thread that is joined twice, or does something else, is not counted.
     let twice = text("assert(x != 3);")
         .replace("pthread_join(u, 0);", "pthread_join(u, 0); x = x; pthread_join(t[1], 0);");
     assertions(&twice, "uuu");
     assert!(!translated(&text("")).contains("done"), "{}", translated(&text("")));
 }
 
-/// A loop that only waits may compute, in each round, where it looks.
+/// A loop that only waits may compute the address that it reads in each iteration.
 #[test]
 fn a_loop_that_waits_looks_where_it_says() {
     let program = |wait: &str| {

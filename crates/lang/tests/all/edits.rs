@@ -1,10 +1,10 @@
-//! Fences put into texts: where they stand, and how they are indented.
+//! Inserting fences into texts: position and indentation.
 
 use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::load;
 use fencewright_lang::places::places;
 
-/// The text with a fence at each of its places in turn, as far as the place stands before or after a line that contains `near`.
+/// The text with a fence at each of its places in turn, restricted to places before or after a line that contains `near`.
 fn fenced(name: &str, text: &str, near: &str) -> Vec<String> {
     let loaded = load(name, text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{:?}", e.diagnostics));
     let placed = places(&loaded, &[]).expect("places");

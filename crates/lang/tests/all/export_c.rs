@@ -1,4 +1,4 @@
-//! Programs printed as C: what the text looks like, that a compiler takes it without a warning, and what C cannot say.
+//! Programs printed as C: the text, compilation without warnings, and what cannot be expressed in C.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ fn printed(text: &str) -> Result<String, String> {
     export::c(&loaded.file, &loaded.program, &loaded.title()).map_err(|errors| errors[0].message.clone())
 }
 
-/// Compiles a C text with all warnings as errors; nothing if there is no compiler.
+/// Compiles a C text with all warnings as errors; `None` if there is no compiler.
 fn compiles(text: &str) -> Option<String> {
     let gcc = Command::new("gcc")
         .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-"])
@@ -140,7 +140,7 @@ fn every_statement_compiles() {
     for part in ["__VERIFIER_nondet_int", "shift_left(", "cas_uint8_t(", "within(", "pthread_exit(0)"] {
         assert!(text.contains(part), "{part}");
     }
-    // Sums of these do not fit `int`.
+    // Sums of these overflow `int`.
     let text = check(
         "shared t: u32 = 4000000000, s: i64, a[2]: i32 = [1, -2147483648];
          const LARGE = 5000000000;

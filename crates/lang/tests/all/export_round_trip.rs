@@ -1,4 +1,4 @@
-//! A program that is exported and imported again does the same; what a format cannot say is an error.
+//! Exporting and importing a program preserves its behaviour; what a format cannot express is an error.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,8 +26,8 @@ fn again(exported: &str, imported: Result<Parsed, Vec<Diagnostic>>) -> Program {
     lower::lower(&imported.file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{exported}"))
 }
 
-/// All contents of memory that are reachable, while nobody holds the lock and as far as the cells go. Memory that is one
-/// open array is a window: cell 0 is where its index 0 is.
+/// All reachable contents of the first `cells` memory cells while the lock is free. Memory that is a single open array is a window: its cell 0 is the
+/// one with index 0.
 fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTreeSet<Vec<i64>>> {
     let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
     let window = program.variables.first().filter(|v| v.open);
@@ -39,7 +39,7 @@ fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTree
     Some(free.map(|s| (0..cells as i64).map(|n| cell(&s.memory, n)).collect()).collect())
 }
 
-/// Whether the one property with a formula holds.
+/// Whether the only property with a formula holds.
 fn verdict(program: &Program, model: MemoryModel) -> Option<bool> {
     let property = program.properties.iter().find(|p| p.formula().is_some())?;
     let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
@@ -133,7 +133,7 @@ fn litmus() {
          finally exists p.r == 5 && !(q.EAX != 2 || x == 7) && a[0] == 5;",
     );
     check_litmus("shared x; thread p { x = 1; } finally forall x;");
-    // What 32 bits cannot hold takes 64, and names of registers are none of locations.
+    // Numbers that exceed 32 bits take 64, and names of registers cannot be names of locations.
     check_litmus(
         "shared al = 2147483647, R8, not; thread p { var r = -9223372036854775807; al = r; r = al; not = r; }
          finally exists p.r == 2147483647 && not == -9223372036854775807;",
@@ -312,7 +312,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever is written can be read again and means the same, or nothing is written.
+    /// An exported text can be imported again and has the same meaning, or the export fails.
     #[test]
     fn what_is_written_can_be_read_and_means_the_same(text in programs()) {
         let before = program(&text);
@@ -324,7 +324,7 @@ proptest! {
         for (exported, import) in exported {
             let Ok(exported) = exported else { continue };
             let after = again(&exported, import(&exported));
-            // Automata only tell of the addresses that they use.
+            // Automata mention only the addresses that they use.
             if after.cells() < before.cells() {
                 continue;
             }
@@ -346,7 +346,7 @@ fn graphs_written_as_fw_do_the_same() {
     for seed in 0..60 {
         let shape = Shape { threads: 2, length: 4, ..Shape::default() };
         let before = random_program(&mut Random::new(seed), shape);
-        // Two things .fw refuses: different choices for the cells of an array, and a constant index that is out of range.
+        // .fw cannot express two things: different choices for the cells of an array, and a constant index that is out of range.
         let Ok(exported) = export::fw(&before) else { continue };
         let after = match load("graph.fw", exported.as_bytes(), None, &[]) {
             Ok(loaded) => loaded.program,
@@ -368,7 +368,7 @@ fn graphs_written_as_fw_do_the_same() {
     assert!(compared > 60, "only {compared} were compared");
 }
 
-/// The files of a corpus with this extension; none if the corpora are not there, which is said.
+/// The files of a corpus with this extension; none, with a message, if the corpora are missing.
 fn files(corpus: &str, extension: &str) -> Vec<PathBuf> {
     let Some(corpora) = corpora(&format!("round trip of {corpus}")) else { return Vec::new() };
     let entries = std::fs::read_dir(corpora.join(corpus)).unwrap();

@@ -1,4 +1,4 @@
-//! What is wrong with a file: the message, the place and the advice.
+//! Errors in .fw files: message, position and advice.
 
 use fencewright_lang::fw;
 
@@ -19,7 +19,7 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(errors(text), expected, "{text}");
 }
 
-/// One error in the body of a thread, which stands alone on the second line.
+/// Checks for one error in the body of a thread, which is alone on the second line.
 #[track_caller]
 fn check_statement(statement: &str, expected: &str) {
     let text = format!("thread p {{\n{statement}\nskip;\n}}\nforbid p@a;\n");
@@ -314,7 +314,7 @@ fn what_is_too_deep() {
     check_expression(deep("!", "x", "", 1001), false);
     check_expression("1 + ".repeat(999) + "1", true);
     check_expression("1 + ".repeat(1001) + "1", false);
-    // Brackets do not hide what is inside of them.
+    // Brackets do not hide the depth of their contents.
     check_expression(deep("a[", "x", &format!("]{}", " + 1".repeat(500)), 3), false);
     // Chains of `&&` and `||` are balanced.
     check_expression("a && b || ".repeat(50_000) + "c", true);
@@ -361,7 +361,7 @@ fn procedures() {
     inside("r = f(1;", "3:8 expected `,` or `)` after an argument, found `;`");
     inside("return", "3:7 expected `;` after `return`, found the keyword `skip`");
     inside("return 1", "3:9 expected `;` after the result, found the keyword `skip`");
-    // What is not declared is not called.
+    // An undeclared name cannot be called.
     inside(
         "g(1);",
         "3:2 expected an operator or `;`, found `(` [no procedure is called so; the operations are `cas(x, old, new)`, `swap(x, v)` and `fetch_add(x, v)`]",
@@ -378,7 +378,7 @@ fn mutexes_and_texts() {
     );
     check("mutex m, 3;", &["1:10 expected the name of a variable, found `3`"]);
     check("mutex m", &["1:8 expected `;` after the declaration, found the end of the file"]);
-    // `mutex` is no keyword.
+    // `mutex` is not a keyword.
     check("shared mutex; thread p { mutex = 1; } forbid mutex: mutex == 2;", &[]);
     check_statement("lock m", "2:7 expected `;` after the mutex, found the keyword `skip`");
     check_statement("lock\nm = 1;", "2:5 expected `;` after `lock`, found `m`");
@@ -420,6 +420,6 @@ fn conditional_expressions_and_types() {
         ],
     );
     check("shared x: u8..5, y: u8 = 3, z[2]: i64;", &[]);
-    // They are no keywords.
+    // These names are not keywords.
     check("shared min, max, u8; thread p { min = max + u8; }", &[]);
 }

@@ -1,4 +1,4 @@
-//! The one style.
+//! The formatter's layout.
 
 use fencewright_lang::fw;
 
@@ -8,7 +8,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(fw::format(expected).expect("it has no errors"), expected, "formatted twice");
 }
 
-/// Text that is formatted already.
+/// Checks that a text is formatted already.
 #[track_caller]
 fn check_unchanged(text: &str) {
     check(text, text);

@@ -1,4 +1,4 @@
-//! Whatever the bytes: an answer, soon, and no panic.
+//! Arbitrary bytes: an answer within the time limit, and no panic.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ predicates { turn < z, p[0].r == 1; }
 spare p@critical; cost fence 4; cost p[0]@critical 10;
 ";
 
-/// Reads, shows, prints and formats: the result must be sound, and there within the time.
+/// Parses, renders, prints and formats: the results must be consistent and within the time limit.
 #[track_caller]
 fn survive(bytes: &[u8], limit: Duration) {
     let start = computed();
@@ -47,7 +47,7 @@ fn survive(bytes: &[u8], limit: Duration) {
                 assert!(diagnostic.span.end as usize <= source.text.len());
                 assert!(diagnostic.message.len() < 1_000, "{}", diagnostic.message);
             }
-            // What could be understood can be printed, even after errors.
+            // The part that could be parsed can be printed, even after errors.
             assert!(file.items.is_empty() || !fw::print(&file).is_empty());
             let formatted = fw::format(&source.text);
             assert_eq!(formatted.is_ok(), diagnostics.is_empty());

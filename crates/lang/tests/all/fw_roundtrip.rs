@@ -1,4 +1,4 @@
-//! Random syntax trees: what is printed is read as the same tree, and is formatted already.
+//! Random syntax trees: the printed text is parsed as the same tree, and is formatted already.
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
@@ -7,7 +7,7 @@ use fencewright_testing::without_spans;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-// The generator. Everything it makes is canonical: what `print` promises to preserve.
+// The generator. All trees are canonical: of the shape that `print` promises to preserve.
 
 /// The name of a procedure.
 const CALLED: &str = "called";
@@ -47,7 +47,7 @@ fn thread_ref(index: BoxedStrategy<Expr>) -> BoxedStrategy<ThreadRef> {
     (name(), boxed_index(index)).prop_map(|(name, index)| ThreadRef { name, index }).boxed()
 }
 
-/// A name, or a name of a procedure with one of its own.
+/// A name, or a name qualified with that of a procedure.
 fn qualified() -> BoxedStrategy<Name> {
     let inner = (name(), name()).prop_map(|(outer, inner)| format!("{}.{}", outer.text, inner.text));
     prop_oneof![3 => name(), 1 => inner.prop_map(|text| Name { text, span: NOWHERE })].boxed()
@@ -307,7 +307,7 @@ fn file() -> BoxedStrategy<File> {
         .boxed()
 }
 
-// What is compared.
+// The comparison.
 
 fn parse(text: &str) -> String {
     let (file, diagnostics) = fw::parse(text);
@@ -325,7 +325,7 @@ fn comments(text: &str) -> Vec<&str> {
     fw::lex(text, usize::MAX).comments.into_iter().map(span).collect()
 }
 
-/// A text with other white space, and comments, between its tokens.
+/// A text with other white space and comments between its tokens.
 fn disturb(text: &str, noise: &[u8]) -> String {
     const GAPS: &[&str] = &[
         " ",
@@ -385,7 +385,7 @@ proptest! {
         let text = disturb(&fw::print(&file), &noise);
         let formatted = fw::format(&text).expect("it has no errors");
         prop_assert_eq!(tokens(&formatted), tokens(&text));
-        // All lines end as the first one does, those inside comments too.
+        // All lines end like the first one, also inside comments.
         let [unix, unix_before] = [&formatted, &text].map(|text| text.replace("\r\n", "\n"));
         prop_assert_eq!(comments(&unix), comments(&unix_before));
         prop_assert_eq!(parse(&formatted), parse(&text));

@@ -1,4 +1,4 @@
-//! What a terminal shows, and what it never gets to see.
+//! Rendering for terminals, and escaping.
 
 use fencewright_lang::diagnostic::Diagnostic;
 use fencewright_lang::source::{MAX_FILE_BYTES, SourceFile, decode, escape};

@@ -1,4 +1,4 @@
-//! How text is read, shown as what is printed for it: parentheses only where they are needed.
+//! Parsing, checked by printing: parentheses appear only where they are needed.
 
 use fencewright_lang::ast::{Item, PropertyKind};
 use fencewright_lang::fw;

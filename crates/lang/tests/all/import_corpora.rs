@@ -8,10 +8,10 @@ use fencewright_lang::{fw, import, load, lower};
 use fencewright_program::MemoryModel;
 use fencewright_testing::corpora::corpora;
 
-/// How many states a litmus test may have to be compared with its answer.
+/// Maximum number of states of a litmus test that is compared with its answer.
 const STATE_LIMIT: usize = 200_000;
 
-/// The files of a corpus with this extension; none if the corpora are not there, which is said.
+/// The files of a corpus with this extension; `None`, with a message, if the corpora are missing.
 fn files(corpus: &str, extension: &str) -> Option<Vec<PathBuf>> {
     let folder = corpora(&format!("import of {corpus}"))?.join(corpus);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -61,7 +61,7 @@ fn litmus() {
     check("litmus-x86", "litmus", "litmus", 216, 1);
 }
 
-/// The answers beside the litmus tests, found by exploring everything on the reference semantics.
+/// The answers stored with the litmus tests, found by exploring the reference semantics.
 #[test]
 fn litmus_answers() {
     let Some(files) = files("litmus-x86", "litmus") else { return };

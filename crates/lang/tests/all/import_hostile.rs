@@ -1,4 +1,4 @@
-//! No input makes an importer panic, hang or swallow memory.
+//! No input makes an importer panic, hang or exhaust memory.
 
 use fencewright_lang::ast::{Block, Expr, ExprKind, File, Item, Statement, StatementKind};
 use fencewright_lang::diagnostic::Diagnostic;
@@ -46,7 +46,7 @@ fn all(text: &str) {
     }
 }
 
-/// Whatever an exporter writes can be imported.
+/// Everything that an exporter writes can be imported.
 fn export_all(program: &Program, text: &str) {
     let exported = [
         (export::rmm(program), rmm as Importer),
@@ -61,7 +61,7 @@ fn export_all(program: &Program, text: &str) {
 
 type Importer = fn(&str) -> Result<Parsed, Vec<Diagnostic>>;
 
-/// Spans must be sound: whatever shows source lines relies on them.
+/// Spans must be valid, since code that shows source lines relies on them.
 fn inside(span: Span, text: &str, name: &str) {
     let range = span.range();
     assert!(text.get(range.clone()).is_some(), "{name}: span {range:?} of a text of {} bytes", text.len());
@@ -188,7 +188,7 @@ fn soup() -> impl Strategy<Value = String> {
         .prop_map(|(s, w)| s.to_owned() + &w.join(" "))
 }
 
-/// One of the samples with a few bytes changed, left out or doubled.
+/// One of the samples with a few bytes changed, removed or duplicated.
 fn mutated() -> impl Strategy<Value = String> {
     let edit = (any::<prop::sample::Index>(), 0..4_u8, any::<u8>());
     let sample = prop::sample::select(vec![PETERSON, AUTOMATA, TEST]);

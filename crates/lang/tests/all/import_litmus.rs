@@ -1,8 +1,8 @@
-//! What litmus tests become.
+//! The import of litmus tests.
 
 use fencewright_lang::{fw, import};
 
-/// The import of `test` is the same program as `expected`.
+/// Checks that the import of `test` is the same program as `expected`.
 fn check(test: &str, expected: &str) {
     let imported = import::litmus(test).unwrap_or_else(|e| panic!("{e:?}\n{test}"));
     let (expected, errors) = fw::parse(expected);
@@ -10,7 +10,7 @@ fn check(test: &str, expected: &str) {
     assert_eq!(fw::print(&imported.file), fw::print(&expected), "{test}");
 }
 
-/// One thread with these rows has these declarations and this body.
+/// Checks the declarations and the body of a thread with these rows.
 fn check_code(rows: &str, shared: &str, registers: &str, body: &str) {
     check(
         &format!("X86 t\n{{}}\nP0 ;\n{rows}\nexists true"),
@@ -18,7 +18,7 @@ fn check_code(rows: &str, shared: &str, registers: &str, body: &str) {
     );
 }
 
-/// The condition of a test with two threads and nothing else becomes this property.
+/// Checks the property for the condition of a test with two threads and nothing else.
 fn check_condition(condition: &str, expected: &str) {
     check(
         &format!("X86 t\n{{ x=0; y=0; 0:EAX=0; 1:EAX=0; }}\nP0 | P1 ;\n{condition}"),
@@ -28,7 +28,7 @@ fn check_condition(condition: &str, expected: &str) {
     );
 }
 
-/// The import fails with this message, at this piece of the text.
+/// Checks that the import fails with this message, at this part of the text.
 fn check_error(test: &str, message: &str, place: &str) {
     let error = import::litmus(test).expect_err(test).remove(0);
     let at = &test[error.span.range()];
@@ -151,7 +151,7 @@ fn jumps() {
         "var EAX, ZF;",
         "L0: EAX = x; ZF = EAX == 0; if ZF { goto L0; } goto end_; end_:",
     );
-    // As compilers call their labels.
+    // Labels in the style of compilers.
     check_code(
         ".L2: movl (x),%eax ; testl %eax,%eax ; je .L2 ; jmp .LBB0_1 ; .LBB0_1: ;",
         "shared x;",
@@ -180,7 +180,7 @@ fn jumps() {
     );
 }
 
-/// What can leave its width wraps around, and what is smaller than its register leaves the other bits alone.
+/// A value that may exceed its width wraps around, and writing a part of a register preserves the other bits.
 #[test]
 fn widths() {
     check_code(

@@ -1,8 +1,8 @@
-//! What memorax programs become.
+//! The import of memorax programs.
 
 use fencewright_lang::{fw, import};
 
-/// The import of `rmm` is the same program as `expected`.
+/// Checks that the import of `rmm` is the same program as `expected`.
 fn check(rmm: &str, expected: &str) {
     let imported = import::rmm(rmm).unwrap_or_else(|e| panic!("{e:?}\n{rmm}"));
     let (expected, errors) = fw::parse(expected);
@@ -10,7 +10,7 @@ fn check(rmm: &str, expected: &str) {
     assert_eq!(fw::print(&imported.file), fw::print(&expected), "{rmm}");
 }
 
-/// One process with this text is the thread with this body.
+/// Checks that one process with this text becomes the thread with this body.
 fn check_text(text: &str, body: &str) {
     let declarations = "data x = 0 : [0:2] y = 0 z = 0 : [0:5]";
     let registers = "registers $r = 0 : [0:2] $s = 0 : [0:1] $t = 0";
@@ -20,7 +20,7 @@ fn check_text(text: &str, body: &str) {
     );
 }
 
-/// The import fails with this message, at this piece of the text.
+/// Checks that the import fails with this message, at this part of the text.
 fn check_error(rmm: &str, message: &str, place: &str) {
     let error = import::rmm(rmm).expect_err(rmm).remove(0);
     let at = &rmm[error.span.range()];

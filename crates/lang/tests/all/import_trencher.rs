@@ -1,8 +1,8 @@
-//! What trencher's automata become.
+//! The import of trencher's automata.
 
 use fencewright_lang::{fw, import};
 
-/// The import of `automata` is the same program as `expected`.
+/// Checks that the import of `automata` is the same program as `expected`.
 fn check(automata: &str, expected: &str) {
     let imported = import::trencher(automata).unwrap_or_else(|e| panic!("{e:?}\n{automata}"));
     let (expected, errors) = fw::parse(expected);
@@ -10,7 +10,7 @@ fn check(automata: &str, expected: &str) {
     assert_eq!(fw::print(&imported.file), fw::print(&expected), "{automata}");
 }
 
-/// One transition is this statement.
+/// Checks the statement for one transition.
 fn check_step(instruction: &str, declarations: &str, registers: &str, statement: &str) {
     check(
         &format!("thread t initial a transition a b {instruction} end"),
@@ -18,7 +18,7 @@ fn check_step(instruction: &str, declarations: &str, registers: &str, statement:
     );
 }
 
-/// The import fails with this message, at this piece of the text.
+/// Checks that the import fails with this message, at this part of the text.
 fn check_error(automata: &str, message: &str, place: &str) {
     let error = import::trencher(automata).expect_err(automata).remove(0);
     let at = &automata[error.span.range()];

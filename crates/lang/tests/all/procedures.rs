@@ -1,21 +1,21 @@
-//! Procedures: what calls mean, how they are named and what is refused.
+//! Procedures: the meaning of calls, naming, and errors.
 
 use crate::facts::{ALL, NONE, SC, check, check_deadlock, errors, program, refused};
 
-/// How many steps the only thread of a program takes at most: its edges.
+/// The number of edges of the only thread of a program.
 fn edges(text: &str) -> usize {
     program(text).threads[0].edges.len()
 }
 
 #[test]
 fn a_call_is_a_copy_of_the_text() {
-    // Constants and registers are passed without a step of their own.
+    // Constants and registers are passed without an extra step.
     let called =
         "shared x[2]; fn set(i, v) { x[i] = v; fence; } thread p { var r = 1; set(0, r); set(r, 5); }";
     let written = "shared x[2]; thread p { var r = 1; x[0] = r; fence; x[r] = 5; fence; }";
     assert_eq!(edges(called), edges(written));
     check(&format!("{called} finally forall x[0] == 1 && x[1] == 5;"), ALL);
-    // Loads, store buffers and fences are those of the thread that calls.
+    // Loads, store buffers and fences are those of the calling thread.
     let sb = |fence: &str| {
         format!(
             "shared x, y;
@@ -46,7 +46,7 @@ fn results_are_values() {
          finally forall p.r == 10 && p.s[1] == 14 && y == -10;",
         ALL,
     );
-    // A call takes its time: what stands before it has been read, what stands behind it has not.
+    // Order of evaluation: operands before the call have been read, operands behind it have not.
     check(
         "shared x;
          fn set() { x = 1; return 5; }
@@ -54,7 +54,7 @@ fn results_are_values() {
          finally forall p.r == 51;",
         ALL,
     );
-    // The right side of `&&` is called only if the left one holds; `await` calls again and again.
+    // The right side of `&&` is called only if the left one holds; `await` calls repeatedly.
     check(
         "shared x; fn set() { x = 1; return 1; } thread p { assert !(0 && set()); assume x == 0 || set(); } finally forall x == 0;",
         ALL,
@@ -67,7 +67,7 @@ fn results_are_values() {
         "shared x; fn is_set() { return x; } thread p { assume is_set(); } thread q { x = 1; }",
         false,
     );
-    // A result that nobody wants is computed all the same.
+    // An unused result is computed all the same.
     check("shared x = 1; fn f() { return 1 / x; } thread p { x = 0; f(); }", NONE);
 }
 
@@ -80,7 +80,7 @@ fn registers_of_a_procedure_start_afresh() {
          finally forall p.a == 10 && p.b == 13;",
         ALL,
     );
-    // A register that is written before it is read needs no initial value, and takes no step.
+    // A register that is written before it is read needs no initial value, and costs no step.
     let with =
         |var: &str| format!("shared x, y; fn f() {{ {var} var r; r = x; y = r; }} thread p {{ f(); f(); }}");
     assert_eq!(edges(&with("")), 4);
@@ -115,7 +115,7 @@ fn control_stays_inside() {
         "shared x; fn f() { if x == 0 { stop; } x = 2; } thread p { f(); x = 1; } finally forall x == 0;",
         ALL,
     );
-    // A procedure may end at once, or never.
+    // A procedure may return immediately, or never.
     check("shared x; fn nothing() { } thread p { l: nothing(); x = 1; } forbid p@l && x == 1;", ALL);
     check("fn forever() { loop { } } thread p { forever(); } forbid p@end;", ALL);
     check_deadlock("fn nothing() { return; } thread p { choose { nothing(); } or { assume 0; } }", true);
@@ -159,7 +159,7 @@ fn labels_and_registers_have_the_name_of_the_procedure() {
     check(&text("forbid p@wait.done && p.wait.seen == 0;"), ALL);
     check(&text("forbid p@wait.done && x == 2;"), NONE);
     check(&text("forbid p@wait && p.wait.seen != 2;"), ALL);
-    // A thread that does not call it is never there.
+    // A thread that does not call the procedure is never there.
     check(&text("forbid q@wait.done;"), ALL);
     refused(
         "fn f() { l: skip; } thread p { f(); } forbid p@f.m;",
@@ -207,7 +207,7 @@ fn what_is_refused() {
         "fn f(a) { var a; skip; } thread p { var r; f(r); }",
         "1:15 `a` is already the name of a register",
     );
-    // Nothing of the caller is seen.
+    // The caller's names are not visible.
     refused(
         "fn f() { r = 1; } thread p { var r; f(); }",
         "1:10 unknown name `r` [declare it: `var r;` in the thread or `shared r;` before it]",

@@ -1,4 +1,4 @@
-//! Arrays of registers, mutexes and the texts of assertions.
+//! Arrays of registers, mutexes and assertion messages.
 
 use crate::facts::{ALL, NONE, check, check_deadlock, program, refused};
 use fencewright_program::{Action, Fault, Op};
@@ -39,11 +39,11 @@ fn an_index_outside_is_a_fault() {
     faults("thread p { var a[2], i = 2; a[i] = 1; }", false);
     faults("thread p { var a[2], i = -1; a[i] = *; }", false);
     faults("thread p { var a[2], i = 1; a[i] = a[1 - i]; }", true);
-    // What decides before the index is looked at protects it.
+    // An operand that decides before the index is evaluated protects it.
     faults("thread p { var a[2], i = 5; assume i < 2 && a[i] == 0; }", true);
     faults("thread p { var a[2], i = 5; assume i >= 2 || a[i] == 0; }", true);
     faults("thread p { var a[2], i = 5; assume a[i] == 0 && i < 2; }", false);
-    // The statement writes nothing.
+    // The faulting statement writes nothing.
     check("shared x; thread p { var a[2], i = 2; x = a[i]; } forbid x != 0; forbid p@end;", NONE);
     check("shared x; thread p { var a[2], i = 2; a[i] = x; } forbid exists i in 0..2: p.a[i] != 0;", NONE);
     let program = program("thread p { var a[2], i: 0..2; a[i] = a[i] + 1; }");
@@ -52,7 +52,7 @@ fn an_index_outside_is_a_fault() {
 
 #[test]
 fn elements_are_steps() {
-    // A computed index: one step decides which element it is, the next one writes it.
+    // A computed index: one step determines the element, the next one writes it.
     let edges = |text: &str| program(text).threads[0].edges.len();
     assert_eq!(edges("thread p { var a[3]; a[1] = 5; }"), 1);
     assert_eq!(edges("thread p { var a[3], i; a[i] = 5; }"), 7);
@@ -101,7 +101,7 @@ fn mutexes_exclude() {
         ),
         NONE,
     );
-    // Other accesses go on, unlike with the global lock.
+    // Other accesses continue, unlike with the global lock.
     check(
         "shared x; mutex m; thread p { lock m; await x == 1; unlock m; } thread q { x = 1; } finally exists x == 1;",
         ALL,

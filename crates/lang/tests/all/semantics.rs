@@ -1,5 +1,4 @@
-//! What .fw programs mean: small programs, each with a fact about it under SC, TSO and PSO, decided by exploring the
-//! reference semantics.
+//! The meaning of .fw programs: small programs, each with a fact under SC, TSO and PSO, decided by exploring the reference semantics.
 
 use crate::facts::{ALL, NONE, SC, SC_TSO, blocking, check, check_deadlock, holds};
 use fencewright_lang::load;
@@ -148,7 +147,7 @@ fn while_the_lock_is_held_others_neither_load_nor_flush() {
         ALL,
     );
     check("shared x; thread p { lock; x = 1; x = 0; unlock; } thread q { assert x == 0; }", ALL);
-    // A store of another thread may wait in its buffer meanwhile; under SC it waits altogether.
+    // Meanwhile a store of another thread may wait in its buffer; under SC the store itself waits.
     check(
         "shared x; thread p { lock; inside: skip; unlock; } thread q { x = 1; stored: skip; }
          forbid p@inside && q@stored && x == 0;",
@@ -165,7 +164,7 @@ fn while_the_lock_is_held_others_neither_load_nor_flush() {
 fn whoever_waits_in_vain_is_stuck() {
     check_deadlock("shared x; thread p { await x == 1; }", false);
     check_deadlock("shared x; thread p { await x == 1; } thread q { x = 1; }", true);
-    // A loop that is written out can go round for ever.
+    // An explicit loop can spin forever.
     check_deadlock("shared x; thread p { while x != 1 { } }", true);
     check_deadlock("shared x; thread p { assume x == 1; }", false);
     check_deadlock("shared x; thread p { loop { } }", true);
@@ -190,9 +189,9 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
         ("x == 1 || y == 1", "await x == 2;", false),
         ("x == y + 1", "y = 1; y = 0; x = 1;", true),
         ("x == y + 1", "y = 1; x = 1;", false),
-        // What is left of a condition is no condition: `x` was 1, and is 0 for ever.
+        // A thread must not wait for the rest of a partly evaluated condition: `x` was 1, and is 0 forever.
         ("x == 1 && y == 1", "x = 1; x = 0; y = 1;", false),
-        // Evaluations that change memory go on, and others do not.
+        // Evaluations that change memory repeat, others wait.
         ("swap(x, 1) == 0", "skip;", true),
         ("swap(x, 1) == 2", "skip;", false),
         ("swap(x, 1 - y) == 2", "y = 1;", false),
@@ -204,18 +203,18 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
         ("cas(x, 1, 2)", "x = 1;", true),
         ("!cas(x, 0, 1)", "skip;", true),
         ("!cas(x, 0, 0)", "skip;", false),
-        // Whoever faults has ended.
+        // A thread that faults has ended.
         ("1 / x == 2", "skip;", true),
         ("y == 0 && 1 / (x + 1) == 2", "skip;", false),
     ] {
         check_deadlock(&against(condition, other), free);
     }
-    // What an evaluation has changed leads others on, and then the next one holds access by access.
+    // The effects of an evaluation let other threads continue, and then the next evaluation succeeds access by access.
     let skips = "shared x, y, a, b = 1, z;
          thread p { choose { await a == 1 && b == 0 || cas(x, 0, 1) && y == 7; assume 0; } or { await z == 1; } }
          thread q { await x == 1; a = 1; a = 0; b = 0; z = 1; }";
     check_deadlock(skips, false);
-    // A store that is still in the buffer of its thread reaches memory, and then others go on.
+    // A store that is still in the buffer of its thread reaches memory, and then other threads continue.
     check_deadlock("shared x, y; thread p { x = 1; await y == 1; } thread q { await x == 1; y = 1; }", true);
     check_deadlock(
         "mutex m; shared x; thread p { lock m; await x == 1; unlock m; } thread q { lock m; x = 1; unlock m; }",
@@ -246,7 +245,7 @@ fn whoever_waits_is_where_the_await_is() {
         let program = blocking(&both(property)).expect("it is accepted");
         assert!(holds(&program, MemoryModel::Sc, &program.properties[0]), "{property}");
     }
-    // A waiting place that had no label would end this.
+    // A waiting place without its label would end this.
     let stays = "shared x, y; thread p { l: await x == 1 && y == 1; } thread q { x = 1; await x == 2; } forbid q@end || p@l;";
     let program = blocking(stays).expect("it is accepted");
     let waiting = program.threads[0].locations.iter().filter(|l| l.labels.contains(&"l".to_string())).count();
@@ -432,7 +431,7 @@ fn whole_number_operators_over_the_reals_are_refused_wherever_they_stand() {
 
 #[test]
 fn a_label_before_a_brace_names_what_follows() {
-    // However the thread came there.
+    // However the thread got there.
     check("shared x; thread p { if x { x = 1; done: } y: skip; } forbid p@done != p@y;", ALL);
     check("shared x; thread p { if x { x = 1; done: } x = 2; } forbid p@done && x == 0;", NONE);
     check("shared x; thread p { while x < 2 { x = x + 1; again: } } forbid p@again && x == 0;", NONE);
@@ -444,7 +443,7 @@ fn a_label_before_a_brace_names_what_follows() {
 
 #[test]
 fn a_block_is_chosen_by_its_first_step() {
-    // Waiting does not choose: the thread is at the choice whenever it waits.
+    // Waiting does not select a branch: the thread is at the choice while it waits.
     let waiting = |first: &str| {
         format!(
             "shared x, y; thread p {{ a: choose {{ {first} x == 1; }} or {{ y = 1; }} b: skip; }}
@@ -453,7 +452,7 @@ fn a_block_is_chosen_by_its_first_step() {
     };
     check(&waiting("await"), ALL);
     check_deadlock(&waiting("await"), true);
-    // An assumption that reads does choose.
+    // An assumption that reads memory does select a branch.
     check(&waiting("assume"), ALL);
     check_deadlock(&waiting("assume"), false);
     check(
@@ -463,7 +462,7 @@ fn a_block_is_chosen_by_its_first_step() {
     check_deadlock("shared x; thread p { var r; choose { assume r; } or { skip; } }", true);
     check_deadlock("shared x; thread p { choose { atomic { assume x; } } or { skip; } }", true);
     check_deadlock("shared x; thread p { choose { { await x; } } or { assume 0; } }", false);
-    // A label or a loop has a place of its own, which is entered by a step.
+    // A label or a loop has a location of its own, which is entered by a step.
     check_deadlock("shared x; thread p { var r; choose { l: assume r; } or { skip; } }", false);
     check_deadlock(
         "shared x; thread p { var r; choose { for j in 0..1 { assume r; } } or { skip; } }",
@@ -510,7 +509,7 @@ fn constants_decide_without_a_step() {
         );
     }
     check("shared x; thread p { a: if x { } b: skip; } forbid !p@a && !p@b && !p@end;", NONE);
-    // A jump is a step if it has a label, or else there would be nothing to name.
+    // A jump is a step only if it has a label, which otherwise would have no location.
     check("shared x; thread p { a: goto b; x = 1; b: skip; } forbid p@a && p@b;", ALL);
     check("shared x; thread p { a: skip; goto b; x = 1; b: skip; } forbid !p@a && !p@b && !p@end;", ALL);
 }

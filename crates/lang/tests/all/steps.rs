@@ -1,4 +1,4 @@
-//! Statements that stand for one statement of another language: how they are lowered and printed, and where fences can go beside them.
+//! Statement groups that represent a single statement of another language: lowering, printing, and places for fences.
 
 use fencewright_lang::ast::{Block, File, Item, Statement, StatementKind};
 use fencewright_lang::places::{Side, Site, Sites, places};
@@ -17,7 +17,7 @@ fn body(file: &mut File) -> &mut Vec<Statement> {
     &mut thread.expect("a thread").statements
 }
 
-/// Makes one statement of some.
+/// Groups statements into one.
 fn group(statements: Vec<Statement>) -> Statement {
     let (first, last) = (statements[0].span, statements[statements.len() - 1].span);
     let span = first.to(last);
@@ -57,7 +57,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
     *body(&mut program.file) = all;
     let here = |side, text: &str| (side, text.to_owned());
     let whole = program.sources.text(around).to_owned();
-    // Without sites every statement is one, except those that are steps of another one.
+    // Without sites every statement is a place, except those inside a group.
     let expected = [
         here(Side::Before, &whole),
         here(Side::Before, "y = 1;"),
@@ -67,7 +67,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
         here(Side::After, "y = 4;"),
     ];
     assert_eq!(sides(&program), expected);
-    // With sites only those count that are named, and there is a place behind one that no other follows.
+    // With sites only the named statements are places, plus one behind a statement that no other follows.
     let mut sites = Sites::default();
     sites.insert(around, Site { before: true, after: true, bare: false, uses: 0 });
     program.sites = Some(sites);

@@ -23,7 +23,7 @@ fn writes_wrap_around() {
         "shared a[2]: u8 = [1, 255]; thread p { var i = 1; a[i] = a[i] + 2; } finally forall a[0] == 1 && a[1] == 1;",
         ALL,
     );
-    // Registers, arrays of them, and parameters.
+    // Registers, arrays of registers, and parameters.
     check(
         "thread p { var r: u8 = 250, s[2]: i8, i; r = r + 10; s[1] = 200; s[i] = -129; } finally forall p.r == 4 && p.s[1] == -56 && p.s[0] == 127;",
         ALL,
@@ -38,7 +38,7 @@ fn writes_wrap_around() {
         "shared x: u16 = 511; thread p { var r: u8, s: i32; r = x; s = x; } finally forall p.r == 255 && p.s == 511;",
         ALL,
     );
-    // A wrapped write is no fault.
+    // A wrapped write is not a fault.
     assert!(program("shared x: u8; thread p { var r: i8; r = x; x = r + 1; }").properties.is_empty());
 }
 
@@ -101,7 +101,7 @@ fn only_the_chosen_side_is_evaluated() {
         "shared x = 2; thread p { var r = 1; assert (r ? 5 : 6) == 5; assert (r == 0 ? 1 / 0 : 3) == 3; r = x > 1 ? x : 0; } finally forall p.r == 2;",
         ALL,
     );
-    // What is on the other side does not happen.
+    // The other branch is not evaluated.
     check("shared x, a[2]; thread p { var i = 7; x = i < 2 ? a[i] : 9; } finally forall x == 9;", ALL);
     check("shared x, a[2]; thread p { var i = 7; x = i > 2 ? a[i] : 9; }", NONE);
     check(

@@ -1,6 +1,7 @@
 //! Memory from the heap, output, and time: the rest of the C library.
 
 use fencewright_c::typed::tree::{Expr, TypeKind};
+use fencewright_code::core::ObjectEvent;
 use fencewright_code::core::{Known, StmtKind, known};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
@@ -183,7 +184,7 @@ impl Elaborator<'_> {
             }
             _ => self.forget_pointed(),
         }
-        self.emit(StmtKind::Free(pointer.value, node), span);
+        self.emit(StmtKind::Special(ObjectEvent::Free(pointer.value, node)), span);
         Ok(Operand::number(0))
     }
 }

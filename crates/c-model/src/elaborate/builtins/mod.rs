@@ -308,7 +308,7 @@ impl Elaborator<'_> {
         let load = self.block().pop_if(|last| matches!(last.kind, StmtKind::Load(..)));
         match load.map(|load| load.kind) {
             Some(StmtKind::Load(register, from, access)) if condition.known().is_none() => {
-                self.emit(StmtKind::Await(register, from, condition.value.clone(), access), span);
+                self.emit_await(register, from, condition.value.clone(), access, span);
                 self.refine(&condition, true);
             }
             load => {

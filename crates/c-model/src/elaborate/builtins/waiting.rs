@@ -13,6 +13,7 @@
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::FunctionId;
+use fencewright_code::core::ObjectEvent;
 use fencewright_code::core::{Access, Base, Origin, StmtKind, ThreadNumber, Value};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::{BinaryOp, Span};
@@ -211,7 +212,7 @@ impl Elaborator<'_> {
             Base::Pointed(..) => false,
         };
         if !(is_there && is_certain(place)) {
-            self.emit(StmtKind::Reach(place.clone()), span);
+            self.emit(StmtKind::Special(ObjectEvent::Reach(place.clone())), span);
         }
     }
 
@@ -353,7 +354,7 @@ impl Elaborator<'_> {
             Spot::Memory(place) if !self.is_alone() => {
                 let register = self.temporary("leaving", &int());
                 let left = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
-                self.emit(StmtKind::Await(register, place, left, Access::Own), span);
+                self.emit_await(register, place, left, Access::Own, span);
             }
             _ => {
                 let left = self.read(&leaving, span)?;

@@ -57,7 +57,7 @@ impl Elaborator<'_> {
             let register = self.temporary("start", &int());
             let place = self.location(flag, &[]);
             let set = Value::binary(BinaryOp::Ne, Value::Register(register), Value::Number(0));
-            self.emit(StmtKind::Await(register, place, set, Access::Own), span);
+            self.emit_await(register, place, set, Access::Own, span);
             if uncertain {
                 let not_created = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(2));
                 let gone = vec![Stmt { kind: StmtKind::Goto(never), span }];

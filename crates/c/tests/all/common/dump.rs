@@ -1,4 +1,4 @@
-//! Typed trees as text, so that tests can say what they expect: conversions as `type(value)`, a load as the place itself, the address of a place with `&`.
+//! Prints typed trees for comparison with expected texts: conversions as `type(value)`, a load as the place itself, the address of a place with `&`.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::typed::tree::{

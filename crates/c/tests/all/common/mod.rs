@@ -1,4 +1,4 @@
-//! Files for the tests of this crate: a main file, headers in memory, and otherwise a folder.
+//! Source files for tests: a main file, headers in memory, and optionally a folder.
 
 #![allow(dead_code)]
 
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use fencewright_c::preprocess::Files;
 use fencewright_program::{FileId, Span};
 
-/// The main file, headers by name, and a folder for what is not among them.
+/// The main file, headers by name, and a folder for all other includes.
 pub struct Texts {
     pub files: Vec<(String, Rc<str>)>,
     pub headers: BTreeMap<&'static str, &'static str>,
@@ -18,7 +18,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// A main file that finds no others.
+    /// A main file without other files.
     pub fn main(text: &str) -> Self {
         Texts { files: vec![("main.c".into(), text.into())], headers: BTreeMap::new(), folder: None }
     }
@@ -51,7 +51,7 @@ impl Files for Texts {
     }
 }
 
-/// What a program prints, compiled by gcc and run; nothing, and a word about it, if gcc is not installed.
+/// The output of a program compiled by gcc; `None`, with a message, if gcc is not installed.
 pub fn run_with_gcc(name: &str, program: &str) -> Option<String> {
     if Command::new("gcc").arg("--version").output().is_err() {
         println!("skipped: gcc is not installed");

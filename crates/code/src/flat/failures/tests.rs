@@ -1,5 +1,6 @@
 //! Random blocks, with checks anywhere in them, do the same as before their failures are moved: the first check that fails counts, and nothing behind it is done.
 
+use crate::flat::Violation;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 use fencewright_testing::{Random, programs_or};
 
@@ -61,11 +62,13 @@ impl State {
     fn step(&mut self, step: &StepKind, ways: &mut impl Iterator<Item = usize>) -> End {
         match step {
             StepKind::Assign(register, value) => self.registers[register.0 as usize] = self.value(value),
-            StepKind::Load(register, cell) => self.registers[register.0 as usize] = self.memory[cell.class],
-            StepKind::Store(cell, value) => self.memory[cell.class] = self.value(value),
+            StepKind::Load(register, cell, _) => {
+                self.registers[register.0 as usize] = self.memory[cell.class]
+            }
+            StepKind::Store(cell, value, _) => self.memory[cell.class] = self.value(value),
             StepKind::Assume(condition) if !self.holds(condition) => return End::Blocked,
             StepKind::Assert(condition, _) if !self.holds(condition) => return End::Faulted,
-            StepKind::Check(condition, _, claims) if !self.holds(condition) => {
+            StepKind::Check(condition, Violation { claims, .. }) if !self.holds(condition) => {
                 let About::Said(text) = &claims.0[0].about else { unreachable!("all checks say something") };
                 return End::Failed(text.clone());
             }
@@ -125,11 +128,11 @@ fn block(random: &mut Random, depth: usize, checks: &mut usize) -> Vec<Step> {
 }
 
 fn kind(random: &mut Random, depth: usize, checks: &mut usize) -> StepKind {
-    let cell = |random: &mut Random| Cell { class: random.below(CELLS), index: None, access: Access::Own };
+    let cell = |random: &mut Random| Cell { class: random.below(CELLS), index: None };
     match random.below(if depth == 0 { 11 } else { 15 }) {
         0 => StepKind::Assign(register(random), term(random)),
-        1 | 2 => StepKind::Load(register(random), cell(random)),
-        3 | 4 => StepKind::Store(cell(random), term(random)),
+        1 | 2 => StepKind::Load(register(random), cell(random), Access::Own),
+        3 | 4 => StepKind::Store(cell(random), term(random), Access::Own),
         5 => StepKind::Assume(condition(random)),
         6 => StepKind::Assert(condition(random), String::new()),
         7..=9 => {
@@ -137,7 +140,7 @@ fn kind(random: &mut Random, depth: usize, checks: &mut usize) -> StepKind {
             let holds = condition(random);
             let claims = Claims::one(&holds, About::Said(format!("check {checks}")), None);
             let wrong = *random.pick(&[Wrong::Pointer, Wrong::Bounds, Wrong::Undefined, Wrong::Other]);
-            StepKind::Check(holds, wrong, claims)
+            StepKind::Check(holds, Violation { wrong, claims })
         }
         10 => {
             *checks += 1;
@@ -158,7 +161,7 @@ fn is_moved(code: &[Step], inside: bool) -> bool {
         StepKind::Check(..) | StepKind::Beyond(..) => !inside,
         kind => {
             let inside = inside || matches!(kind, StepKind::Atomic(_));
-            kind.blocks().into_iter().all(|block| is_moved(block, inside))
+            kind.blocks().all(|block| is_moved(block, inside))
         }
     })
 }
@@ -172,8 +175,7 @@ fn the_first_check_that_fails_counts() {
         let mut checks = 0;
         // What stands behind a block, and a second one, are not reached if a check of the first fails.
         let blocks = [0, 1].map(|_| step(StepKind::Atomic(block(random, 3, &mut checks))));
-        let last =
-            step(StepKind::Store(Cell { class: 0, index: None, access: Access::Own }, Term::Number(7)));
+        let last = step(StepKind::Store(Cell { class: 0, index: None }, Term::Number(7), Access::Own));
         let [first, second] = blocks;
         let around = step(StepKind::If(condition(random), vec![first, second, last], Vec::new()));
         let before = vec![around];

@@ -17,7 +17,7 @@ pub fn holds(program: &Program, model: MemoryModel, property: &Property) -> bool
     reachable.satisfies(program, model, property).expect("small values")
 }
 
-/// All properties of the program hold exactly under the models named.
+/// Checks that all properties of the program hold exactly under the given models.
 pub fn check(text: &str, expected: &[MemoryModel]) {
     let program = program(text);
     assert!(!program.properties.is_empty(), "no property in {text}");
@@ -27,7 +27,7 @@ pub fn check(text: &str, expected: &[MemoryModel]) {
     }
 }
 
-/// The program as it is read for `deadlock`.
+/// The program as loaded for `deadlock`.
 pub fn blocking(text: &str) -> Result<Program, String> {
     let mut options = Options::default();
     options.ask(&["deadlock".into()]);
@@ -52,7 +52,7 @@ pub const SC: &[MemoryModel] = &[MemoryModel::Sc];
 pub const SC_TSO: &[MemoryModel] = &[MemoryModel::Sc, MemoryModel::Tso];
 pub const NONE: &[MemoryModel] = &[];
 
-/// What is wrong with a program, each as `line:column message [advice]`.
+/// The errors of a program, each as `line:column message [advice]`.
 pub fn errors(text: &str) -> Vec<String> {
     let Err(error) = load("test.fw", text.as_bytes(), None, &[]) else { return Vec::new() };
     let describe = |d: &fencewright_lang::Diagnostic| {
@@ -63,7 +63,7 @@ pub fn errors(text: &str) -> Vec<String> {
     error.diagnostics.iter().map(describe).collect()
 }
 
-/// The program is refused with this one error.
+/// Checks that the program is refused with this single error.
 #[track_caller]
 pub fn refused(text: &str, expected: &str) {
     assert_eq!(errors(text), [expected], "{text}");
