@@ -61,6 +61,8 @@ struct Node {
     /// At most so long is the way from any node up to this one.
     rank: u32,
     shape: Shape,
+    /// The first type that its places were used with, for messages.
+    ty: Option<Type>,
     /// Where the shape comes from.
     span: Span,
     /// What a pointer that is kept here points to.
@@ -191,6 +193,7 @@ impl Nodes {
         let shape = self.shape_of_type(ty, span);
         let this = &mut self.nodes[node.0 as usize];
         (this.shape, this.span, this.views) = (shape, span, Views::of(ty));
+        this.ty = Some(ty.clone());
         node
     }
 
@@ -202,6 +205,7 @@ impl Nodes {
             parent: None,
             rank: 0,
             shape,
+            ty: None,
             span: Span::default(),
             pointee: None,
             integer: false,
@@ -232,6 +236,11 @@ impl Nodes {
             return Ok(());
         }
         self.shape(node, ty, span)
+    }
+
+    /// The first type that places of the node were used with, for messages: other types of the same size may follow.
+    pub fn type_of(&self, node: NodeId) -> Option<&Type> {
+        self.nodes[self.find(node).0 as usize].ty.as_ref()
     }
 
     /// Whether its places are seen in several ways, so that what is read there has to be converted.
@@ -451,7 +460,9 @@ impl Nodes {
             (Shape::Record(one, _), Shape::Record(other, _)) => self.is_alike(*one, *other),
             _ => false,
         };
+        let ty = self.nodes[low.0 as usize].ty.take();
         let kept = &mut self.nodes[high.0 as usize];
+        kept.ty = kept.ty.take().or(ty);
         kept.integer |= integer;
         kept.views.add(views);
         match (&mut kept.shape, shape) {

@@ -1,17 +1,16 @@
-//! Store buffers that forget: the abstract machines of THESIS16 s. 3.2 on concrete data, as plainly as possible.
+//! Abstract store buffers: the abstract machines of THESIS16 s. 3.2 with concrete data, defined as simply as possible.
 //!
-//! A buffer is a queue of at most k stores (PSO: k to each memory cell) and, for all other stores of the thread, a *multiset of values for each
-//! cell*, which forgets in which order they came, except which value of each cell was added last. Its parameters make it one of:
-//!
+//! A buffer is a queue of at most k stores (PSO: k to each memory cell) and, for all other stores of the thread, a *multiset of values per cell*,
+//! which drops their order, except for the value of each cell that was added last. Its parameters make it one of:
 //! | | k | counts | figure |
 //! |---|---|---|---|
 //! | value set | 0 | 1 means 1 or more | Fig. 3.6 |
 //! | multiset | 0 | exact | Fig. 3.8 |
 //! | partial:k | k | 1 means 1 or more | Fig. 3.10 |
 //!
-//! A thread sees its own buffer only in two ways: whether it is empty (LF, Lock, Unlock, atomic steps), and the newest value of a cell
-//! (RB, RM). So everything but the buffers is left to the reference semantics, on a stand-in: an exact buffer with one store for each
-//! buffered cell, that of its newest value. What remains to be defined is how a store enters and leaves:
+//! A thread observes its own buffer only in two ways: whether it is empty (LF, Lock, Unlock, atomic steps), and the newest value of a cell (RB, RM).
+//! So everything but the buffers is left to the reference semantics, on a stand-in: an exact buffer with one store per buffered cell, that of its
+//! newest value. What remains to be defined is how a store enters and leaves:
 //!
 //! | rule | | enabled if |
 //! |---|---|---|
@@ -22,14 +21,14 @@
 //! | (WM-D) | a value goes to memory and one copy of it leaves its multiset | the oldest being kept, the queue is empty; the value is not the last one of its cell, or occurs more than once, or is the only one of its cell |
 //! | (WM-ND) | a value goes to memory and its multiset stays | the oldest being kept, the queue is empty; the count of the value means as many *or more* |
 //!
-//! Under PSO all this is said of the stores to one cell. Besides, no barrier may be before a store that leaves the queue, and none anywhere in the queue
-//! when a value leaves a multiset, the oldest being kept.
+//! Under PSO these rules apply to the stores to each cell separately. In addition, a store can leave the queue only if no barrier precedes it; and
+//! with the oldest kept, a value can leave a multiset only if the queue contains no barrier.
 //!
-//! Differences from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 needs the last value beside the
-//! multiset, as here. Fig. 3.10 is for TSO and the oldest kept: FENCES12 s. 8 keeps the newest. Under PSO the order of stores to different cells
-//! between two barriers means nothing, so the queue keeps them sorted by cell. A store fence is a barrier at the end of the queue, unless the multisets
-//! hold stores that are older than it and newer than the queue: inside them it orders nothing. With the newest kept, it is forgotten when the last store
-//! before it leaves the queue. So with k = 0 store fences do nothing, and PSO and TSO are the same machine.
+//! Differences from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 needs the last value in addition to
+//! the multiset, as here. Fig. 3.10 is for TSO with the oldest kept; FENCES12 s. 8 keeps the newest. Under PSO the order of stores to different cells
+//! between two barriers is irrelevant, so the queue keeps them sorted by cell. A store fence is a barrier at the end of the queue, unless the
+//! multisets hold stores that are older than it and newer than the queue: inside the multisets it has no effect. With the newest kept, a barrier is
+//! removed when the last store before it leaves the queue. So with k = 0 store fences have no effect, and PSO and TSO are the same machine.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -40,18 +39,18 @@ use fencewright_program::{
 
 use crate::oracle::{self, Incomplete, initial_states};
 
-/// How buffers are represented.
+/// The representation of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Abstraction {
-    /// How many stores of a thread are kept in order (PSO: of those to each memory cell).
+    /// Maximum number of stores of a thread kept in order (PSO: of those to each memory cell).
     pub k: usize,
-    /// Which ones.
+    /// Which stores are kept in order.
     pub kept: Kept,
-    /// How the others are counted.
+    /// How the other stores are counted.
     pub counts: Counts,
 }
 
-/// Which stores of a buffer are kept in order.
+/// The stores of a buffer that are kept in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
     /// The oldest.
@@ -63,9 +62,9 @@ pub enum Kept {
 /// How equal stores in a multiset are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
-    /// Exactly. A store that would be one copy more than this cannot be performed: what is reached is really reachable, but not everything is.
+    /// Exactly, up to this number of copies; a store beyond it is not explored. This under-approximates the multiset machine.
     UpTo(u32),
-    /// Exactly, except that this number means as many or more.
+    /// Exactly below this number, which stands for itself and all larger counts.
     OrMore(u32),
 }
 
@@ -81,7 +80,7 @@ impl Abstraction {
         Abstraction { k, kept, counts: Counts::OrMore(1) }
     }
 
-    /// Multisets with counts that do not go on for ever.
+    /// Multisets with bounded counts.
     pub const fn multiset(counts: Counts) -> Self {
         Abstraction { k: 0, kept: Kept::Oldest, counts }
     }
@@ -92,16 +91,16 @@ impl Abstraction {
 pub struct Buffer {
     /// The stores that are kept in order, oldest first, with barriers between them; as an exact buffer of the reference semantics.
     pub queue: Vec<Buffered>,
-    /// The other stores to each memory cell; no cell has none.
+    /// The other stores, by memory cell; cells without any have no entry.
     pub rest: BTreeMap<u32, Values>,
 }
 
-/// The stores to one memory cell whose order is forgotten.
+/// The stores to one memory cell whose order is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Values {
     /// The value that was added last.
     pub last: i64,
-    /// How often each value occurs, at least once.
+    /// The number of occurrences of each value, at least 1.
     pub counts: BTreeMap<i64, u32>,
 }
 
@@ -114,12 +113,12 @@ pub struct AbstractState {
     pub buffers: Vec<Buffer>,
 }
 
-/// Why an event leads nowhere.
+/// Why an event has no successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// It is not a step of the program, or beyond the interpreter.
     Refused(Refusal),
-    /// [`Counts::UpTo`] does not go up to what the step would need.
+    /// The step would exceed the bound of [`Counts::UpTo`].
     Uncounted,
 }
 
@@ -129,10 +128,10 @@ impl From<Refusal> for Obstacle {
     }
 }
 
-/// The interpreter: a program under a memory model, with abstract buffers.
+/// An interpreter: a program under a memory model, with abstract buffers.
 #[derive(Clone, Copy)]
 pub struct AbstractMachine<'p> {
-    /// What does everything but the buffers.
+    /// The interpreter for everything but the buffers.
     pub reference: Reference<'p>,
     /// The representation of buffers.
     pub abstraction: Abstraction,
@@ -144,14 +143,14 @@ impl<'p> AbstractMachine<'p> {
         AbstractMachine { reference: Reference::new(program, model), abstraction }
     }
 
-    /// The state that has everything but the buffers from an initial state of the reference semantics.
+    /// The abstract state for an initial state of the reference semantics.
     pub fn initial(&self, exact: State) -> AbstractState {
         let buffers = vec![Buffer::default(); exact.buffers.len()];
         AbstractState { visible: exact, buffers }
     }
 
-    /// A state of the reference semantics with the same registers, locations, memory and lock, in which each buffer is empty if it is empty
-    /// here, and has the same newest value of every cell.
+    /// A state of the reference semantics with the same registers, locations, memory and lock, whose buffers contain the newest value of each
+    /// buffered cell.
     pub fn stand_in(&self, state: &AbstractState) -> State {
         let stores = |buffer: &Buffer| {
             let newest = self.newest(buffer).into_iter();
@@ -160,11 +159,11 @@ impl<'p> AbstractMachine<'p> {
         State { buffers: state.buffers.iter().map(stores).collect(), ..state.visible.clone() }
     }
 
-    /// The newest value of each cell that is buffered.
+    /// The newest value of each buffered cell.
     pub fn newest(&self, buffer: &Buffer) -> BTreeMap<u32, i64> {
         let queue = buffer.queue.iter().filter_map(store_of);
         let rest = buffer.rest.iter().map(|(&cell, values)| (cell, values.last));
-        // Of several values of a cell, the one that comes later stays.
+        // If a cell occurs twice, the later value wins.
         match self.abstraction.kept {
             Kept::Oldest => queue.chain(rest).collect(),
             Kept::Newest => rest.chain(queue).collect(),
@@ -176,7 +175,7 @@ impl<'p> AbstractMachine<'p> {
         self.reference.candidates(&self.stand_in(state), &[])
     }
 
-    /// All states that `event` may lead to.
+    /// All successors of a state by `event`.
     pub fn steps(&self, state: &AbstractState, event: &Event) -> Result<Vec<AbstractState>, Obstacle> {
         match &event.kind {
             EventKind::Flush { cell } => Ok(self.flush(state, event.thread, *cell)?),
@@ -213,24 +212,24 @@ impl<'p> AbstractMachine<'p> {
             }
             _ => return self.add(buffer, cell, value),
         }
-        // Under PSO the store goes to its place behind the last barrier: after the older ones of its cell.
+        // Under PSO the store is inserted behind the last barrier, sorted by cell, after the older ones of its cell.
         let later = |entry: &Buffered| self.is_pso() && store_of(entry).is_some_and(|(c, _)| c > cell);
         let before = buffer.queue.iter().rposition(|entry| !later(entry));
         buffer.queue.insert(before.map_or(0, |before| before + 1), Buffered::Store { cell, value });
         Ok(())
     }
 
-    /// Whether an entry of a queue is a store that is ordered with those to `cell`: any store under TSO, one to the same cell under PSO.
+    /// Whether an entry of a queue is a store that is ordered with respect to stores to `cell`: any store under TSO, one to the same cell under PSO.
     fn is_with(&self, entry: &Buffered, cell: u32) -> bool {
         store_of(entry).is_some_and(|(c, _)| c == cell || !self.is_pso())
     }
 
-    /// The same of the multisets.
+    /// The same for the multisets.
     fn has_rest_with(&self, buffer: &Buffer, cell: u32) -> bool {
         buffer.rest.keys().any(|&c| c == cell || !self.is_pso())
     }
 
-    /// One more copy of a value, which becomes the last one of its cell.
+    /// Adds one more copy of a value and makes it the last one of its cell.
     fn add(&self, buffer: &mut Buffer, cell: u32, value: i64) -> Result<(), Obstacle> {
         let new = Values { last: value, counts: BTreeMap::new() };
         let values = buffer.rest.entry(cell).or_insert(new);
@@ -244,7 +243,7 @@ impl<'p> AbstractMachine<'p> {
         Ok(())
     }
 
-    /// `sfence`: under PSO a barrier behind the stores of the queue, unless the newest stores are in the multisets.
+    /// `sfence`: under PSO a barrier at the end of the queue, unless the newest stores are in the multisets.
     fn store_fence(&self, buffer: &mut Buffer) {
         let forgotten = self.abstraction.kept == Kept::Oldest && !buffer.rest.is_empty();
         if self.is_pso() && !forgotten && !matches!(buffer.queue.last(), None | Some(Buffered::Barrier)) {
@@ -314,7 +313,7 @@ fn store_of(entry: &Buffered) -> Option<(u32, i64)> {
     }
 }
 
-/// Takes the store at this place out of a queue. A barrier that then has nothing before it, or nothing but another barrier, goes with it.
+/// Removes the store at this index from a queue, with a barrier that becomes redundant: the first entry, or one directly behind another barrier.
 fn take(queue: &mut Vec<Buffered>, place: usize) -> (u32, i64) {
     let taken = store_of(&queue.remove(place)).expect("there is a store");
     queue.dedup_by(|entry, before| *entry == Buffered::Barrier && *before == Buffered::Barrier);
@@ -324,7 +323,7 @@ fn take(queue: &mut Vec<Buffered>, place: usize) -> (u32, i64) {
     taken
 }
 
-/// The buffer with one copy less of a value.
+/// The buffer without one copy of a value.
 fn without_one(buffer: &Buffer, cell: u32, value: i64) -> Buffer {
     let mut after = buffer.clone();
     let values = after.rest.get_mut(&cell).expect("the cell is buffered");
@@ -339,18 +338,18 @@ fn without_one(buffer: &Buffer, cell: u32, value: i64) -> Buffer {
     after
 }
 
-/// Everything that an abstract machine reaches.
+/// The reachable states of an abstract machine.
 #[derive(Clone)]
 pub struct Reachable<'p> {
     /// The machine.
     pub machine: AbstractMachine<'p>,
     /// The states.
     pub states: HashSet<AbstractState>,
-    /// Whether some step was left out because of [`Counts::UpTo`].
+    /// Whether some step was not explored because of [`Counts::UpTo`].
     pub cut: bool,
 }
 
-/// All states that the machine reaches, at most `limit` of them; `stop` is asked now and then whether to give up.
+/// All reachable states, at most `limit`; `stop` is polled from time to time.
 pub fn explore<'p>(
     machine: AbstractMachine<'p>,
     limit: usize,
@@ -389,8 +388,8 @@ pub fn explore<'p>(
 }
 
 impl Reachable<'_> {
-    /// Whether `property` holds of what is reached; `None` if that cannot be computed. If it holds, it holds of the program, unless steps were left
-    /// out. Deadlock is no question for machines that can do more than the program: there is never an answer.
+    /// Whether `property` holds of the reachable states; `None` if that cannot be computed. If it holds, it holds of the program, unless steps were
+    /// left out. Deadlock is never answered, because an over-approximation may have steps where the program has none.
     pub fn satisfies(&self, property: &Property) -> Option<bool> {
         if property.kind == PropertyKind::NoDeadlock {
             return None;

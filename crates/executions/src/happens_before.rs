@@ -1,19 +1,17 @@
-//! Happens-before: the order of events that an execution shares with every execution under SC that does the same (THESIS16
-//! s.2.3.3).
+//! Happens-before: the order of events shared by all equivalent executions under SC (THESIS16 s. 2.3.3).
 //!
-//! If all stores of an execution have reached memory, then it is one under SC, up to the order of independent events, if and only
-//! if the union of these relations has no cycle:
+//! If all stores of an execution have reached memory, then it is equivalent to an execution under SC, up to the order of independent events, if and
+//! only if the union of these relations is acyclic:
 //!
 //! * **program order**: from an event of a thread to a later event of that thread;
 //! * **coherence**: from a write to a later write to the same cell, in the order in which they reached memory;
 //! * **source**: from a write to a load that saw its value;
 //! * **conflict**: from a load to the first write to that cell after the one it saw.
 //!
-//! An indivisible step is one event, and so is all a thread does while it holds the lock: under SC nobody else would come between.
-//! (The thesis defines the relation without locks. Without this rule an execution could be acyclic although no execution under SC,
-//! where the lock is respected, reads the same values.) A load that read from its own thread's buffer conflicts with the next write
-//! after the one it saw, as every other load does. (As printed, the thesis gives such a load no conflict, and an acyclic relation
-//! would not determine what it reads.)
+//! An atomic step is one event, and so are all steps of a thread while it holds the lock: under SC no other thread can interleave. (The thesis
+//! defines the relation without locks. Without this rule an execution could be acyclic although no execution under SC, where the lock is respected,
+//! reads the same values.) A load from its own thread's buffer conflicts with the next write after the one it saw, like every other load. (As
+//! printed, the thesis gives such a load no conflict, so that an acyclic relation would not determine what it reads.)
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -24,18 +22,18 @@ use fencewright_program::{Action, EventKind, Program, Replayed};
 /// Why one event happens before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
-    /// The same thread does one after the other.
+    /// Program order of one thread.
     ProgramOrder,
-    /// Both write the cell.
+    /// Both write the cell, in this order.
     Coherence(u32),
-    /// One writes the cell and the other reads what it wrote.
+    /// The later event reads the value that the earlier one wrote.
     Source(u32),
-    /// One reads the cell and the other overwrites what it read.
+    /// The later event overwrites the value that the earlier one read.
     Conflict(u32),
 }
 
 impl Relation {
-    /// Its name.
+    /// The name of the relation.
     pub fn name(self) -> &'static str {
         match self {
             Relation::ProgramOrder => "program order",
@@ -45,7 +43,7 @@ impl Relation {
         }
     }
 
-    /// The cell it is about, if it is about one.
+    /// The cell, unless it is program order.
     pub fn cell(self) -> Option<u32> {
         match self {
             Relation::ProgramOrder => None,
@@ -60,25 +58,25 @@ impl fmt::Display for Relation {
     }
 }
 
-/// One link of a cycle: an event, and why it happens before the event of the next link.
+/// One link of a cycle: an event, and its relation to the event of the next link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The position of the event in the trace: a step, never a flush.
+    /// The index of the event in the trace: a step, never a flush.
     pub event: usize,
-    /// How it is related to the next one; the last link leads back to the first.
+    /// The relation to the next link; the last link leads back to the first.
     pub relation: Relation,
 }
 
 /// The happens-before relation of an execution.
 #[derive(Clone, Debug, Default)]
 pub struct HappensBefore {
-    /// For each step of the trace the node it is part of: its own position, or that of the `lock` before it.
+    /// For each step of the trace, its node: its own index, or that of the preceding `lock` while the lock is held.
     node: Vec<Option<usize>>,
-    /// From node to node: which of their events are related, and how.
+    /// Edges between nodes, each with the events that are related, and the relation.
     edges: BTreeMap<usize, BTreeMap<usize, (usize, Relation, usize)>>,
 }
 
-/// A write that has reached memory, and the loads that saw it.
+/// A write that has reached memory, and the loads that saw its value.
 #[derive(Clone, Default)]
 struct Version {
     write: Option<usize>,
@@ -86,7 +84,7 @@ struct Version {
 }
 
 impl HappensBefore {
-    /// The relation of a replayed execution; stores that have not reached memory take part in program order only.
+    /// The relation of a replayed execution. Stores that have not reached memory take part in program order only.
     pub fn new(program: &Program, trace: &Replayed) -> Self {
         let threads = program.threads.len();
         let mut relation = HappensBefore { node: vec![None; trace.events.len()], ..Self::default() };
@@ -149,7 +147,7 @@ impl HappensBefore {
         relation
     }
 
-    /// A write reaches memory.
+    /// Records that a write reaches memory.
     fn write(&mut self, memory: &mut [Version], cell: u32, event: usize) {
         let new = Version { write: Some(event), reads: Vec::new() };
         let old = std::mem::replace(&mut memory[cell as usize], new);
@@ -169,16 +167,16 @@ impl HappensBefore {
         }
     }
 
-    /// The relation event by event: program order between neighbours only, and of several reasons why one event happens before another the first.
+    /// The edges of the relation: program order between successive events only, and only the first reason for each pair.
     pub fn relations(&self) -> impl Iterator<Item = (usize, Relation, usize)> + '_ {
         self.edges.values().flat_map(|targets| targets.values().copied())
     }
 
-    /// A shortest cycle, if there is one. If the cycle enters an indivisible section at one event and leaves it from another, a
-    /// link of program order joins the two.
+    /// A shortest cycle, if there is one. If the cycle enters an atomic section at one event and leaves it from another, a link of program order
+    /// joins the two.
     pub fn cycle(&self) -> Option<Vec<Link>> {
-        // Program order alone has no cycles, and most events of a long execution have no other relation. So the length of a
-        // shortest cycle is found first, only from nodes that have another relation; then the first cycle of that length is taken.
+        // Program order alone is acyclic, and most events of a long execution have no other relation. So the length of a shortest cycle is computed
+        // first, only from nodes with another relation; then the first cycle of that length is taken.
         let mut best = usize::MAX;
         for (&start, edges) in &self.edges {
             if edges.values().any(|(_, relation, _)| *relation != Relation::ProgramOrder) {
@@ -192,7 +190,7 @@ impl HappensBefore {
         cycles.find(|cycle| cycle.len() <= best)
     }
 
-    /// A shortest cycle through a node, by breadth-first search; `None` also if that cycle has more nodes than `most`.
+    /// A shortest cycle through a node, by breadth-first search; `None` if there is none with at most `most` nodes.
     fn cycle_through(&self, start: usize, most: usize) -> Option<Vec<Link>> {
         let mut from: BTreeMap<usize, usize> = BTreeMap::new();
         let mut queue = VecDeque::from([(start, 1)]);
@@ -242,22 +240,22 @@ impl HappensBefore {
 /// and the next access to memory is another thread's write to that cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
-    /// The position of the store.
+    /// The index of the store.
     pub store: usize,
-    /// The position of the load.
+    /// The index of the load.
     pub load: usize,
-    /// The position of the write: a step that writes memory at once, or a flush.
+    /// The index of the write: a step that writes memory directly, or a flush.
     pub write: usize,
-    /// The cell they race for.
+    /// The cell of the load and the write.
     pub cell: u32,
 }
 
-/// A triangular race in an execution, if there is one. All that a thread does while it holds the lock counts as one access.
+/// A triangular race in an execution, if there is one. All steps of a thread while it holds the lock count as one access.
 pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> {
-    // How many stores the thread of each event has buffered before it.
+    // For each event, the number of stores that its thread has buffered before it.
     let mut pending = Vec::with_capacity(trace.events.len());
     trace.for_each_event(|event, before| pending.push(before.buffers[event.thread.index()].len()));
-    // For each thread, where its current locked section began; and for each event, the last event before it that accessed memory.
+    // For each thread, the start of its current locked section; and for each event, the last event before it that accessed memory.
     let mut section: Vec<Option<usize>> = vec![None; program.threads.len()];
     let mut memory_before: Vec<Option<usize>> = Vec::with_capacity(trace.events.len());
     let mut last_at_memory = None;
@@ -305,7 +303,7 @@ fn reads_memory(access: &Access, cell: u32) -> bool {
     matches!(access, Access::Read { cell: c, buffered: false, .. } if *c == cell)
 }
 
-/// Whether an access goes to memory itself, not to a buffer.
+/// Whether an access goes to memory, not to a buffer.
 fn reaches_memory(access: &Access) -> bool {
     match access {
         Access::Read { buffered, .. } | Access::Write { buffered, .. } => !buffered,

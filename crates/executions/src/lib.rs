@@ -1,10 +1,10 @@
-//! Analyses of executions on the reference semantics: all states they reach, how many traces they have, and the happens-before relation of one
-//! of them.
+//! Analyses of executions on the reference semantics: their reachable states, the number of traces, and the happens-before relation of a single
+//! execution.
 //!
-//! * [`oracle`]: every reachable state of a small program. Tests compare engines with it, and it confirms explicit proofs.
-//! * [`abstract_buffers`]: the machines with store buffers that forget, defined to be read. Tests compare engines with them.
-//! * [`happens_before`]: the relation that decides whether an execution could be one under SC.
-//! * [`traces`]: how many executions there are up to the order of independent events. Tests compare the dynamic reduction with it.
+//! * [`oracle`]: every reachable state of a small program. Used to test engines, and to confirm explicit proofs.
+//! * [`abstract_buffers`]: the machines with abstract store buffers, written for clarity. Used to test engines.
+//! * [`happens_before`]: the relation that decides whether an execution is equivalent to one under SC.
+//! * [`traces`]: the number of executions up to the order of independent events. Used to test the dynamic reduction.
 //!
 //! Neither certificates nor replayed traces depend on this crate.
 //!

@@ -1,6 +1,6 @@
-//! The oracle: all reachable states of a program on the reference semantics, as plainly as possible.
+//! The oracle: all reachable states of a program on the reference semantics, computed as simply as possible.
 //!
-//! Tests compare engines with it, and a `safe` of the explicit engine is confirmed by it where the state space is small.
+//! Tests compare engines with it, and it confirms a `safe` of the explicit engine if the state space is small.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,32 +9,32 @@ use fencewright_program::{
     Formula, Init, MemoryModel, Program, Property, PropertyKind, Quantifier, Range, Reference, State,
 };
 
-/// Everything that is reachable.
+/// The reachable states of a program.
 #[derive(Clone, Debug)]
 pub struct Reachable {
     /// The states.
     pub states: HashSet<State>,
-    /// Those of them in which nothing can move although some thread has not ended.
+    /// The states without successors in which some thread has not ended.
     pub deadlocks: HashSet<State>,
 }
 
-/// Why not everything reachable was explored.
+/// Why the exploration is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
     /// More states than allowed.
     TooManyStates,
     /// A `*` without a range: infinitely many successors.
     UnboundedChoice,
-    /// A value or address beyond explicit computation.
+    /// A value or address that cannot be represented explicitly.
     Limit,
     /// The caller asked to stop.
     Stopped,
 }
 
-/// The initial capacity of the table of states: most explorations are small, and a table that grows hashes everything again.
+/// The initial capacity of the hash table: most explorations are small, and growing rehashes all states.
 const FEW: usize = 256;
 
-/// All states reachable under `model`, at most `limit` of them; `stop` is asked now and then whether to give up.
+/// All states reachable under `model`, at most `limit`; `stop` is polled from time to time.
 pub fn explore(
     program: &Program,
     model: MemoryModel,
@@ -59,14 +59,14 @@ pub fn explore(
         }
         let mut moves = false;
         for event in reference.candidates(&state, &[]) {
-            // States may be large, so even a few successors take a lot of memory: ask before each of them.
+            // States may be large, so even a few successors may take a lot of memory: poll before each of them.
             if stop() {
                 return Err(Incomplete::Stopped);
             }
             match reference.step(&state, &event) {
                 Ok((next, _)) => {
                     moves = true;
-                    // Most steps lead to a known state, and a copy costs more than a second lookup.
+                    // Most steps lead to a known state, and a copy costs more than a second look-up.
                     if !states.contains(&next) {
                         states.insert(next.clone());
                         queue.push_back(next);
@@ -83,7 +83,7 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states, the product of the initial ranges, at most `limit` of them.
+/// All initial states, the product of the initial ranges, at most `limit`.
 pub fn initial_states(
     reference: &Reference<'_>,
     limit: usize,

@@ -1,17 +1,16 @@
-//! All maximal traces of a small program, counted by brute force: every execution of the reference semantics, one step at a time, up to
-//! equality of traces.
+//! The maximal traces of a small program, counted by brute force: all executions of the reference semantics, step by step, up to equality of traces.
 //!
-//! A trace is `Tr` = po, fo and cf (THESIS16 s.4.2): program order of each thread, each store before its flush, and the order of conflicting
-//! accesses. It is written as the events of each agent (the program of a thread; its buffer; under PSO its buffer for a cell) with, for each event,
-//! how many events of every agent happen before it. Which events are dependent is written here once more, on the
-//! reference semantics and pair by pair, as a check of the dynamic reduction, whose module says why:
+//! A trace is `Tr` = po, fo and cf (THESIS16 s. 4.2): program order of each thread, each store before its flush, and the order of conflicting
+//! accesses. It is represented by the events of each agent (the program of a thread; its buffer; under PSO its buffer for a cell), each with the
+//! number of events of every agent that happen before it. The dependence of events is defined here independently, on the reference semantics and pair
+//! by pair, as a check of the dynamic reduction, whose module comment explains it:
 //! * events of one agent;
 //! * accesses to a memory cell, one of them a write; the buffered store that a load takes and its flush; a store and its flush;
 //! * `lock` and `unlock` with all accesses of other threads;
-//! * a flush and a later step of the thread that waits for an empty buffer; flushes of stores that an `sfence` keeps in order;
-//! * at a location, what some step waits for, whichever is taken: the lock, cells, and, if only some wait for that, the empty buffer; several cells
-//!   that are waited for at one location count as one when they are written;
-//! * what steps that are enabled together at one location access, whichever is taken.
+//! * a flush and a later step of the thread that waits for an empty buffer; flushes of stores ordered by an `sfence`;
+//! * at a location, the objects that some step waits for, whichever step is taken: the lock, cells, and, if only some steps wait for it, the empty
+//!   buffer; several cells awaited at one location are merged with respect to writes;
+//! * the accesses of steps that are enabled together at one location, whichever step is taken.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,17 +21,17 @@ use fencewright_program::{
 
 use crate::oracle::initial_states;
 
-/// How many maximal traces a program has.
+/// The number of maximal traces of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
-    /// Those after which every thread has ended or faulted.
+    /// Traces after which every thread has ended or faulted.
     pub complete: u64,
-    /// Those after which some thread waits forever.
+    /// Traces after which some thread waits forever.
     pub blocked: u64,
 }
 
-/// The number of maximal traces; nothing if more than `limit` traces, those that are not maximal included, would have to be
-/// looked at, or if some step cannot be computed.
+/// The number of maximal traces; `None` if more than `limit` traces would have to be explored, including those that are not maximal, or if some step
+/// cannot be computed.
 pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Traces> {
     let reference = Reference::new(program, model);
     let places = Places::new(program, model);
@@ -63,7 +62,7 @@ pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Trac
                     let longer = execution.with(event.clone(), done, after.clone());
                     let known = next.entry(longer.trace.clone()).or_insert_with(|| longer.clone());
                     // Lemma 18.
-                    assert_eq!(known.state, longer.state, "a trace decides the state that it leads to");
+                    assert_eq!(known.state, longer.state, "a trace determines its last state");
                 }
             }
             level = next.into_values().collect();
@@ -72,12 +71,12 @@ pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Trac
     Some(found)
 }
 
-/// Each thread's locations, and what is waited for there.
+/// Facts about the locations of each thread.
 struct Places {
     model: MemoryModel,
     /// For each thread and location.
     of: Vec<Vec<Place>>,
-    /// For each cell that is waited for together with others, the first of its class.
+    /// For each cell that is awaited together with others, the first of its class.
     classes: BTreeMap<u32, u32>,
     uses_lock: bool,
 }
@@ -86,15 +85,15 @@ struct Places {
 struct Place {
     /// Whether some step needs the lock.
     locks: bool,
-    /// Whether some steps wait for an empty buffer, and some do not.
+    /// Whether some steps but not all wait for an empty buffer.
     sees_emptiness: bool,
-    /// The loads whose values steps wait for, and whether their addresses can be computed before the step.
+    /// The addresses of the loads whose values steps wait for; `fixed` if they can be computed before the step.
     awaited: Vec<Address>,
     fixed: bool,
 }
 
 impl Place {
-    /// Whether steps wait for one cell, known from registers.
+    /// Whether steps wait for a single cell, determined by registers.
     fn is_single(&self) -> bool {
         self.fixed && self.awaited.windows(2).all(|pair| pair[0] == pair[1])
     }
@@ -141,7 +140,7 @@ impl Places {
             }
             places.of.push(of);
         }
-        // Sets that overlap are one class.
+        // Merge overlapping sets.
         while let Some((a, b)) = (0..together.len())
             .flat_map(|a| (0..a).map(move |b| (a, b)))
             .find(|&(a, b)| !together[a].is_disjoint(&together[b]))
@@ -161,7 +160,7 @@ impl Places {
         [Thing::Cell(cell)].into_iter().chain(class)
     }
 
-    /// What an event does, one of the steps of an execution.
+    /// The accesses of an event, which is one of the steps of an execution.
     fn done(&self, program: &Program, execution: &Execution, steps: &[Step], event: &Event) -> Done {
         let thread = event.thread;
         let t = thread.index();
@@ -235,36 +234,36 @@ fn single(program: &Program, state: &State, thread: ThreadId, address: &Address)
     range.contains(index).then(|| variable.base + (index - range.low) as u32)
 }
 
-/// Whose event: the thread, and for a flush its buffer, under PSO of which cell.
+/// The agent of an event: the thread, and for a flush its buffer, under PSO with the cell.
 type Agent = (u32, Option<Option<u32>>);
 
-/// Something that events read and write.
+/// An object that events read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Thing {
     Cell(u32),
     Lock,
-    /// The cells that are waited for together with this one, which is the first of them.
+    /// The cells that are awaited together with this one, which is the first of them.
     Class(u32),
     /// The store of a thread with this number.
     Store(u32, u32),
 }
 
-/// What an event has done.
+/// The accesses of an event.
 #[derive(Clone, Debug, Default)]
 struct Done {
     agent: Agent,
     reads: BTreeSet<Thing>,
     writes: BTreeSet<Thing>,
-    /// For a flush, which store of the thread, and how many store fences came before that.
+    /// For a flush, the number of the store in its thread, and the number of store fences before it.
     flushes: Option<(u32, u32)>,
-    /// The cell and the number of the store that the event puts into the buffer.
+    /// The cell and the number of the store that the event buffers.
     issues: Option<(u32, u32)>,
     /// Whether it is an `sfence`.
     fences: bool,
-    /// Whether it waits for an empty buffer, or sees whether it is empty.
+    /// Whether it waits for an empty buffer; `sees_emptiness` if it only observes whether it is empty.
     drains: bool,
     sees_emptiness: bool,
-    /// For each agent how many of its events happen before, this one included.
+    /// For each agent, the number of its events that happen before, this one included.
     before: BTreeMap<Agent, u32>,
 }
 
@@ -284,7 +283,7 @@ impl Done {
     }
 }
 
-/// For each agent its events, each with what happens before it.
+/// For each agent its events, each with its clock.
 type Trace = BTreeMap<Agent, Vec<(Event, BTreeMap<Agent, u32>)>>;
 
 #[derive(Clone)]
@@ -292,13 +291,13 @@ struct Execution {
     state: State,
     done: Vec<Done>,
     trace: Trace,
-    /// For each thread how many stores and store fences it has issued.
+    /// For each thread, the numbers of stores and of store fences it has issued.
     issued: Vec<(u32, u32)>,
     /// The buffered stores of each thread: cell, number, store fences before it.
     buffers: Vec<Vec<(u32, u32, u32)>>,
 }
 
-/// A step: the event, the state after it, what it accesses.
+/// A step: the event, the state after it, and its accesses.
 type Step = (Event, State, Vec<Access>);
 
 impl Execution {
@@ -313,13 +312,13 @@ impl Execution {
         }
     }
 
-    /// The enabled steps; nothing if some cannot be computed.
+    /// The enabled steps; `None` if some cannot be computed.
     fn steps(&self, reference: &Reference<'_>) -> Option<Vec<Step>> {
         let mut steps: Vec<Step> = Vec::new();
         for mut event in reference.candidates(&self.state, &[]) {
             match reference.step(&self.state, &event) {
                 Ok((after, accesses)) => {
-                    // A step that faults does not come to the choices after that.
+                    // A step that faults does not reach later choices.
                     while let EventKind::Step { chosen, .. } = &mut event.kind
                         && let Some(last) = chosen.pop()
                     {
@@ -340,7 +339,7 @@ impl Execution {
         Some(steps)
     }
 
-    /// The execution with one more event.
+    /// Appends an event to the execution.
     fn with(&self, event: Event, mut done: Done, state: State) -> Self {
         let mut longer = Execution { state, ..self.clone() };
         let mut before: BTreeMap<Agent, u32> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! The machines with store buffers that forget (THESIS16 s. 3.2): the invariants that relate each to the exact machine, which of them reaches
-//! more than which other, and what the thesis says of its own examples.
+//! The machines with abstract store buffers (THESIS16 s. 3.2): the simulation invariants with respect to the exact machine, the inclusions between
+//! their reachable states, and the claims of the thesis about its examples.
 //!
-//! A normal run takes thousands of random programs; `FENCEWRIGHT_PROGRAMS=N` takes N.
+//! Runs thousands of random programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -17,7 +17,7 @@ fn seeds(normal: usize) -> std::ops::Range<u64> {
     0..programs_or(normal) as u64
 }
 
-/// A random program in which delayed stores are seen, with every kind of statement.
+/// A random program in which delayed stores are observable, with every kind of statement.
 fn random_program(random: &mut Random, loops: bool) -> Program {
     let shape = Shape { threads: 3, length: 5, loops, corners: random.one_in(4) };
     let mut program = program(random, shape);
@@ -41,7 +41,7 @@ fn partials(most: usize) -> impl Iterator<Item = Abstraction> {
 
 // Simulation: I-7 to I-15.
 
-/// The stores of an exact buffer, perhaps of one memory cell only, oldest first.
+/// The stores of an exact buffer, oldest first; optionally only those to one memory cell.
 fn stores(buffer: &[Buffered], of: Option<u32>) -> Vec<(u32, i64)> {
     let store = |entry: &Buffered| match entry {
         Buffered::Store { cell, value } => Some((*cell, *value)),
@@ -50,7 +50,7 @@ fn stores(buffer: &[Buffered], of: Option<u32>) -> Vec<(u32, i64)> {
     buffer.iter().filter_map(store).filter(|(cell, _)| of.is_none_or(|wanted| wanted == *cell)).collect()
 }
 
-/// What a machine with these counts knows of some stores, oldest first, of which it forgets the order.
+/// The multisets for some stores, given oldest first, with these counts.
 fn forgotten(counts: Counts, stores: &[(u32, i64)]) -> BTreeMap<u32, Values> {
     let mut rest = BTreeMap::new();
     for &(cell, value) in stores {
@@ -65,8 +65,8 @@ fn forgotten(counts: Counts, stores: &[(u32, i64)]) -> BTreeMap<u32, Values> {
     rest
 }
 
-/// I-9, I-12 and I-15: the exact buffer is the queue with other stores behind it (before it, if the newest are kept), and of these the multisets have
-/// the same values and the same last ones. Under PSO this holds of the stores to each memory cell.
+/// I-9, I-12 and I-15: the exact buffer is the queue followed by the other stores (preceded, if the newest are kept), and the multisets contain the
+/// same values and last values as these. Under PSO this holds for the stores to each memory cell.
 fn represents(machine: &AbstractMachine<'_>, buffer: &Buffer, exact: &[Buffered]) -> bool {
     let Abstraction { k, kept, counts } = machine.abstraction;
     let cells = machine.reference.program.cells() as u32;
@@ -99,7 +99,7 @@ fn related(machine: &AbstractMachine<'_>, state: &AbstractState, exact: &State) 
     state.visible == bare && buffers.all(|(buffer, exact)| represents(machine, buffer, exact))
 }
 
-/// A step of the reference semantics, chosen at random.
+/// A random step of the reference semantics.
 fn random_step(reference: &Reference<'_>, state: &State, random: &mut Random) -> Option<(Event, State)> {
     let steps = reference.candidates(state, &[]).into_iter();
     let mut steps: Vec<(Event, State)> = steps
@@ -108,7 +108,7 @@ fn random_step(reference: &Reference<'_>, state: &State, random: &mut Random) ->
             Err(Refusal::Disabled(_) | Refusal::Limit(..)) => None,
         })
         .collect();
-    // Flushes come last. Fewer of them than other steps make buffers long.
+    // Flushes come last. Taking them less often than other steps makes buffers long.
     let choice = random.below(steps.len()).min(random.below(steps.len()));
     (!steps.is_empty()).then(|| steps.swap_remove(choice))
 }
@@ -142,11 +142,11 @@ fn every_exact_execution_is_one_of_each_machine_with_the_invariants_of_the_thesi
             let Some((event, next)) = random_step(&reference, &exact, &mut random) else { break };
             for (machine, state) in &mut pairs {
                 let what = || format!("seed {seed}, {model:?}, {:?}: {event:?}", machine.abstraction);
-                // I-7, I-10 and I-13: the same event is a step. Which way it is taken is decided by what remains in the exact buffer.
+                // I-7, I-10 and I-13: the same event is a step. The exact buffer determines which of its successors matches.
                 let steps = machine.steps(state, &event).unwrap_or_else(|why| panic!("{}: {why:?}", what()));
                 let mut matching = steps.iter().filter(|after| related(machine, after, &next));
                 let after = matching.next().unwrap_or_else(|| panic!("{}: {steps:?}", what())).clone();
-                assert!(matching.next().is_none(), "{}: only one of them", what());
+                assert!(matching.next().is_none(), "{}: more than one successor matches", what());
                 if steps.len() > 1 {
                     let stays = after.buffers == state.buffers;
                     (kept, taken) = (kept + usize::from(stays), taken + usize::from(!stays));
@@ -163,10 +163,10 @@ fn every_exact_execution_is_one_of_each_machine_with_the_invariants_of_the_thesi
 
 // Inclusion.
 
-/// More states than this are not explored.
+/// Maximum number of states explored per program.
 const MOST_STATES: usize = 400;
 
-/// Everything but the buffers.
+/// States without their buffers.
 type Visible = HashSet<State>;
 
 fn exact(program: &Program, model: MemoryModel) -> Option<Visible> {
@@ -181,12 +181,12 @@ fn visible(program: &Program, model: MemoryModel, abstraction: Abstraction) -> O
     Some(reachable.states.into_iter().map(|s| s.visible).collect())
 }
 
-/// Which inclusions were compared, how often, and how often the larger machine reaches more.
+/// The inclusions compared: how often, and how often the inclusion is strict.
 #[derive(Default)]
 struct Compared(BTreeMap<String, (usize, usize)>);
 
 impl Compared {
-    /// A chain of machines, from the smallest to the largest; those that were not explored to the end are left out.
+    /// Compares a chain of machines, from the smallest to the largest; those not fully explored are skipped.
     fn chain(&mut self, seed: u64, machines: &[(String, Option<Visible>)]) {
         let explored: Vec<_> =
             machines.iter().filter_map(|(name, states)| Some((name, states.as_ref()?))).collect();
@@ -241,7 +241,7 @@ fn machines_that_forget_more_reach_more() {
         .map(|(name, (times, strict))| format!("{name}: {times}, more in {strict}"))
         .collect();
     let table = table.join("\n");
-    // With three stores in order these programs are seldom different from what they are exactly.
+    // With three stores in order the abstraction is rarely strict on these programs.
     let strict = [
         "sc <= tso",
         "tso <= pso",
@@ -284,7 +284,7 @@ fn reached(program: &Program, model: MemoryModel, abstraction: Abstraction) -> R
     explore(machine, 100_000, &mut || false).unwrap_or_else(|why| panic!("{abstraction:?}: {why:?}"))
 }
 
-/// Whether the only property that is not about assertions holds of what a machine reaches.
+/// Whether the only property that is not about assertions holds of the reachable states.
 fn is_safe(program: &Program, model: MemoryModel, abstraction: Abstraction) -> bool {
     let mut goals = program.properties.iter().filter(|p| matches!(p.kind, PropertyKind::Never(_)));
     let goal = goals.next().expect("the example has a goal");

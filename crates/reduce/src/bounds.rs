@@ -1,23 +1,23 @@
-//! How many stores fit into a buffer.
+//! Bounds on the number of stores in a buffer.
 
 use fencewright_program::{MemoryModel, Program};
 
 use crate::Unsupported;
 
-/// The largest bound: each place of a buffer is a register and every flush moves all of them.
+/// Maximum bound: each place of a buffer is a register, and every flush moves all of them.
 const MOST_PLACES: u32 = 64;
 
-/// How many stores fit into the buffers of a thread; one more is an overflow.
+/// The capacities of the buffers of a thread; one more store is an overflow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Bounds {
-    /// So many in each thread, as the queue machine counts.
+    /// A common bound for all stores of a thread, like that of the queue machine.
     PerThread(u32),
-    /// Under PSO, so many for each memory cell of a variable, by the number of the variable (EXTRA13 s. 3).
+    /// Under PSO, a bound for each memory cell of a variable, indexed by variable (EXTRA13 s. 3).
     PerVariable(Vec<u32>),
 }
 
 impl Bounds {
-    /// The same k for all, counted as the paper does: under TSO in each thread, under PSO for each memory cell.
+    /// The same k for all, as in the paper: under TSO per thread, under PSO per memory cell.
     pub fn uniform(program: &Program, model: MemoryModel, k: u32) -> Self {
         match model {
             MemoryModel::Pso => Bounds::PerVariable(vec![k; program.variables.len()]),
@@ -25,7 +25,7 @@ impl Bounds {
         }
     }
 
-    /// How many stores to this memory cell fit into the buffers of a thread.
+    /// The maximum number of stores to this memory cell in the buffers of a thread.
     pub fn of_cell(&self, program: &Program, cell: u32) -> u32 {
         match self {
             Bounds::PerThread(k) => *k,
@@ -35,7 +35,7 @@ impl Bounds {
         }
     }
 
-    /// How many stores fit into the buffers of a thread together, if that is bounded.
+    /// The maximum number of stores in the buffers of a thread together, if that is bounded.
     pub fn of_thread(&self) -> Option<u32> {
         match self {
             Bounds::PerThread(k) => Some(*k),
@@ -43,7 +43,7 @@ impl Bounds {
         }
     }
 
-    /// The largest number of stores that fits anywhere.
+    /// The largest of the bounds.
     pub fn largest(&self) -> u32 {
         match self {
             Bounds::PerThread(k) => *k,
@@ -51,7 +51,7 @@ impl Bounds {
         }
     }
 
-    /// Whether the program can be reduced with these bounds at all.
+    /// Whether the program can be reduced with these bounds.
     pub(crate) fn check(&self, program: &Program, model: MemoryModel) -> Result<(), Unsupported> {
         let why = match (self, model) {
             (_, MemoryModel::Sc) => "under SC there are no store buffers".into(),
@@ -68,10 +68,10 @@ impl Bounds {
     }
 }
 
-/// How large buffers are, and what becomes of stores that do not fit.
+/// The capacity of buffers, and the treatment of stores that exceed it.
 #[derive(Clone, Debug)]
 pub(crate) struct Size {
     pub bounds: Bounds,
-    /// They are forgotten but for their cells and newest values; otherwise there is an overflow.
+    /// If true, only the cells and newest values of further stores are kept; otherwise they are an overflow.
     pub forgets: bool,
 }

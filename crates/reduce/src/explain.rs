@@ -1,4 +1,4 @@
-//! The comment at the head of a printed `P_M`: what its names mean, and what a verdict about it says about `P`.
+//! The comment at the head of a printed `P_M`: the meaning of its names, and what verdicts about it imply for `P`.
 
 use fencewright_program::{MemoryModel, Program};
 
@@ -7,7 +7,7 @@ use crate::map::Reduced;
 use crate::queues::Queues;
 
 impl Reduced {
-    /// The lines that go before the text of `P_M`: what it is, what its names mean and what follows from verdicts about it.
+    /// The lines that go before the text of `P_M`: its origin, the meaning of its names, and what verdicts about it imply.
     pub fn explanation(&self, original: &Program, name: &str) -> Vec<String> {
         let model = self.model.name().to_uppercase();
         let figures = if self.forgets { "FENCES12, Fig. 5" } else { "EXTRA13, Fig. 5 and 12" };

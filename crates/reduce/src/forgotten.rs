@@ -1,15 +1,15 @@
-//! Stores of which a buffer keeps only what the k-abstract system of FENCES12 does (s. 4, s. 8, Fig. 5): k stores in order, the oldest ones, and of
-//! all later ones which memory cells they are to and the newest value of each.
+//! The k-abstract buffers of FENCES12 (s. 4, s. 8, Fig. 5): the oldest k stores are kept in order; of all later stores only their memory cells and
+//! the newest value of each cell are kept (the store is *forgotten*).
 //!
 //! | rule | |
 //! |---|---|
 //! | WRITE-L | fewer than k stores are in order (PSO: to this cell) and none are forgotten: a store is appended |
-//! | WRITE-G | otherwise it is forgotten, but for its cell and its value as the newest one |
+//! | WRITE-G | otherwise only its cell is recorded, with its value as the newest one |
 //! | UPDATE-NE | the oldest store in order leaves |
-//! | UPDATE-AM | none is in order any more: some value goes to a cell of which stores were forgotten, and more may follow |
-//! | UPDATE-AS | the same, with the newest value, and none follows |
+//! | UPDATE-AM | no store is in order: an arbitrary value is written to a cell with forgotten stores, and more may follow |
+//! | UPDATE-AS | the same, with the newest value, and no other follows |
 //!
-//! Under PSO a store fence orders what is kept in order and nothing else, as in the machine `partial`.
+//! Under PSO a store fence orders the stores that are kept in order and no others, as in the machine `partial`.
 
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Address, BinaryOp, Expr, Op, Program, RegisterId, VariableId, faults::both};
@@ -24,13 +24,13 @@ type Value = Expr<RegisterId>;
 pub struct Forgotten {
     /// The memory cell.
     pub cell: u32,
-    /// 1 if stores to it were forgotten.
+    /// 1 if stores to the cell were forgotten.
     pub some: RegisterId,
     /// The newest value among them; 0 if there are none.
     pub last: RegisterId,
 }
 
-/// Those of which something may be forgotten here.
+/// The cells that may have forgotten stores at this location.
 fn here<'a>(forgotten: &'a [Forgotten], held: &'a Held) -> impl Iterator<Item = &'a Forgotten> {
     forgotten.iter().filter(|f| held.forgotten.contains(&f.cell))
 }
@@ -39,13 +39,13 @@ fn is(register: RegisterId, value: i64) -> Value {
     Expr::binary(BinaryOp::Eq, Expr::Leaf(register), Expr::Const(value))
 }
 
-/// That nothing is forgotten; nothing if that is known.
+/// The condition that no store is forgotten; `None` if it is known to hold.
 pub(crate) fn none(forgotten: &[Forgotten], held: &Held) -> Option<Value> {
     let none: Vec<Value> = here(forgotten, held).map(|f| is(f.some, 0)).collect();
     (!none.is_empty()).then(|| Expr::all(none))
 }
 
-/// A load takes the newest forgotten value of its cell, if there is one.
+/// Extends a look-up: a load takes the newest forgotten value of its cell, if there is one.
 pub(crate) fn lookup(
     program: &Program,
     forgotten: &[Forgotten],
@@ -66,7 +66,7 @@ pub(crate) fn lookup(
     Lookup { hits, miss }
 }
 
-/// A store: in order where nothing is forgotten (PSO: of its cell), otherwise forgotten itself.
+/// Extends a store: in order if no store is forgotten (PSO: to its cell), otherwise the store itself is forgotten.
 pub(crate) fn store(
     program: &Program,
     forgotten: &[Forgotten],
@@ -74,7 +74,7 @@ pub(crate) fn store(
     (address, value): (&Address, &Value),
     (in_order, full): (Vec<Way>, Vec<Way>),
 ) -> Vec<Way> {
-    // Under TSO a way in order is for all cells, and waits for all of them.
+    // Under TSO a way to store in order depends on the forgotten stores of all cells.
     let none_of = |cell: Option<u32>| match cell {
         None => none(forgotten, held),
         Some(cell) => here(forgotten, held).find(|f| f.cell == cell).map(|f| is(f.some, 0)),
@@ -100,7 +100,7 @@ pub(crate) fn store(
     ways
 }
 
-/// How forgotten stores leave, when none that is older is in order any more. `chosen` is a register for an arbitrary value.
+/// The flushes of forgotten stores, enabled when no older store is kept in order. `chosen` is a register for an arbitrary value.
 pub(crate) fn flushes(
     program: &Program,
     queues: &Queues,
@@ -115,7 +115,7 @@ pub(crate) fn flushes(
         let owner = &program.variables[variable];
         let index = owner.indices.map(|range| Expr::Const(range.low + i64::from(f.cell - owner.base)));
         let address = Address { variable: VariableId(variable as u32), index };
-        // Whatever a store may have been, its value was checked when it was issued.
+        // The value of every store was checked when it was issued.
         let any = owner.range.map(|range| program.writable(Some(range)).range());
         let one_of_several = vec![
             Op::Havoc(chosen, any),

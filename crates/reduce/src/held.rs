@@ -1,5 +1,5 @@
-//! What the buffers of a thread may hold at each of its locations: a forward analysis, so that `P_M` looks at no buffer that is known to be
-//! empty and flushes nothing where nothing is buffered.
+//! Forward data-flow analysis: an upper bound on the contents of a thread's buffers at each location, so that `P_M` neither tests nor flushes buffers
+//! that are known to be empty.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,26 +9,26 @@ use fencewright_program::{Action, Edge, LocationId, MemoryModel, Op, Program, Th
 use crate::Unsupported;
 use crate::bounds::Size;
 
-/// What the buffers may hold at most.
+/// Upper bounds on the contents of the buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// For each memory cell of which stores may be there, how many there are at most.
+    /// For each memory cell that may have buffered stores, the maximum number of these.
     pub counts: BTreeMap<u32, u32>,
-    /// How many stores there are at most altogether; only where that is bounded.
+    /// The maximum number of stores altogether; only if that is bounded.
     pub total: u32,
-    /// The memory cells of which stores may be there that are not kept in order.
+    /// The memory cells that may have forgotten stores.
     pub forgotten: BTreeSet<u32>,
-    /// Whether a store fence may have been passed since the buffers were empty. Only under PSO.
+    /// Whether a store fence may have been passed since the buffers were last empty. Only under PSO.
     pub marked: bool,
 }
 
 impl Held {
-    /// Whether nothing is there.
+    /// Whether the buffers are empty.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty() && self.forgotten.is_empty()
     }
 
-    /// Takes in what another path leaves there; whether that is something new.
+    /// Joins the bounds from another path. Returns whether the bounds have changed.
     fn join(&mut self, other: &Held) -> bool {
         let before = self.clone();
         for (&cell, &count) in &other.counts {
@@ -42,15 +42,14 @@ impl Held {
     }
 }
 
-/// What the buffers of a thread may hold, for each location; nothing for a location that is never reached. Beside it, what may be left in
-/// them when the thread faults.
+/// The bounds for each location, `None` for unreachable locations; and the bounds at a fault of the thread.
 pub(crate) struct Analysis {
     pub at: Vec<Option<Held>>,
     pub faulted: Option<Held>,
 }
 
 impl Analysis {
-    /// For each memory cell how many stores to it are there at most, anywhere.
+    /// For each memory cell, the maximum number of buffered stores over all locations.
     pub fn most(&self) -> BTreeMap<u32, u32> {
         let mut most = BTreeMap::new();
         for (&cell, &count) in self.at.iter().flatten().flat_map(|held| &held.counts) {
@@ -61,7 +60,7 @@ impl Analysis {
     }
 }
 
-/// At most so many steps of the analysis: locations, times memory cells that are stored to, times places.
+/// Maximum number of steps of the analysis: locations, times memory cells that are stored to, times places.
 const MOST_STEPS: u64 = 1 << 22;
 
 /// Whether the analysis of a thread would take too long.
@@ -123,7 +122,7 @@ fn meet(known: &mut Option<Held>, held: &Held) -> bool {
     }
 }
 
-/// What may be there after an edge; nothing if it always overflows.
+/// The transfer function of an edge; `None` if it always overflows.
 fn after(program: &Program, model: MemoryModel, size: &Size, held: &Held, edge: &Edge) -> Option<Held> {
     if edge.action.drains() {
         return Some(Held::default());

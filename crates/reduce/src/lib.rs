@@ -1,39 +1,38 @@
 //! The reduction of EXTRA13 (s. 3, Fig. 5 for PSO, Fig. 12 for TSO): a program under a relaxed memory model becomes a program under SC
 //! whose store buffers are registers.
 //!
-//! [`reduce`] makes from `P` the program `P_M`. Each thread gets a counter and registers for what is buffered; a store fills them, a load looks
-//! at them first, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations
-//! of `P` keep their numbers in `P_M`; what is new comes behind them. Each thread has
+//! [`reduce`] makes from `P` the program `P_M`. Each thread gets a counter and registers for its buffered stores; a store fills them, a load reads
+//! them first, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations of `P` keep their
+//! numbers in `P_M`; new ones follow. Each thread has
 //!
 //! * under TSO one queue: the count, and for each place in it the memory cell (`lhs`) and the value (`rhs`);
-//! * under PSO one queue for each memory cell that it stores to, with a count and values; where it passes store fences, each
-//!   value has an *epoch* as well, and the thread the epoch of its next store: stores of epoch 0 may leave, and when none is
-//!   left all epochs count down.
+//! * under PSO one queue for each memory cell that it stores to, with a count and values; if it executes store fences, each value also has an
+//!   *epoch*, and the thread the epoch of its next store: stores of epoch 0 may leave, and when none is left all epochs are decremented.
 //!
-//! Places of a queue that are not in use hold 0.
+//! Unused places of a queue hold 0.
 //!
 //! | action | in `P_M` |
 //! |---|---|
-//! | store | one edge for each number of stores already there; at the bound it leads to the *overflow location* |
+//! | store | one edge for each number of stores already buffered; at the bound it leads to the *overflow location* |
 //! | load | one edge for each place that may hold the newest store to the cell, and one to memory; like every load they wait while another thread holds the lock |
-//! | flush | a self-loop, where something may be buffered; an indivisible step, so it waits for the lock too |
-//! | fence, indivisible step | waits until all counts are 0 |
+//! | flush | a self-loop where stores may be buffered; an atomic step, so it waits for the lock too |
+//! | fence, atomic step | waits until all counts are 0 |
 //! | lock, unlock | from a copy of the location that is entered when all counts are 0 |
-//! | store fence | TSO: nothing. PSO: the next epoch begins, if something is buffered in this one |
+//! | store fence | TSO: none. PSO: increments the epoch, if a store of this epoch is buffered |
 //! | register work | unchanged |
-//! | a fault | leads to a location where the thread does nothing but flush |
+//! | a fault | leads to a location where the thread only flushes |
 //!
-//! **Overflow.** A store into a full queue takes its thread to its overflow location, where it stays. Up to then `P_M` does exactly what `P`
-//! does with bounded buffers; what other threads do afterwards means nothing. Properties are mapped ([`Reduced::property`]) so
-//! that an overflow never violates one: a violation of `P_M` is one of `P`. That a property holds of `P_M` says
-//! something about `P` only if no overflow is reachable ([`Reduced::overflow`]); then it holds with buffers of any size (Theorem 1).
+//! **Overflow.** A store into a full queue takes its thread to its overflow location, where it stays. Until then `P_M` behaves exactly like `P` with
+//! bounded buffers; steps of other threads afterwards are meaningless. Properties are mapped ([`Reduced::property`]) such that an overflow never
+//! violates one: a violation of `P_M` is a violation of `P`. A property that holds of `P_M` holds of `P` only if no overflow is reachable
+//! ([`Reduced::overflow`]); then it holds with buffers of any size (Theorem 1).
 //!
-//! **Differences from the paper.** There the flag `overflow` is a variable. Here it is a location of each thread, since a variable could not be
-//! set while another thread holds the lock, and no predicate is needed to remember it. There flushes are placed after each statement; here
-//! each location has them where stores may be pending, so a thread that has ended, is blocked or has faulted still flushes.
-//! Counts that are known (after a fence there is nothing) are not looked at. Whether a value or an index is out of range is asked when the store is issued.
+//! **Differences from the paper.** There the flag `overflow` is a variable. Here it is a location of each thread, since a variable could not be set
+//! while another thread holds the lock, and no predicate is needed to track it. There flushes are placed after each statement; here each location
+//! where stores may be pending has them, so a thread that has ended, is blocked or has faulted still flushes. Known counts (all 0 after a fence) are
+//! not tested. Values and indices are range-checked when the store is issued.
 //!
-//! Nothing is trusted about this crate: whoever concludes something about `P` checks it against `P`.
+//! This crate is untrusted: conclusions about `P` must be checked against `P`.
 //!
 //! ```
 //! use fencewright_program::MemoryModel;
@@ -69,9 +68,9 @@ pub use queues::{CellQueue, Queue, Queues};
 /// Why a program cannot be reduced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// In words.
+    /// The reason, in words.
     pub why: String,
-    /// Where, if it is about one place of the source.
+    /// The place in the source, if there is one.
     pub span: Option<Span>,
 }
 
@@ -81,17 +80,17 @@ impl Unsupported {
     }
 }
 
-/// Indices beyond this are refused: the number of a memory cell is computed from them.
+/// Larger indices are rejected: cell numbers computed from them could overflow.
 const FAR: i64 = 1 << 62;
 
-/// The program that does under SC what `program` does under `model` (TSO or PSO) with buffers of these sizes, up to the first overflow.
+/// The program that behaves under SC like `program` under `model` (TSO or PSO) with buffers of these sizes, until the first overflow.
 pub fn reduce(program: &Program, model: MemoryModel, bounds: &Bounds) -> Result<Reduced, Unsupported> {
     reduced(program, model, Size { bounds: bounds.clone(), forgets: false })
 }
 
-/// The k-abstract system of FENCES12 as a program for SC: k stores of a buffer (PSO: of those to each memory cell) are kept in order, the oldest ones,
-/// and of all others only which cells they are to and the newest value of each. It does all that `program` does under `model` with
-/// buffers of any size, and more: a property (other than `finally exists` and freedom from deadlock) that holds of it holds of `program`.
+/// The k-abstract system of FENCES12 as a program for SC: the oldest k stores of a buffer (PSO: to each memory cell) are kept in order; of all others
+/// only their cells and the newest value of each cell are kept. It over-approximates `program` under `model` with unbounded buffers: a property
+/// (other than `finally exists` and deadlock freedom) that holds of it holds of `program`.
 pub fn forgetful(program: &Program, model: MemoryModel, k: u32) -> Result<Reduced, Unsupported> {
     reduced(program, model, Size { bounds: Bounds::uniform(program, model, k), forgets: true })
 }

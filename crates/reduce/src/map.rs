@@ -1,4 +1,4 @@
-//! `P_M` and how it is related to `P`: locations, properties, states, executions.
+//! The relation between `P_M` and `P`: locations, properties, states, executions.
 
 use fencewright_kit::choices::faulting_choices;
 use fencewright_kit::formulas::{relocate_kind, relocated};
@@ -13,21 +13,21 @@ use crate::forgotten::Forgotten;
 use crate::queues::Queues;
 use crate::thread::{Origin, ReducedThread};
 
-/// A program `P_M` that is checked under SC, and how it is related to the program `P` that it was made from.
+/// A program `P_M` that is checked under SC, and its relation to the program `P` that it was made from.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// `P_M`. Its properties are those of `P`, mapped, and that there is no overflow, if there may be one.
+    /// `P_M`. Its properties are those of `P`, mapped, and the absence of overflow, if one is possible.
     pub program: Program,
     /// The memory model of `P`.
     pub model: MemoryModel,
-    /// How many stores fit into its buffers.
+    /// The capacities of its buffers.
     pub bounds: Bounds,
-    /// Whether the others are forgotten, all but their memory cells and the newest value of each.
+    /// Whether the cells and newest values of stores beyond these bounds are kept, so that there is no overflow.
     pub forgets: bool,
     threads: Vec<Relation>,
 }
 
-/// How a thread of `P_M` is related to one of `P`.
+/// The relation between a thread of `P_M` and the thread of `P`.
 #[derive(Clone, Debug)]
 struct Relation {
     registers: usize,
@@ -42,7 +42,7 @@ struct Relation {
 /// The name of the property that there is no overflow.
 const OVERFLOW: &str = "overflow";
 
-/// The name of the property `assertions`, which means something else in `P_M`: that no action of its own faults, and none does.
+/// The name for the mapped property `assertions`; in `P_M` the original name would refer to its own actions, which never fault.
 const FAULTS: &str = "faults";
 
 impl Reduced {
@@ -65,7 +65,7 @@ impl Reduced {
         let mut reduced =
             Reduced { program, model, bounds: size.bounds, forgets: size.forgets, threads: relations };
         let mut properties: Vec<Property> = Vec::new();
-        // Where exact buffers are stuck, ones that forget may move.
+        // Where exact buffers are stuck, abstract ones may have steps.
         let said = |p: &&Property| !(reduced.forgets && p.kind == PropertyKind::NoDeadlock);
         let mapped = original.properties.iter().filter(said).map(|p| reduced.property(p));
         let overflow = reduced.may_overflow().then(|| reduced.overflow_property());
@@ -84,43 +84,43 @@ impl Reduced {
         reduced
     }
 
-    /// The location of `P` that a location of `P_M` stands for; none if there was an overflow.
+    /// The location of `P` that a location of `P_M` stands for; `None` for the overflow location.
     pub fn original_location(&self, thread: ThreadId, location: LocationId) -> Option<LocationId> {
         self.threads[thread.index()].locations[location.index()]
     }
 
-    /// All locations of `P_M` that stand for one of these of `P`.
+    /// All locations of `P_M` that stand for these locations of `P`.
     pub fn copies(&self, thread: ThreadId, originals: &[LocationId]) -> Vec<LocationId> {
         let all = self.threads[thread.index()].locations.iter().zip((0..).map(LocationId));
         all.filter(|(original, _)| original.is_some_and(|l| originals.contains(&l))).map(|(_, l)| l).collect()
     }
 
-    /// How many registers the thread of `P` has; the registers of `P_M` that come behind them are new.
+    /// The number of registers of the thread in `P`; the registers of `P_M` after them are new.
     pub fn original_registers(&self, thread: ThreadId) -> usize {
         self.threads[thread.index()].registers
     }
 
-    /// The registers that hold what the thread has buffered.
+    /// The registers that encode the buffers of the thread.
     pub fn queues(&self, thread: ThreadId) -> &Queues {
         &self.threads[thread.index()].queues
     }
 
-    /// The registers that hold what is known of forgotten stores, by memory cell. None if nothing is forgotten.
+    /// The registers for forgotten stores, by memory cell. Empty if no store is ever forgotten.
     pub fn forgotten(&self, thread: ThreadId) -> &[Forgotten] {
         &self.threads[thread.index()].forgotten
     }
 
-    /// Where the thread stays after an overflow; none if it has none for certain.
+    /// The location after an overflow; `None` if no overflow is possible.
     pub fn overflow_location(&self, thread: ThreadId) -> Option<LocationId> {
         self.threads[thread.index()].overflow
     }
 
-    /// Whether any thread may have an overflow.
+    /// Whether an overflow is possible in any thread.
     pub fn may_overflow(&self) -> bool {
         self.threads.iter().any(|t| t.overflow.is_some())
     }
 
-    /// That there was an overflow.
+    /// The formula that there was an overflow.
     pub fn overflow(&self) -> Formula {
         Expr::any(self.at_each(|relation| relation.overflow.into_iter().collect()))
     }
@@ -131,7 +131,7 @@ impl Reduced {
         Property { name: OVERFLOW.into(), kind, span: Span::default() }
     }
 
-    /// That some thread has faulted.
+    /// The formula that some thread has faulted.
     fn faulted(&self) -> Formula {
         Expr::any(self.at_each(|relation| relation.faulted.clone()))
     }
@@ -142,7 +142,7 @@ impl Reduced {
         places.map(|(locations, thread)| Expr::Leaf(Observable::At(thread, locations))).collect()
     }
 
-    /// The formula, up to the first overflow.
+    /// The formula restricted to states without overflow.
     fn unless_overflow(&self, formula: Formula) -> Formula {
         match self.may_overflow() {
             true => Expr::binary(BinaryOp::And, formula, self.overflow().not()),
@@ -150,15 +150,14 @@ impl Reduced {
         }
     }
 
-    /// A property of `P` as one of `P_M` under SC. If `P_M` violates it (has a state that `exists` asks for), so does `P` (so has `P`); the
-    /// other way round, if there is no overflow.
+    /// Maps a property of `P` to one of `P_M` under SC. If `P_M` violates it (has a state that `exists` asks for), so does `P` (so has `P`); the
+    /// converse holds if there is no overflow.
     ///
-    /// * A forbidden formula is forbidden up to the first overflow.
-    /// * `assertions` forbids the places of faulted threads, since in `P_M` no action faults. Its name there is `faults`.
+    /// * A forbidden formula is forbidden until the first overflow.
+    /// * `assertions` forbids the locations of faulted threads, since in `P_M` no action faults. Its name there is `faults`.
     /// * In a final state no thread is at its overflow location, where it can always move, or has faulted.
-    /// * In a deadlock no thread is at its overflow location. A thread that has ended or faulted is finished when it has flushed everything. So
-    ///   `P_M` has one more kind of deadlock: all threads have ended or faulted, but stores are pending for ever because
-    ///   one that has done so holds the lock.
+    /// * In a deadlock no thread is at its overflow location. A thread that has ended or faulted is finished when it has flushed all stores. So `P_M`
+    ///   has one more kind of deadlock: all threads have ended or faulted, but stores stay pending because one of these threads holds the lock.
     pub fn property(&self, property: &Property) -> Property {
         let mut kind = property.kind.clone();
         relocate_kind(&mut kind, &|thread, at| self.copies(thread, at));
@@ -182,7 +181,7 @@ impl Reduced {
         Property { name: name.into(), kind, span: property.span }
     }
 
-    /// The state of `P` that a state of `P_M` under SC stands for; nothing after an overflow. What is forgotten is not there.
+    /// The state of `P` that a state of `P_M` under SC stands for, without forgotten stores; `None` after an overflow.
     pub fn state(&self, state: &State) -> Option<State> {
         let mut original = state.clone();
         for (t, relation) in self.threads.iter().enumerate() {
@@ -193,8 +192,8 @@ impl Reduced {
         Some(original)
     }
 
-    /// An execution of `P_M` under SC as one of `P` under its memory model, up to the first overflow. Nothing if it is no execution, or
-    /// if stores are forgotten, so that it need not be one of `P`.
+    /// Maps an execution of `P_M` under SC to one of `P` under its memory model, until the first overflow. `None` if it is no execution, or if stores
+    /// are forgotten, so that it may be spurious.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
         if self.forgets {
             return None;

@@ -1,4 +1,4 @@
-//! The buffers of a thread as registers, and what stores, loads and flushes do with them.
+//! The buffers of a thread encoded as registers, and the effects of stores, loads and flushes on them.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::held::{Analysis, Held};
 
 type Value = Expr<RegisterId>;
 
-/// The registers that hold what a thread has buffered.
+/// The registers that encode the buffers of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queues {
-    /// Under TSO, one queue for all memory cells. A thread that buffers nothing has one without places.
+    /// Under TSO, one queue for all memory cells. Without places if the thread never buffers a store.
     Tso(Queue),
-    /// Under PSO, one for each memory cell that the thread stores to.
+    /// Under PSO, one queue per memory cell that the thread stores to.
     Pso {
         /// The queues, by memory cell.
         cells: Vec<CellQueue>,
-        /// The epoch of the next store; none if the thread passes no store fence while something is buffered.
+        /// The epoch of the next store; `None` if the thread executes no store fence while stores may be buffered.
         epoch: Option<RegisterId>,
     },
 }
@@ -29,11 +29,11 @@ pub enum Queues {
 /// A queue of stores to any memory cell. The oldest store comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// How many stores there are (`cnt`); none if there is never one.
+    /// The number of stores (`cnt`); `None` if it is always 0.
     pub count: Option<RegisterId>,
-    /// The number of the memory cell of each (`lhs`).
+    /// The memory cell of each store (`lhs`).
     pub cells: Vec<RegisterId>,
-    /// The value of each (`rhs`).
+    /// The value of each store (`rhs`).
     pub values: Vec<RegisterId>,
 }
 
@@ -42,35 +42,35 @@ pub struct Queue {
 pub struct CellQueue {
     /// The memory cell.
     pub cell: u32,
-    /// How many stores there are.
+    /// The number of stores.
     pub count: RegisterId,
-    /// The value of each.
+    /// The value of each store.
     pub values: Vec<RegisterId>,
-    /// The epoch of each; empty if the thread passes no store fence while something is buffered.
+    /// The epoch of each store; empty if the thread executes no store fence while stores may be buffered.
     pub epochs: Vec<RegisterId>,
 }
 
-/// One way to do something with the buffers.
+/// One way to perform an operation on the buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// The memory cell it is about, if it is about one only.
+    /// The memory cell that it concerns; `None` if it concerns all.
     pub cell: Option<u32>,
-    /// When this is the way; nothing if it always is.
+    /// The condition under which it applies; `None` if it always does.
     pub condition: Option<Value>,
-    /// What happens then.
+    /// Its effects.
     pub effects: Vec<Op>,
 }
 
 /// Where a load may find its value.
 pub(crate) struct Lookup {
-    /// In the buffers: when, and the value.
+    /// In the buffers: conditions and values.
     pub hits: Vec<(Value, Value)>,
-    /// In memory: when; nothing if it always does.
+    /// In memory: the condition, `None` if it is always true.
     pub miss: Option<Value>,
 }
 
 impl Queues {
-    /// New registers for what a thread may buffer. `register` makes one with a name like this.
+    /// New registers for the buffers of a thread, made by `register` with a suggested name.
     pub(crate) fn new(
         program: &Program,
         model: MemoryModel,
@@ -102,7 +102,7 @@ impl Queues {
         Queues::Pso { cells, epoch: marked.then(|| register("epoch".into())) }
     }
 
-    /// That nothing is buffered; nothing if that is known.
+    /// The condition that nothing is buffered; `None` if that is known.
     pub(crate) fn empty(&self, held: &Held) -> Option<Value> {
         match self {
             _ if held.counts.is_empty() => None,
@@ -114,7 +114,7 @@ impl Queues {
         }
     }
 
-    /// That no store that is buffered is older than one to this cell that is not kept in order; nothing if that is known.
+    /// The condition that no buffered store is older than a forgotten one to this cell; `None` if that is known.
     pub(crate) fn none_older(&self, held: &Held, cell: u32) -> Option<Value> {
         match self {
             Queues::Tso(_) => self.empty(held),
@@ -124,7 +124,7 @@ impl Queues {
         }
     }
 
-    /// Where a load finds its value. The index is known to be computable and, unless the array is open, to lie inside.
+    /// Where a load finds its value. The index is known to be computable and, unless the array is open, within range.
     pub(crate) fn lookup(&self, program: &Program, held: &Held, address: &Address) -> Lookup {
         let targets = cells_of(program, address);
         let mut hits = Vec::new();
@@ -172,7 +172,7 @@ impl Queues {
         Lookup { hits, miss: None }
     }
 
-    /// How a store enters the buffers, under the assumption of [`lookup`](Self::lookup); beside it, when it does not fit.
+    /// The ways in which a store enters the buffers, under the assumption of [`lookup`](Self::lookup); and the cases in which it does not fit.
     pub(crate) fn store(
         &self,
         program: &Program,
@@ -240,7 +240,7 @@ impl Queues {
         (ways, overflows)
     }
 
-    /// `sfence`: the next epoch begins if a store of this one is buffered.
+    /// `sfence`: increments the epoch if a store of the current one is buffered.
     pub(crate) fn store_fence(&self, held: &Held) -> Op {
         match self {
             Queues::Pso { cells, epoch: Some(epoch) } if !held.counts.is_empty() => {
@@ -259,7 +259,7 @@ impl Queues {
         }
     }
 
-    /// All flushes that are possible at some time: the oldest store (PSO: of a cell, in epoch 0) goes to memory.
+    /// All possible flushes: the oldest store (PSO: of a cell, in epoch 0) is written to memory.
     pub(crate) fn flushes(&self, program: &Program, held: &Held) -> Vec<Way> {
         match self {
             Queues::Tso(queue) => queue.flushes(program, held),
@@ -274,7 +274,7 @@ impl Queues {
         }
     }
 
-    /// What is buffered in a state of `P_M`, where these are the registers of the thread, as the reference semantics writes it.
+    /// Decodes the buffers from the registers of the thread, in the format of the reference semantics.
     pub fn contents(&self, registers: &[i64]) -> Vec<Buffered> {
         let value = |register: RegisterId| registers[register.index()];
         let store = |cell: i64, place: RegisterId| Buffered::Store { cell: cell as u32, value: value(place) };
@@ -304,7 +304,7 @@ impl Queues {
 }
 
 impl Queue {
-    /// One flush for each variable whose store may be the oldest.
+    /// One flush for each variable that the oldest store may be to.
     fn flushes(&self, program: &Program, held: &Held) -> Vec<Way> {
         let (Some(count), Some(&cell), Some(&value)) = (self.count, self.cells.first(), self.values.first())
         else {
@@ -356,7 +356,7 @@ impl CellQueue {
         Way { cell: Some(self.cell), condition: Some(condition), effects }
     }
 
-    /// The flush of a store of epoch 0: another such store stays, or the epochs count down.
+    /// The flush of a store of epoch 0; either another such store remains, or all epochs are decremented.
     fn flushes_of_epoch(
         &self,
         program: &Program,
@@ -393,24 +393,24 @@ impl CellQueue {
     }
 }
 
-/// The name of a memory cell, as a part of other names.
+/// The name of a memory cell as part of an identifier.
 pub(crate) fn plain_name(program: &Program, cell: u32) -> String {
     program.cell_name(cell).replace('[', "_").replace(']', "").replace('-', "m")
 }
 
-/// The queues that may hold something, with how much at most.
+/// The queues that may contain stores, with the maximum number.
 fn holding<'a>(cells: &'a [CellQueue], held: &'a Held) -> impl Iterator<Item = (&'a CellQueue, u32)> {
     cells.iter().filter_map(|queue| Some((queue, *held.counts.get(&queue.cell)?)))
 }
 
-/// Everything moves one place towards the front, where at most so many places are in use.
+/// Moves all entries one place to the front, given the maximum number of places in use.
 fn shifts(places: &[RegisterId], most: u32) -> Vec<Op> {
     let places = &places[..most as usize];
     let next = places.iter().skip(1).map(|&place| Expr::Leaf(place)).chain([Expr::Const(0)]);
     places.iter().zip(next).map(|(&place, value)| Op::Assign(place, value)).collect()
 }
 
-/// The number of the memory cell that an address denotes.
+/// The index of the memory cell that an address denotes.
 fn cell_of(program: &Program, address: &Address) -> Value {
     let variable = &program.variables[address.variable.index()];
     let base = i64::from(variable.base);
@@ -424,7 +424,7 @@ fn cell_of(program: &Program, address: &Address) -> Value {
     }
 }
 
-/// That an address denotes this memory cell, which it may; nothing if it denotes no other.
+/// The condition that an address denotes this memory cell; `None` if it always does.
 pub(crate) fn targeted(program: &Program, address: &Address, cell: u32) -> Option<Value> {
     let variable = &program.variables[address.variable.index()];
     match (&address.index, variable.indices) {
@@ -440,7 +440,7 @@ pub(crate) fn targeted(program: &Program, address: &Address, cell: u32) -> Optio
     }
 }
 
-/// For an open array, that the index lies inside the window; nothing if it is known to.
+/// For an open array, the condition that the index lies inside the window; `None` if it always does.
 fn window(program: &Program, address: &Address) -> Option<Value> {
     let variable = &program.variables[address.variable.index()];
     let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };

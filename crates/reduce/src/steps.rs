@@ -1,8 +1,8 @@
-//! The edges of a thread, one by one.
+//! Translates the edges of a thread, one by one.
 //!
-//! A step of `P` that touches registers only, and a store into the buffer, do not wait while another thread holds the lock. An indivisible step does.
-//! So where there are locks such a step becomes several, the last of which is the step of `P`: first one that decides which way
-//! it goes, and then nothing can stop it. Where there are none it is one indivisible step.
+//! A step of `P` that accesses registers only, and a store into the buffer, do not wait while another thread holds the lock. An atomic step does. So
+//! in programs with locks such a step becomes a sequence of steps, the last of which counts as the step of `P`: the first one chooses the branch, and
+//! after it none can block. Without locks it becomes one atomic step.
 
 use fencewright_kit::accesses::{for_each_read, is_inside};
 use fencewright_program::{
@@ -16,11 +16,11 @@ use crate::thread::{Origin, Reducer, Site};
 
 type Value = Expr<RegisterId>;
 
-/// An indivisible step is followed in at most so many ways, which depend on where its loads find their values.
+/// Maximum number of branches of an atomic step, which depend on where its loads find their values.
 const MOST_WAYS: usize = 256;
 
 impl Reducer<'_> {
-    /// The edges that do what an edge of `P` does.
+    /// Translates an edge of `P`.
     pub fn edge(&mut self, site: Site<'_>) -> Result<(), Unsupported> {
         let Edge { to, action, .. } = site.edge;
         self.weigh_expressions(site)?;
@@ -43,7 +43,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Indices and values are written once for each place of a queue (TSO: indices once for each two).
+    /// Accounts for indices and values that are copied once per place of a queue (TSO: indices once per pair of places).
     fn weigh_expressions(&mut self, site: Site<'_>) -> Result<(), Unsupported> {
         let places = site.held.total as usize;
         let places = places * places + site.held.counts.values().map(|&count| count as usize).sum::<usize>();
@@ -65,7 +65,7 @@ impl Reducer<'_> {
         self.program.checks(&self.thread.registers, op)
     }
 
-    /// The place of a thread that faults here.
+    /// The location of the thread after a fault.
     fn faulted(&self) -> LocationId {
         self.faulted.expect("what may fault is known to the analysis")
     }
@@ -83,7 +83,7 @@ impl Reducer<'_> {
                     None => Ok(()),
                 }
             }
-            // What must hold for an assertion not to fault is all that it says.
+            // An assertion becomes the assumption that it does not fault.
             Op::Assert(..) => self.step(site, site.edge.to, Action::Op(before.map_or(Op::Skip, Op::Assume))),
             Op::Assume(condition) => {
                 let both = both(before, Some(condition.clone())).expect("one of them is there");
@@ -97,7 +97,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// A store into the buffer.
+    /// Translates a store into the buffer.
     fn store(&mut self, site: Site<'_>, address: &Address, value: &Value) -> Result<(), Unsupported> {
         if self.is_open(address) {
             return self.store_into_window(site, address, value);
@@ -119,7 +119,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// How a store enters the buffer; beside it, when there is an overflow.
+    /// The ways in which a store enters the buffer; and the conditions for overflow.
     fn buffered(&self, site: Site<'_>, address: &Address, value: &Value) -> (Vec<Way>, Vec<Way>) {
         let ways = self.queues.store(self.program, &self.size.bounds, site.held, address, value);
         match self.size.forgets {
@@ -131,8 +131,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// A store to an open array whose index may lie outside the window: then nothing is known. So the memory cell is looked at, which
-    /// no store may do while another thread holds the lock.
+    /// A store to an open array whose index may lie outside the window, beyond which the model ends. The memory cell must be accessed to find out,
+    /// which is not possible while another thread holds the lock.
     fn store_into_window(
         &mut self,
         site: Site<'_>,
@@ -165,7 +165,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// Register work that does not wait for the lock: its condition and its effects, as one step or as several.
+    /// A register step that does not wait for the lock: its condition and effects, as one step or several.
     fn local(&mut self, site: Site<'_>, way: Way, to: LocationId) -> Result<(), Unsupported> {
         let mut ops: Vec<Op> = way.condition.map(Op::Assume).into_iter().chain(way.effects).collect();
         let Some(last) = ops.pop() else { return self.step(site, to, Action::Op(Op::Skip)) };
@@ -185,7 +185,7 @@ impl Reducer<'_> {
         self.step(Site { from, ..site }, to, Action::Op(last))
     }
 
-    /// An indivisible step: one edge for each way through it, and one for each operation that may fault, which does all before it.
+    /// An atomic step: one edge per branch through it, and one for each operation that may fault, which performs the operations before it.
     fn indivisible(&mut self, site: Site<'_>, ops: &[Op], drains: bool) -> Result<(), Unsupported> {
         let mut first = Vec::new();
         if drains {
@@ -301,7 +301,7 @@ impl Reducer<'_> {
         self.program.variables[address.variable.index()].open && !is_inside(self.program, address)
     }
 
-    /// Finds out whether an index lies in the window of an open array.
+    /// Tests whether an index lies in the window of an open array.
     fn probe(&mut self, site: Site<'_>, done: &mut Vec<Op>, address: &Address) -> Result<(), Unsupported> {
         if let Some(defined) = address.index.as_ref().and_then(Expr::defined) {
             self.guard(site, done, defined)?;
@@ -312,11 +312,11 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// From here on a condition holds; if not, the thread faults after what was done before.
+    /// Assumes a condition from here on; if it is false, the thread faults after the operations before.
     fn guard(&mut self, site: Site<'_>, done: &mut Vec<Op>, condition: Value) -> Result<(), Unsupported> {
         let mut refuses = done.clone();
         assume(&mut refuses, condition.clone().not());
-        // A value on its way is forgotten.
+        // The temporary value is dropped.
         if let Some(seen) =
             self.seen.filter(|&seen| matches!(done.last(), Some(Op::Load(r, _)) if *r == seen))
         {
@@ -327,7 +327,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// `register := *` with those values only that fit, if any does.
+    /// `register := *` restricted to values within the register's range, if there are any.
     fn fitting_choice(&self, register: RegisterId, range: Option<Range>) -> Option<Op> {
         let writable = self.program.writable(self.thread.registers[register.index()].range);
         let fitting = self.program.chosen(range).and(writable).range();
@@ -335,13 +335,13 @@ impl Reducer<'_> {
     }
 }
 
-/// All of this in one step.
+/// An atomic step with these operations.
 fn at_once(ops: Vec<Op>) -> Action {
     let drains = ops.iter().any(|op| matches!(op, Op::Store(..)));
     Action::Atomic { ops, drains }
 }
 
-/// Adds a condition to what an indivisible step does.
+/// Appends a condition to an atomic step.
 fn assume(ops: &mut Vec<Op>, condition: Value) {
     let condition = match ops.pop() {
         Some(Op::Assume(before)) => both(Some(before), Some(condition)).expect("both are there"),

@@ -1,4 +1,4 @@
-//! One thread of `P_M`: its locations, and where it flushes.
+//! Translates one thread to `P_M`: its locations, and the flushes at each of them.
 
 use std::collections::BTreeSet;
 
@@ -14,38 +14,38 @@ use crate::forgotten::{self, Forgotten};
 use crate::held::{Held, analyse};
 use crate::queues::{Queues, plain_name};
 
-/// In all edges of a thread together there are at most so many operations.
+/// Maximum number of operations in all edges of a thread.
 const MOST_OPERATIONS: usize = 1 << 18;
 
-/// Under PSO all buffers of a thread together have at most so many places and counts.
+/// Maximum number of places and counts in all buffers of a thread under PSO.
 const MOST_PLACES: u64 = 1 << 13;
 
-/// What an edge of `P_M` is in `P`.
+/// The meaning of an edge of `P_M` in `P`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The end of this step.
+    /// The completion of this step.
     Step(EdgeId),
     /// A flush.
     Flush,
-    /// Nothing: the thread of `P` does not move.
+    /// None: the thread of `P` does not move.
     Silent,
-    /// The end of the comparison of `P` and `P_M`.
+    /// An overflow, after which `P` and `P_M` are unrelated.
     Overflow,
 }
 
-/// A thread of `P_M`, and how it is related to the thread of `P`.
+/// A thread of `P_M`, and its relation to the thread of `P`.
 #[derive(Clone, Debug)]
 pub(crate) struct ReducedThread {
     pub thread: Thread,
-    /// How many registers the thread of `P` has: those come first.
+    /// The number of registers of the thread of `P`, which come first.
     pub registers: usize,
-    /// For each location the one that it stands for; none for the overflow location.
+    /// For each location, the one that it stands for; `None` for the overflow location.
     pub locations: Vec<Option<LocationId>>,
-    /// For each edge what it is.
+    /// The meaning of each edge.
     pub origins: Vec<Origin>,
-    /// Where the thread is after an overflow, if there may be one.
+    /// The location after an overflow, if one is possible.
     pub overflow: Option<LocationId>,
-    /// Where it is after a fault: where it may still flush, and where it may not.
+    /// The locations after a fault: with flushes, and without.
     pub faulted: Vec<LocationId>,
     pub queues: Queues,
     pub forgotten: Vec<Forgotten>,
@@ -55,22 +55,22 @@ pub(crate) struct ReducedThread {
 pub(crate) struct Reducer<'p> {
     pub program: &'p Program,
     pub size: &'p Size,
-    /// Whether any thread takes the lock. If none does, indivisible steps wait for nothing.
+    /// Whether any thread takes the lock. If none does, atomic steps never wait.
     pub locks: bool,
     pub thread: &'p Thread,
     pub builder: ThreadBuilder<Origin, Option<LocationId>>,
     pub queues: Queues,
     pub forgotten: Vec<Forgotten>,
-    /// Where a thread goes that faults, if it may.
+    /// The location after a fault, if one is possible.
     pub faulted: Option<LocationId>,
-    /// Where a thread goes when a store does not fit, if that happened.
+    /// The location after an overflow, if one is possible so far.
     overflow: Option<LocationId>,
-    /// A register for a value on its way, which holds 0 otherwise.
+    /// A register for a temporary value, otherwise 0.
     pub seen: Option<RegisterId>,
     operations: usize,
 }
 
-/// The edge of `P` that is being translated, from a location of `P_M` where the buffers may hold this.
+/// The edge of `P` that is being translated, from a location of `P_M` with these bounds on the buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     pub from: LocationId,
@@ -79,7 +79,7 @@ pub(crate) struct Site<'a> {
     pub held: &'a Held,
 }
 
-/// The thread that does under SC what `thread` does under `model`.
+/// The thread that behaves under SC like `thread` under `model`.
 pub(crate) fn reduced(
     program: &Program,
     model: MemoryModel,
@@ -94,7 +94,7 @@ pub(crate) fn reduced(
         return Err(Unsupported::new(why, None));
     }
     let mut builder = ThreadBuilder::like(thread, Some);
-    // Every write is checked before it is made, so nothing is left for declared ranges to say.
+    // Every write is checked before it is made, so declared ranges are redundant.
     builder.registers.iter_mut().for_each(|register| register.range = None);
     let mut register = |name| {
         let name = unused(program, thread, &builder.registers, name);
@@ -141,7 +141,7 @@ pub(crate) fn reduced(
     Ok(ReducedThread { thread: new, registers, locations, origins, overflow, faulted, queues, forgotten })
 }
 
-/// A name like this one that nothing the thread can see has: for registers and labels, so that people can find them in what is printed.
+/// A name for a register or label similar to the given one and unused by everything visible to the thread.
 fn unused(program: &Program, thread: &Thread, registers: &[Register], mut name: String) -> String {
     let taken = |name: &str| {
         registers.iter().any(|r| r.name == name)
@@ -156,7 +156,7 @@ fn unused(program: &Program, thread: &Thread, registers: &[Register], mut name: 
 }
 
 impl Reducer<'_> {
-    /// Everything that leaves a location of `P`.
+    /// Translates all edges from a location of `P`.
     fn location(&mut self, at: LocationId, held: &Held) -> Result<(), Unsupported> {
         if self.thread.is_end(at) {
             self.ends(at, held)?;
@@ -171,8 +171,8 @@ impl Reducer<'_> {
         let Some(empty) = self.empty(held).filter(|_| edges.iter().any(|(_, e)| locking(e))) else {
             return Ok(());
         };
-        // Taking the lock and looking at counts is not one step. So there is a copy of the location where nothing is buffered. All edges
-        // leave it: a thread that waits for the lock there has the same choices as before.
+        // Taking the lock and testing counts is not one step. So there is a copy of the location with empty buffers. All edges leave it, so a thread
+        // that waits for the lock there has the same choices as before.
         let span = self.thread.locations[at.index()].span;
         let drained = self.builder.location(Some(at), span);
         self.add(at, drained, Action::Op(Op::Assume(empty)), Span::default(), Origin::Silent)?;
@@ -182,7 +182,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// A location where the thread has ended or faulted, and only flushes. It has really ended when all counts are 0: where that is.
+    /// A location where the thread has ended or faulted, and only flushes. Returns the location where all counts are 0, at which it really ends.
     fn ends(&mut self, at: LocationId, held: &Held) -> Result<LocationId, Unsupported> {
         let Some(empty) = self.empty(held) else { return Ok(at) };
         self.flushes(at, held)?;
@@ -204,12 +204,12 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// That nothing is buffered; nothing if that is known.
+    /// The condition that nothing is buffered; `None` if that is known.
     pub fn empty(&self, held: &Held) -> Option<Expr<RegisterId>> {
         both(self.queues.empty(held), forgotten::none(&self.forgotten, held))
     }
 
-    /// A new edge, if the thread does not grow too large.
+    /// Adds an edge; an error if the thread becomes too large.
     pub fn add(
         &mut self,
         from: LocationId,
@@ -223,7 +223,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// Counts operations, and expressions that are written more than once.
+    /// Counts operations, and expressions that are copied.
     pub fn weigh(&mut self, operations: usize) -> Result<(), Unsupported> {
         self.operations = self.operations.saturating_add(operations);
         if self.operations > MOST_OPERATIONS {
@@ -233,7 +233,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// The register for a value on its way.
+    /// The register for a temporary value.
     pub fn seen(&mut self) -> RegisterId {
         *self.seen.get_or_insert_with(|| {
             let name = unused(self.program, self.thread, &self.builder.registers, "seen".into());
@@ -241,7 +241,7 @@ impl Reducer<'_> {
         })
     }
 
-    /// Where the thread stays after an overflow. It can always move there, so no state after an overflow is final or a deadlock.
+    /// The location after an overflow. The thread can always move there, so no state after an overflow is final or a deadlock.
     pub fn overflow(&mut self) -> Result<LocationId, Unsupported> {
         if let Some(overflow) = self.overflow {
             return Ok(overflow);

@@ -1,4 +1,4 @@
-//! Running a command and measuring what it takes.
+//! Running a command and measuring what it takes; the processor time of a test.
 
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
@@ -21,6 +21,20 @@ pub struct Measured {
 
 /// The interval at which a process is polled.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// The processor time of this thread since it began: limits of tests are in processor time, so that other processes do not make them fail.
+#[cfg(unix)]
+pub fn computed() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// Where threads have no clock of their own, the time since the first call.
+#[cfg(not(unix))]
+pub fn computed() -> Duration {
+    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    START.elapsed()
+}
 
 /// Runs a command without a terminal, and measures it; kills it after `patience`. Its output is discarded.
 pub fn measure(command: &mut Command, patience: Duration) -> io::Result<Measured> {

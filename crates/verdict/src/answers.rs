@@ -1,11 +1,11 @@
-//! Answers of several engines put together.
+//! Combination of the answers of several engines.
 
 use fencewright_program::MemoryModel;
 
 use crate::task::{Answer, Author, DomainName, Engine, EngineName, Reason, Report, Task, Tried, Work};
 
 impl Report {
-    /// No answer to any of so many properties.
+    /// No answer to any of the given number of properties.
     pub fn unanswered(properties: usize) -> Report {
         Report {
             answers: vec![Answer::Open; properties],
@@ -15,12 +15,12 @@ impl Report {
         }
     }
 
-    /// Whether every property has a definite answer, or one is violated and that is enough.
+    /// Whether every property has a definite answer, or one is violated and the task asks for no more.
     pub fn is_decided(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.open(task).is_empty()
     }
 
-    /// The same, counting only answers with evidence.
+    /// Likewise, counting only answers with evidence.
     pub fn is_decided_with_evidence(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.without_evidence(task).is_empty()
     }
@@ -30,19 +30,19 @@ impl Report {
         task.first_violation && self.answers.iter().any(|a| a.holds() == Some(false))
     }
 
-    /// The numbers of the properties without a definite answer, here or elsewhere.
+    /// The indices of the properties without a definite answer, here or from another engine.
     pub fn open(&self, task: &Task<'_>) -> Vec<usize> {
         let is_open = |&n: &usize| !self.answers[n].is_definite() && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// The numbers of the properties that have no verdict elsewhere, and no answer with evidence here.
+    /// The indices of the properties without a verdict, and without an answer with evidence here.
     pub fn without_evidence(&self, task: &Task<'_>) -> Vec<usize> {
         let is_open = |&n: &usize| !self.answers[n].has_evidence() && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Forgets why there are no answers: what an engine said after a moment of its own is not why the whole run has none.
+    /// Clears the reasons of missing answers: why an engine failed within a short time slice does not explain the result of the whole run.
     pub fn reopen(&mut self) {
         self.answers
             .iter_mut()
@@ -50,7 +50,7 @@ impl Report {
             .for_each(|answer| *answer = Answer::Open);
     }
 
-    /// The report of an engine that took this long, with its name at each answer, and at each property without one what was tried.
+    /// The report of a single engine, with its name as the author of each answer, and an entry in `tried` for each unanswered property.
     pub fn by(mut self, engine: &dyn Engine, domain: Option<DomainName>, model: MemoryModel) -> Report {
         if self.authors.is_empty() {
             self.authors =
@@ -74,7 +74,7 @@ impl Report {
         self
     }
 
-    /// Takes the answers to the properties with these numbers from a later report, where they say more.
+    /// Takes over answers from a later report about the properties with these indices, if they are more informative.
     pub fn adopt(&mut self, numbers: &[usize], later: Report) {
         let answers = later.answers.into_iter().zip(later.authors);
         for (&n, (answer, author)) in numbers.iter().zip(answers) {
@@ -92,14 +92,14 @@ impl Report {
         }
         self.work.states += later.work.states;
         self.work.bytes = self.work.bytes.max(later.work.bytes);
-        // Of two reports about what grows, that of the longer search is better.
+        // The report of the longer search about growth is preferred.
         if !later.growth.is_empty() {
             self.growth = later.growth;
         }
     }
 }
 
-/// How much an answer says: least if the engine was stopped or is not made for the question.
+/// Orders answers by informativeness: least if the engine was stopped or does not support the question.
 pub fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,

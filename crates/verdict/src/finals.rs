@@ -1,7 +1,7 @@
-//! The final states of a program, and whether they satisfy a condition: what litmus tests ask.
+//! Conditions on the final states of a program, as in litmus tests.
 //!
-//! An engine that looks at single states finds the final states; they leave through the door like every answer ([`check`](mod@crate::check)), which also
-//! decides the condition.
+//! An engine that enumerates states finds the final states; the door ([`check`](mod@crate::check)) confirms them like every answer, and decides the
+//! condition.
 
 use std::collections::HashMap;
 
@@ -22,13 +22,13 @@ pub struct Condition<'p> {
     proposition: Expr<usize>,
     filter: Option<Expr<usize>>,
     observed: Vec<Observable>,
-    /// The position, among the observed, of everything that is shown or that the filter or the property looks at.
+    /// The index in `observed` of each observable that is shown or that the filter or the property depends on.
     positions: HashMap<Observable, usize>,
 }
 
 impl<'p> Condition<'p> {
-    /// The condition that a property states; `None` if the property is not a `finally`. Only final states that pass the filter count. For
-    /// each of them, the values of everything that is `shown`, and that the filter and the property look at, will be known.
+    /// The condition that a property states; `None` if the property is not a `finally`. Only final states that pass the filter count. For each of
+    /// them, the values of all `shown` observables, and of those that the filter and the property depend on, are recorded.
     pub fn new(
         program: &'p Program,
         model: MemoryModel,
@@ -43,7 +43,7 @@ impl<'p> Condition<'p> {
         let proposition = columns.formula(proposition);
         let Columns { mut observed, positions } = columns;
         if observed.is_empty() {
-            // No value is asked for, but it matters whether there is a final state; any observable shows that.
+            // No observable is needed, but at least one is required to record that a final state exists.
             observed.extend(program.threads().map(|(id, _)| Observable::At(id, Vec::new())).take(1));
         }
         let quantifier = *quantifier;
@@ -55,29 +55,29 @@ impl<'p> Condition<'p> {
         self.program
     }
 
-    /// Which final states must satisfy it.
+    /// The quantifier over final states.
     pub fn quantifier(&self) -> Quantifier {
         self.quantifier
     }
 
-    /// The observables whose values are known in each final state, without repetition: those that are shown, then others that the filter
-    /// and the property look at.
+    /// The observables whose values are recorded in each final state, without duplicates: the shown ones first, then those that the filter and the
+    /// property depend on.
     pub fn observed(&self) -> &[Observable] {
         &self.observed
     }
 
-    /// The observables that are shown or that the filter or the property looks at. These are all of [`Condition::observed`],
-    /// except that it has one observable even if nothing is looked at.
+    /// The observables that are shown or that the filter or the property depends on: all of [`Condition::observed`], except for the one that is added
+    /// if there are none.
     pub fn looked_at(&self) -> &[Observable] {
         &self.observed[..self.positions.len()]
     }
 
-    /// The position of such an observable in [`Condition::observed`].
+    /// The index of such an observable in [`Condition::observed`].
     pub fn position(&self, observable: &Observable) -> Option<usize> {
         self.positions.get(observable).copied()
     }
 
-    /// Whether a final state in which what is observed has these values passes the filter; `None` if that cannot be computed.
+    /// Whether a final state with these values of the observables passes the filter; `None` if that cannot be computed.
     pub(crate) fn passes(&self, values: &[i64]) -> Option<bool> {
         self.filter.as_ref().map_or(Some(true), |filter| truth(filter, values))
     }
@@ -97,7 +97,7 @@ impl<'p> Condition<'p> {
         self.run(engine, self.task(Vec::new()), limits, exploration)
     }
 
-    /// The final states up to the first that decides the condition, if the engine comes to one.
+    /// The final states up to the first that decides the condition, if the engine finds one.
     pub fn search_until_decided(
         &self,
         engine: &dyn Engine,
@@ -127,12 +127,12 @@ impl<'p> Condition<'p> {
     }
 }
 
-/// Whether a formula about the values at some positions holds; `None` if that cannot be computed in 64 bits.
+/// Whether a formula over value indices holds; `None` if that cannot be computed in 64 bits.
 fn truth(formula: &Expr<usize>, values: &[i64]) -> Option<bool> {
     formula.eval(&mut |&position| values[position]).ok().map(|value| value != 0)
 }
 
-/// What is observed, each thing once.
+/// The observables, without duplicates.
 #[derive(Default)]
 struct Columns {
     observed: Vec<Observable>,

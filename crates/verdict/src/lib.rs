@@ -1,8 +1,8 @@
-//! What engines are asked, what they may use, what they report, and the one door through which a report becomes a verdict.
+//! The interface of engines: tasks, limits and reports; and the door, the only place where a report becomes a verdict.
 //!
-//! An [`Engine`] answers a [`Task`] within [`Limits`]. Anybody can make a [`Report`], so it proves nothing: [`check`](fn@check) replays every
-//! trace on the reference semantics, confirms what it can, and only then makes a [`Checked`] verdict. The fields that say what was decided,
-//! and on what evidence, are private to the door:
+//! An [`Engine`] answers a [`Task`] within [`Limits`]. A [`Report`] can be constructed anywhere, so it proves nothing: [`check`](fn@check) replays
+//! every trace on the reference semantics, confirms other answers as far as possible, and only then makes a [`Checked`] verdict. The fields for the
+//! verdict and its evidence are private to the door:
 //!
 //! ```compile_fail,E0451
 //! use fencewright_verdict::{Checked, Evidence, Verdict};
@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! The final states of litmus tests ([`FinalStates`]) leave in the same way.
+//! The final states of litmus tests ([`FinalStates`]) are checked in the same way.
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,13 @@
-//! What a run may use: time and memory, until it is cancelled.
+//! Limits of a run: time, memory and cancellation.
 //!
-//! Memory is counted twice. An engine counts what it stores itself and compares that with its share. If the process counts everything it
-//! has allocated (see [`Limits::measured_by`]), that is compared with the whole limit, so that it includes the program, what is derived
-//! from it, solvers and traces. Before a large allocation, its size is added ([`Limits::exceeded_with`]).
+//! Memory is counted twice. An engine counts what it stores itself and compares that with its share. If the process counts all its allocations (see
+//! [`Limits::measured_by`]), the total is compared with the whole limit, so that it includes the program, data derived from it, solvers and traces.
+//! Before a large allocation, its size is added ([`Limits::exceeded_with`]).
 //!
-//! Runs side by side share what they may use: see [`turns`](crate::turns). Looking at the limits is where they wait for each other.
+//! Concurrent runs share their limits: see [`turns`](crate::turns). They take turns when they poll the limits.
 //!
-//! A run stops where it looks, so it must look often: at least once in 50 ms of processor time. [`gaps`] finds the places where it does not.
+//! A run stops only when it polls its limits, so it must do so often: at least once in 50 ms of processor time. [`gaps`] finds the places where it
+//! does not.
 
 pub mod gaps;
 
@@ -19,13 +20,13 @@ use fencewright_smt::Budget;
 use crate::task::Reason;
 use crate::turns::Seat;
 
-/// How much more time and memory a run has for finishing: see [`Limits::finishing`].
+/// Grace period for finishing, in time and (`ROOM`) bytes: see [`Limits::finishing`].
 const MOMENT: Duration = Duration::from_millis(150);
-/// How long a run waits until another one has freed its memory.
+/// Maximum time that a run waits for another one to free its memory.
 const FOR_ROOM: Duration = Duration::from_secs(1);
 const ROOM: u64 = 16 << 20;
 
-/// Stops whatever looks at it. Tokens form a tree: cancelling one cancels its children, and theirs.
+/// A cancellation token. Tokens form a tree: cancelling one cancels all its descendants.
 #[derive(Clone, Debug, Default)]
 pub struct Token(Arc<TokenNode>);
 
@@ -36,17 +37,17 @@ struct TokenNode {
 }
 
 impl Token {
-    /// A token that is cancelled together with this one, or alone.
+    /// A token that can be cancelled separately, and is cancelled together with this one.
     pub fn child(&self) -> Token {
         Token(Arc::new(TokenNode { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
     }
 
-    /// Cancels this token and all below it. Says whether that is new for this one.
+    /// Cancels this token and its descendants. Returns false if this token was cancelled already.
     pub fn cancel(&self) -> bool {
         !self.0.cancelled.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether this token, or one above it, was cancelled.
+    /// Whether this token or one of its ancestors was cancelled.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         let mut node = &self.0;
@@ -60,24 +61,24 @@ impl Token {
     }
 }
 
-/// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
+/// The limits of a run. Every engine polls them often enough to stop within a fraction of a second.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// When to stop.
     pub deadline: Option<Instant>,
-    /// How long the user allows; messages name it.
+    /// The time allowed by the user, for messages.
     pub timeout: Option<Duration>,
-    /// How many bytes to use at most.
+    /// Maximum memory use, in bytes.
     pub memory: Option<u64>,
     /// Stops the run when it is cancelled.
     pub token: Token,
-    /// Where this run waits for its turn, if it is one of several side by side.
+    /// The seat at which this run waits for its turn, if it is one of several concurrent runs.
     seat: Option<Arc<Seat>>,
-    /// Whether only the built-in solver may be used, and no external program.
+    /// Whether only the built-in solver may be used, not an external program.
     own_solver: bool,
-    /// Says how many bytes the process has allocated.
+    /// Returns the number of bytes the process has allocated.
     measured: Option<fn() -> u64>,
-    /// Whether the run may use a little more: see [`Limits::finishing`].
+    /// Whether the grace period applies: see [`Limits::finishing`].
     finishing: bool,
 }
 
@@ -88,17 +89,17 @@ impl Limits {
         Limits { deadline, timeout, memory, token, ..Limits::default() }
     }
 
-    /// The same limits, in a process that knows how many bytes it has allocated. Without this, only what engines store counts.
+    /// The same limits, with a function that returns the number of bytes the process has allocated. Without it, only what engines store counts.
     pub fn measured_by(self, bytes: fn() -> u64) -> Self {
         Limits { measured: Some(bytes), ..self }
     }
 
-    /// The same limits; if `own_solver`, no external solver is run.
+    /// The same limits; with `own_solver`, no external solver is run.
     pub fn with_own_solver(self, own_solver: bool) -> Self {
         Limits { own_solver, ..self }
     }
 
-    /// The same limits, but at most this long from now. Messages name the time that the user allows, if there is one.
+    /// The same limits, but at most this long from now. Messages name the time allowed by the user, if there is one.
     pub fn within(&self, time: Duration) -> Self {
         let end = Instant::now() + time;
         match self.deadline {
@@ -107,14 +108,14 @@ impl Limits {
         }
     }
 
-    /// The same limits and a little more, for examining what was found at the last moment: a moment from now, if the time is up already.
+    /// The same limits with a grace period, to examine what was found at the last moment: it starts now if the time is up already.
     pub fn finishing(&self) -> Self {
         let deadline = self.deadline.map(|deadline| deadline.max(Instant::now()));
         Limits { deadline, finishing: true, ..self.clone() }
     }
 
-    /// The same limits; if the run was cancelled, without any time left, but not cancelled any more. What was found before can still be
-    /// examined with what is left for [finishing](Self::finishing).
+    /// The same limits without cancellation: if the run was cancelled, no time is left except for the grace period of [`finishing`](Self::finishing),
+    /// in which earlier results can still be examined.
     pub fn despite_cancellation(&self) -> Self {
         match self.token.is_cancelled() {
             true => Limits { token: Token::default(), ..self.within(Duration::ZERO) },
@@ -122,30 +123,31 @@ impl Limits {
         }
     }
 
-    /// The same limits for one of several runs side by side, which this token stops.
+    /// The same limits for one of several concurrent runs, with its own token.
     pub fn seated(&self, seat: Seat, token: Token) -> Self {
         Limits { seat: Some(Arc::new(seat)), token, ..self.clone() }
     }
 
-    /// The seat of this run, if it is one of several.
+    /// The seat of this run, if it is one of several concurrent runs.
     #[inline]
     pub fn seat(&self) -> Option<&Arc<Seat>> {
         self.seat.as_ref()
     }
 
-    /// From how many stored bytes on a run that cannot end should leave the rest to others: half of the memory, if there are others.
+    /// The number of stored bytes at which a run that is unlikely to terminate should leave the memory to others: half of the limit, if there are
+    /// others.
     #[inline]
     pub fn for_endless(&self) -> Option<u64> {
         self.memory.filter(|_| self.seat.is_some()).map(|limit| limit / 2)
     }
 
-    /// The same limits with a child token, for a part of the run: cancelling the child stops this part only, and cancelling the run stops
-    /// the part too.
+    /// The same limits with a child token for a part of the run: cancelling the child stops this part only, and cancelling the run stops the part
+    /// too.
     pub fn part(&self) -> Self {
         Limits { token: self.token.child(), ..self.clone() }
     }
 
-    /// What a solver may use for one question.
+    /// The budget of a solver for one query.
     pub fn budget(&self) -> Budget {
         let limits = self.clone();
         Budget {
@@ -156,17 +158,17 @@ impl Limits {
         }
     }
 
-    /// Why to stop now, if there is a reason; `bytes` is what the engine itself has stored.
+    /// The reason to stop now, if there is one; `bytes` is what the engine itself has stored.
     #[track_caller]
     pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
         self.exceeded_with(bytes, 0)
     }
 
-    /// Why to stop now instead of allocating `more` bytes, if there is a reason; `bytes` is what the engine itself has stored.
+    /// The reason to stop instead of allocating `more` bytes, if there is one; `bytes` is what the engine itself has stored.
     #[track_caller]
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
         gaps::look();
-        // Whoever finishes has found something, and does not wait.
+        // A run that is finishing has found something, so it does not wait for its turn.
         if let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) {
             seat.store(bytes);
             seat.wait(&|| self.is_over() || seat.is_pressed());
@@ -199,7 +201,7 @@ impl Limits {
         stored.saturating_add(more) <= most
     }
 
-    /// Waits for the memory of others, unless this run stores most: then it is the one that stops.
+    /// Waits until others free their memory, unless this run stores most: then it is the one to stop.
     fn others_make_room(&self, limit: u64, bytes: u64, more: u64) -> bool {
         let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) else { return false };
         let end = Instant::now() + FOR_ROOM;
@@ -215,17 +217,17 @@ impl Limits {
     }
 }
 
-/// The system starts no thread for an engine.
+/// The reason when the system could not start a thread for an engine.
 pub fn no_thread() -> Reason {
     Reason::Unsupported("the system starts no other thread: too many run, or memory is short".into(), None)
 }
 
-/// Frees what takes about so many bytes. Freeing millions of small pieces takes seconds, which a command that has reached its
-/// limit does not have. So a thread of its own frees them, and the process may end before it is done.
+/// Frees data of about the given size. Freeing millions of small allocations takes seconds, too long after a limit was reached. So it is done in a
+/// separate thread, and the process may end before it is finished.
 pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {
     if bytes > SOON_FREED {
         let counted = Discarding::begin();
-        // Without a thread they are freed here.
+        // If no thread can be started, the data is freed here.
         let _ = std::thread::Builder::new().spawn(move || {
             drop(garbage);
             drop(counted);
@@ -233,10 +235,10 @@ pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {
     }
 }
 
-/// How many threads free something.
+/// The number of threads that are freeing data.
 static DISCARDED: AtomicUsize = AtomicUsize::new(0);
 
-/// As long as this lives, something is being freed.
+/// A guard that counts data as being freed.
 struct Discarding(());
 
 impl Discarding {
@@ -252,7 +254,7 @@ impl Drop for Discarding {
     }
 }
 
-/// Waits for at most this long until what was [discarded](discard) is freed, because the next search needs the memory.
+/// Waits at most this long until [discarded](discard) data is freed, because the next search needs the memory.
 pub fn wait_until_freed(most: Duration) {
     let end = Instant::now() + most;
     while DISCARDED.load(Ordering::Relaxed) > 0 && Instant::now() < end {
@@ -260,7 +262,7 @@ pub fn wait_until_freed(most: Duration) {
     }
 }
 
-/// Up to this many bytes are freed at once: that takes some milliseconds, and the memory is available when the next search begins.
+/// Up to this many bytes are freed synchronously: this takes some milliseconds, and the memory is available to the next search.
 const SOON_FREED: u64 = 4 << 20;
 
 #[cfg(test)]
@@ -280,7 +282,7 @@ mod tests {
             assert!(limits.exceeded(0).is_none() && !stop());
             let token = [&whole.token, &part.token, &limits.token][n];
             assert!(token.cancel());
-            assert!(!token.cancel(), "it is not new any more");
+            assert!(!token.cancel(), "it was cancelled already");
             assert_eq!(limits.exceeded(0), Some(Reason::Cancelled));
             assert!(stop());
             assert_eq!(whole.token.is_cancelled(), n == 0);
@@ -288,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Too many different values for too few places: case splitting takes exponential time.
+    /// The pigeonhole problem with `count` pigeons: case splitting takes exponential time.
     fn pigeons(count: u32) -> Vec<Formula> {
         let places = |var| [Formula::le(0, Var(var)), Formula::le(Var(var), i64::from(count) - 2)];
         let differ = |left| (0..left).map(move |right| Formula::ne(Var(left), Var(right)));
@@ -304,7 +306,7 @@ mod tests {
             Native::new().check(&pigeons(14), &budget)
         });
         std::thread::sleep(Duration::from_millis(100));
-        assert!(!asked.is_finished(), "the question takes much longer");
+        assert!(!asked.is_finished(), "the query takes much longer");
         let start = Instant::now();
         whole.token.cancel();
         let answer = asked.join().expect("the solver does not panic");

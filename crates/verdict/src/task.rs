@@ -1,4 +1,4 @@
-//! What an engine is asked, what it may use, and what it answers.
+//! Tasks, the trait of engines, and their reports.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -13,7 +13,7 @@ use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trac
 
 pub use crate::limits::{Limits, Token};
 
-/// A question: which of these properties hold of this program under this memory model?
+/// A task for an engine: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
 pub struct Task<'p> {
     /// The program.
@@ -22,22 +22,22 @@ pub struct Task<'p> {
     pub model: MemoryModel,
     /// The properties, all answered by one run.
     pub properties: Vec<Property>,
-    /// What to report about final states; empty for most questions.
+    /// The observables to report in final states; empty for most tasks.
     pub observed: Vec<Observable>,
-    /// Whether one violation is enough: then the other properties may stay open, and final states unseen.
+    /// Whether one violation is enough: then the other properties may stay open, and final states unexplored.
     pub first_violation: bool,
-    /// Receives each answer at once, if there is a listener. The field is not public, so that a task made from this one does not by
-    /// accident inherit a listener that numbers properties differently.
+    /// Receives each answer at once, if present. The field is private, so that a task made from this one does not accidentally inherit a listener
+    /// that numbers properties differently.
     listener: Option<&'p dyn Listener>,
 }
 
 impl<'p> Task<'p> {
-    /// A question about some properties.
+    /// A task with these properties.
     pub fn new(program: &'p Program, model: MemoryModel, properties: Vec<Property>) -> Self {
         Task { program, model, properties, observed: Vec::new(), first_violation: false, listener: None }
     }
 
-    /// The same question, with a listener that receives each answer at once.
+    /// The same task, with a listener that receives each answer at once.
     pub fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
     where
         'p: 'a,
@@ -45,7 +45,7 @@ impl<'p> Task<'p> {
         Task { listener: Some(listener), ..self.clone() }
     }
 
-    /// The same question about another program with other properties under another memory model, without a listener.
+    /// The same kind of task about another program, with other properties under another memory model, without a listener.
     pub fn about<'a>(&self, program: &'a Program, model: MemoryModel, properties: Vec<Property>) -> Task<'a> {
         let observed = self.observed.clone();
         Task { program, model, properties, observed, first_violation: self.first_violation, listener: None }
@@ -57,87 +57,86 @@ impl<'p> Task<'p> {
         self.listener.is_some()
     }
 
-    /// Tells the listener the answer to the property with this number. An answer that carries its evidence, a trace or an invariant,
-    /// counts as soon as that is confirmed; one without waits for a better one until the end of the run.
+    /// Passes the answer to the property with this index to the listener. An answer with evidence, a trace or an invariant, counts as soon as the
+    /// evidence is confirmed; one without waits for a better one until the end of the run.
     pub fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
         }
     }
 
-    /// Whether somebody examines what is told and then settles the property: then an answer alone is not yet the end of it.
+    /// Whether the listener examines answers and then settles the property: then an answer alone does not settle it.
     #[inline]
     pub fn is_judged(&self) -> bool {
         self.listener.is_some_and(|listener| listener.judges())
     }
 
-    /// Whether the property with this number has a verdict already, so that it need not be examined any more.
+    /// Whether the property with this index already has a verdict, so that it need not be examined any more.
     #[inline]
     pub fn is_settled(&self, property: usize) -> bool {
         self.listener.is_some_and(|listener| listener.is_settled(property))
     }
 }
 
-/// Receives the answers of a run before it ends, and knows which properties have their verdict.
+/// Receives the answers of a run before it ends, and knows which properties have a verdict.
 pub trait Listener: Sync + fmt::Debug {
-    /// Receives the answer to the property with this number.
+    /// Receives the answer to the property with this index.
     fn hear(&self, property: usize, early: Early);
-    /// Whether this property has its verdict.
+    /// Whether this property has a verdict.
     fn is_settled(&self, property: usize) -> bool;
-    /// Whether it examines what it hears, and settles a property that is decided by it.
+    /// Whether it examines the answers, and settles the properties they decide.
     fn judges(&self) -> bool;
 }
 
-/// An answer that comes before the end of a run.
+/// An answer given before the end of a run.
 #[derive(Clone, Debug)]
 pub struct Early {
     /// The answer.
     pub answer: Answer,
-    /// Who gives it.
+    /// The author of the answer.
     pub author: Author,
 }
 
-/// The engine that gives an answer, and what its own run took until then.
+/// The engine that gave an answer, and the statistics of its run until then.
 #[derive(Clone, Debug)]
 pub struct Author {
     /// The engine.
     pub engine: EngineName,
-    /// Its own figures.
+    /// The statistics of this engine alone.
     pub work: Work,
 }
 
-/// What the run of one engine took. Of several engines that work on the same question, figures are not put together as if they were those of
-/// one: a state of one is not a state of another.
+/// Statistics of the run of one engine. Those of several engines are not added up, because their states are not comparable.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// States stored.
+    /// Number of stored states.
     pub states: u64,
-    /// Bytes used at most.
+    /// Peak memory use in bytes.
     pub bytes: u64,
-    /// What not every engine counts.
+    /// Statistics of certain engines only.
     pub counts: Counts,
 }
 
-/// What an engine counts beside states and bytes.
+/// The statistics of an engine besides states and bytes.
 #[derive(Clone, Debug, Default)]
 pub enum Counts {
-    /// Nothing.
+    /// None.
     #[default]
     Nothing,
-    /// Of engines that store single states.
+    /// For engines that store single states.
     States {
         /// Bytes of the stored states themselves.
         state_bytes: u64,
-        /// Steps taken from state to state, if all of them were counted.
+        /// Number of transitions, if all of them were counted.
         transitions: Option<u64>,
-        /// The names of threads that were exchanged: of states that differ in nothing else, one was stored.
+        /// The names of threads that were permuted: of states equal up to such a permutation, one was stored.
         symmetry: Vec<Vec<String>>,
     },
-    /// Of engines that explore executions one by one.
+    /// For engines that explore executions one by one.
     Executions(Executions),
-    /// Of engines that allow more and more contexts: what each number of them took.
+    /// For engines that increase the number of contexts: statistics for each number.
     Rounds(Vec<Round>),
-    /// Of engines that look for predicates: how many they have found.
+    /// For engines that search for predicates: the number of predicates found.
     Predicates(usize),
 }
 
@@ -150,7 +149,7 @@ impl Work {
         }
     }
 
-    /// Steps taken from state to state, if the engine counts them.
+    /// The number of transitions, if the engine counts them.
     pub fn transitions(&self) -> Option<u64> {
         match self.counts {
             Counts::States { transitions, .. } => transitions,
@@ -158,7 +157,7 @@ impl Work {
         }
     }
 
-    /// The names of threads that were exchanged.
+    /// The names of threads that were permuted.
     pub fn symmetry(&self) -> &[Vec<String>] {
         match &self.counts {
             Counts::States { symmetry, .. } => symmetry,
@@ -166,7 +165,7 @@ impl Work {
         }
     }
 
-    /// How many executions were explored, if they were explored one by one.
+    /// The number of explored executions, if the engine explores executions.
     pub fn executions(&self) -> Option<Executions> {
         match self.counts {
             Counts::Executions(executions) => Some(executions),
@@ -174,7 +173,7 @@ impl Work {
         }
     }
 
-    /// What each number of contexts took; none if the engine does not count contexts.
+    /// The statistics for each number of contexts; empty if the engine has no contexts.
     pub fn rounds(&self) -> &[Round] {
         match &self.counts {
             Counts::Rounds(rounds) => rounds,
@@ -182,7 +181,7 @@ impl Work {
         }
     }
 
-    /// How many predicates were found; 0 if the engine looks for none.
+    /// The number of predicates found; 0 if the engine searches for none.
     pub fn predicates(&self) -> usize {
         match self.counts {
             Counts::Predicates(predicates) => predicates,
@@ -190,7 +189,7 @@ impl Work {
         }
     }
 
-    /// Notes what one more number of contexts took.
+    /// Adds the statistics for one more number of contexts.
     pub fn add_round(&mut self, round: Round) {
         match &mut self.counts {
             Counts::Rounds(rounds) => rounds.push(round),
@@ -198,7 +197,7 @@ impl Work {
         }
     }
 
-    /// Forgets how many steps were taken, because some were not counted.
+    /// Removes the number of transitions, because some were not counted.
     fn forget_transitions(&mut self) {
         if let Counts::States { transitions, .. } = &mut self.counts {
             *transitions = None;
@@ -207,7 +206,7 @@ impl Work {
 }
 
 impl Author {
-    /// With what the same engine took for another part of the same answer, if it counts the same things there.
+    /// Adds the statistics of the same engine for another part of the same answer, as far as they are comparable.
     pub fn together(mut self, other: &Author) -> Author {
         let (own, more) = (&mut self.work, &other.work);
         if self.engine == other.engine && own.executions().is_none() && more.executions().is_none() {
@@ -221,17 +220,17 @@ impl Author {
     }
 }
 
-/// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.
+/// A subset of the properties of a task, as a task of its own. Its answers go to the listener of the whole task.
 #[derive(Debug)]
 pub struct Part<'a> {
     task: &'a Task<'a>,
     numbers: &'a [usize],
-    /// States that the same engine stored before this part began.
+    /// Number of states that the same engine stored before this part began.
     states: u64,
 }
 
 impl<'a> Part<'a> {
-    /// The properties with these numbers; the engine that asks about them has stored `states` before.
+    /// The properties with these indices; the engine has stored `states` states before.
     pub fn new(task: &'a Task<'a>, numbers: &'a [usize], states: u64) -> Self {
         Part { task, numbers, states }
     }
@@ -246,7 +245,7 @@ impl<'a> Part<'a> {
 
 impl Listener for Part<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // What was taken before this part began is not known step by step.
+        // The transitions before this part began were not counted.
         let Early { answer, author: Author { engine, mut work } } = early;
         work.states += self.states;
         if self.states > 0 {
@@ -264,31 +263,31 @@ impl Listener for Part<'_> {
     }
 }
 
-/// In which order states are expanded.
+/// The order in which states are expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Level by level: traces are as short as possible.
+    /// Level by level: traces have minimal length.
     #[default]
     BreadthFirst,
-    /// The newest state first: less memory for the frontier.
+    /// The newest state first: the frontier takes less memory.
     DepthFirst,
 }
 
-/// The domains that one can ask for by name.
+/// The domains that can be selected by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DomainName {
     /// Difference bounds, clipped at a constant.
     Zones,
     /// Conjunctions of predicates from interpolants.
     Predicates,
-    /// How values compare.
+    /// The relative order of values.
     Order,
-    /// One value for each cell.
+    /// One value per cell.
     Concrete,
 }
 
 impl DomainName {
-    /// As the command line and all output write it.
+    /// The name used on the command line and in all output.
     pub fn as_str(self) -> &'static str {
         match self {
             DomainName::Zones => "zones",
@@ -299,26 +298,26 @@ impl DomainName {
     }
 }
 
-/// How far a run has come: written by the engine, read by whoever shows it.
+/// The progress of a run: written by the engine, read for display.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// States stored.
+    /// Number of stored states.
     pub states: AtomicU64,
-    /// States not yet expanded.
+    /// Number of states not yet expanded.
     pub frontier: AtomicU64,
     /// Bytes used.
     pub bytes: AtomicU64,
-    /// What an engine that works in rounds is doing, in words; empty for others.
+    /// The current activity of an engine that works in rounds, in words; otherwise empty.
     pub note: Mutex<String>,
 }
 
 impl Progress {
-    /// Says what the engine is doing.
+    /// Sets the current activity.
     pub fn say(&self, note: String) {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
 
-    /// What the engine is doing.
+    /// The current activity.
     pub fn said(&self) -> String {
         self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -327,28 +326,28 @@ impl Progress {
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The time was up.
+    /// The time limit was reached.
     Timeout(Duration),
-    /// The memory was used up.
+    /// The memory limit was reached.
     Memory(u64),
-    /// Somebody asked to stop.
+    /// The run was cancelled.
     Cancelled,
     /// A buffer reached the bound of `--buffer`.
     BufferBound(Bound),
-    /// A `*` without a range (or with a very large one) was tried with some values only.
+    /// A `*` without a range (or with a very large one) was only sampled.
     UnboundedChoice(i64),
     /// A value or address that explicit computation cannot hold.
     Limit(Limit, Span),
-    /// The engine does not support something: what, in words, and where in the source, if there is a place.
+    /// The engine does not support some construct: a description, and the place in the source, if there is one.
     Unsupported(String, Option<Span>),
-    /// There is no violation within this many contexts. The reason says why no more were tried; `None` if no more were asked for.
+    /// There is no violation within this many contexts. The reason tells why no more were tried; `None` if no more were requested.
     Contexts(u32, Option<Box<Reason>>),
-    /// There is no violation among the states seen so far, and something grows in a loop that nothing bounds: the rest of the memory is
-    /// left to other engines.
+    /// No violation was found so far, and a buffer or value grows in a loop that does not visibly bound it: the rest of the memory is left to other
+    /// engines.
     Endless,
     /// There is a proof, but no time was left to check it.
     NotConfirmed,
-    /// There is a proof, but its checker can tell neither that it is right nor that it is wrong.
+    /// There is a proof, but the checker could decide neither that it is valid nor that it is invalid.
     Unconfirmed(Undecided),
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
@@ -393,7 +392,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A bound on buffers in words.
+/// Describes a bound on buffers in words.
 fn in_words(bound: Bound) -> String {
     match bound {
         Bound::Thread(n) => format!("at most {n} buffered stores per thread"),
@@ -404,31 +403,31 @@ fn in_words(bound: Bound) -> String {
     }
 }
 
-/// A duration as people write it on the command line.
+/// A duration in the format of the command line.
 fn seconds(t: Duration) -> String {
     if t.subsec_nanos() == 0 { format!("{} s", t.as_secs()) } else { format!("{:.3} s", t.as_secs_f64()) }
 }
 
-/// What an engine says about one property, before it is checked.
+/// The answer of an engine to one property, before it is checked.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It holds; for `finally exists` with the execution that shows it.
+    /// It holds; for `finally exists` with an execution that shows it.
     Holds(Option<Trace>),
-    /// It holds, and this invariant shows it.
+    /// It holds, as proved by this invariant.
     Proved(Arc<Invariant>),
-    /// It holds, and this certificate shows it: by a set of states, or by proofs about other programs than the one that was asked about. Or it
-    /// does not hold, if that is what the certificate claims.
+    /// It holds, as proved by this certificate: by a set of states, or by proofs about other programs than that of the task. Or it is violated, if
+    /// the certificate claims that.
     Certified(Arc<Certificate>),
-    /// It does not hold; with the execution that shows it, except for `finally exists`.
+    /// It is violated; with an execution that shows it, except for `finally exists`.
     Violated(Option<Trace>),
     /// No verdict.
     Unknown(Reason),
-    /// It was not examined to the end: another property was violated and that was enough, or the property has its verdict already.
+    /// It was not fully examined: the violation of another property was enough, or the property has a verdict already.
     Open,
 }
 
 impl Answer {
-    /// Whether the property holds, if the answer says so.
+    /// Whether the property holds, if the answer is definite.
     pub fn holds(&self) -> Option<bool> {
         match self {
             Answer::Holds(_) | Answer::Proved(_) => Some(true),
@@ -446,133 +445,133 @@ impl Answer {
         self.holds().is_some()
     }
 
-    /// Whether it comes with what shows it.
+    /// Whether it is definite and contains its evidence.
     pub fn has_evidence(&self) -> bool {
         self.is_definite() && !matches!(self, Answer::Holds(None) | Answer::Violated(None))
     }
 }
 
-/// An inductive invariant: for each reachable control state of a machine what holds there, a disjunction of conjunctions of constraints.
+/// An inductive invariant: for each reachable control state of a machine, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
 pub struct Invariant {
     /// The machine.
     pub buffers: Buffers,
-    /// The names of the properties it shows.
+    /// The names of the properties it proves.
     pub properties: Vec<String>,
-    /// Classes of threads that may be exchanged: see [`fencewright_certify::InductiveInvariant`].
+    /// Classes of threads that may be permuted: see [`fencewright_certify::InductiveInvariant`].
     pub symmetry: Vec<Vec<u32>>,
     /// The reachable control states and their invariants.
     pub states: Vec<(Control, Vec<Cube>)>,
 }
 
-/// How many executions were explored.
+/// Numbers of explored executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executions {
-    /// In which every thread has ended or faulted.
+    /// Executions in which every thread has ended or faulted.
     pub complete: u64,
-    /// In which some thread waits forever.
+    /// Executions in which some thread waits forever.
     pub blocked: u64,
-    /// That were not explored to their end, because they do not have one or are too long.
+    /// Executions that were not explored to their end, because they have none or are too long.
     pub cut: u64,
-    /// All of whose continuations were known: there should be none.
+    /// Executions all of whose continuations had been explored: there should be none.
     pub redundant: u64,
-    /// Events, all executions together, common beginnings counted once.
+    /// Number of events of all executions, common prefixes counted once.
     pub events: u64,
 }
 
-/// What exploring all executions with so many contexts took.
+/// Statistics for one number of contexts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
-    /// How many contexts.
+    /// The number of contexts.
     pub contexts: u32,
-    /// How many states were stored.
+    /// Number of stored states.
     pub states: u64,
-    /// How long it took.
+    /// Time in seconds.
     pub seconds: f64,
 }
 
-/// What one engine tried, and why it has no answer.
+/// An attempt of one engine, and why it gave no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
     /// The engine.
     pub engine: EngineName,
-    /// How it represents integers, if there is a choice.
+    /// The representation of integers, if there is a choice.
     pub domain: Option<DomainName>,
-    /// The memory model that it was asked about.
+    /// The memory model of its task.
     pub model: MemoryModel,
-    /// The names of the threads that it was asked about, if others were left out.
+    /// The names of the threads of its task, if others were left out.
     pub threads: Vec<String>,
-    /// How many states it stored.
+    /// Number of stored states.
     pub states: u64,
-    /// How long it ran, turns of others included.
+    /// Time in seconds, including the turns of other engines.
     pub seconds: f64,
-    /// Why it has no answer, and where it got stuck.
+    /// Why it gave no answer, and where it got stuck.
     pub reason: String,
 }
 
 impl Tried {
-    /// Who tried it on what: of two with the same, the later one counts.
+    /// The key of the attempt: of several with the same key, the last one counts.
     pub fn who(&self) -> (EngineName, Option<DomainName>, MemoryModel, &[String]) {
         (self.engine, self.domain, self.model, &self.threads)
     }
 }
 
-/// Which of the reachable states a search has seen.
+/// The part of the reachable states that a search has explored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Seen {
     /// All of them.
     All,
-    /// Those that were found before everything that was asked was decided.
+    /// Those found before all properties were decided.
     UntilDecided,
-    /// Not all of them, for this reason.
+    /// A part of them, for this reason.
     Until(Reason),
-    /// None: the engine does not look at single states.
+    /// The engine does not enumerate states.
     #[default]
     Nothing,
 }
 
-/// What an engine returns. It proves nothing: its answers become verdicts at the door ([`check`](mod@crate::check)).
+/// The result of an engine. It proves nothing: its answers become verdicts at the door ([`check`](mod@crate::check)).
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One answer for each property of the task.
     pub answers: Vec<Answer>,
-    /// For each answer who gave it, if several engines work together.
+    /// The author of each answer, if several engines work together.
     pub authors: Vec<Author>,
-    /// What the run took; where several engines work together, the states of all and the bytes of the one that used most.
+    /// Statistics of the run; for several engines, the sum of states, and the maximum of bytes.
     pub work: Work,
-    /// Which of the reachable states were seen.
+    /// The part of the reachable states that was explored.
     pub seen: Seen,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.
     pub finals: Vec<Vec<i64>>,
-    /// What grew without end when there was no verdict: one sentence each, with the place it speaks of.
+    /// Buffers and values that grew without bound if there was no verdict: one sentence each, with its place.
     pub growth: Vec<(String, Option<Span>)>,
-    /// For each property without an answer what was tried, if several engines work together.
+    /// For each unanswered property the attempts, if several engines work together.
     pub tried: Vec<Vec<Tried>>,
 }
 
-/// Who gives answers.
+/// The names of the engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineName {
     /// The engine that chooses and combines others.
     Auto,
-    /// All states, one by one.
+    /// Enumeration of all states.
     Explicit,
-    /// Abstraction, refined by counterexamples.
+    /// Abstraction with counterexample-guided refinement.
     Cegar,
-    /// TSO by way of SC.
+    /// TSO via SC.
     Lazy,
-    /// Executions with few contexts.
+    /// Executions with a bounded number of contexts.
     Contexts,
-    /// Buffers that forget.
+    /// Abstract store buffers.
     Buffers,
-    /// Proofs under SC, extrapolated.
+    /// Proofs under SC, extrapolated to the relaxed model.
     Extrapolate,
-    /// The analysis of robustness, where there is nothing for an engine to do.
+    /// The analysis of robustness, as the author of answers that need no engine.
     Robust,
 }
 
 impl EngineName {
-    /// As the command line and all output write it.
+    /// The name used on the command line and in all output.
     pub fn as_str(self) -> &'static str {
         match self {
             EngineName::Auto => "auto",
@@ -593,27 +592,27 @@ impl fmt::Display for EngineName {
     }
 }
 
-/// What an engine is: what it is made of, and which options mean something to it.
+/// Description of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// In one line.
+    /// A summary in one line.
     pub summary: &'static str,
-    /// The memory models that it answers for.
+    /// The supported memory models.
     pub models: &'static [MemoryModel],
-    /// The machines it searches: how buffers are represented.
+    /// The machines it uses: representations of buffers.
     pub machines: &'static [&'static str],
-    /// The domains it knows: how integers are represented.
+    /// The domains it supports: representations of integers.
     pub domains: &'static [&'static str],
-    /// The options of `check` that mean something to it and not to every engine.
+    /// The options of `check` that apply to it but not to every engine.
     pub options: &'static [&'static str],
 }
 
-/// A way to answer questions.
+/// An engine.
 pub trait Engine: Sync {
     /// Its name.
     fn name(&self) -> EngineName;
-    /// What it is, for people who choose one.
+    /// Its description, for users who choose an engine.
     fn about(&self) -> About;
-    /// Answers a question.
+    /// Answers a task.
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report;
 }

@@ -1,11 +1,10 @@
-//! Turns: several runs side by side on a few cores, and in one memory.
+//! Time sharing of several concurrent runs on a few cores, with a shared memory limit.
 //!
-//! Each member of a portfolio is a run in a thread of its own, and more of them run than there are cores. A member looks at its [`Limits`]
-//! often, and there it waits while it is not its turn. So a member that pauses keeps what it has found, and goes on where it was. The member
-//! that has had the least time for its weight goes next (stride scheduling); a turn is short at first and longer for members that have run
-//! for long.
+//! Each member of a portfolio is a run in a thread of its own, and there are more members than cores. A member polls its [`Limits`] often, and waits
+//! there while it is not its turn. So a paused member keeps its state and continues where it was. The member with the least time relative to its
+//! weight runs next (stride scheduling); turns are short at first and longer for members that have run for a long time.
 //!
-//! They share one limit on memory. When it is reached, the member that stores most stops, and the others wait a moment until it has.
+//! The members share one memory limit. When it is reached, the member that stores most stops, and the others wait a moment for its memory.
 //!
 //! [`Limits`]: crate::limits::Limits
 
@@ -13,23 +12,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The shortest and the longest turn, in nanoseconds.
+/// Minimum and maximum length of a turn, in nanoseconds.
 const SHORTEST: u64 = 40_000_000;
 const LONGEST: u64 = 400_000_000;
-/// How long somebody waits before looking again whether the whole run was stopped.
+/// Interval at which a waiting member polls whether the whole run was stopped.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The members of a portfolio.
 #[derive(Debug)]
 pub struct Turns {
-    /// How many cores they have together.
+    /// The number of cores shared by the members.
     cores: usize,
     began: Instant,
     members: Mutex<Vec<Member>>,
     changed: Condvar,
-    /// Nobody begins a turn before this time: nanoseconds from the beginning.
+    /// No turn begins before this time, in nanoseconds since `began`.
     resting: AtomicU64,
-    /// Whether somebody waits for memory: then the member that stores most is to stop.
+    /// Whether a member waits for memory: then the member that stores most must stop.
     pressed: Arc<AtomicBool>,
     /// The seat of this portfolio, if it is a member of another one.
     outer: Option<Arc<Seat>>,
@@ -38,37 +37,37 @@ pub struct Turns {
 #[derive(Debug)]
 struct Member {
     weight: f64,
-    /// How many cores it uses during its turn.
+    /// The number of cores it uses during its turn.
     width: usize,
-    /// How long it has run, less its head start.
+    /// Its run time in seconds, minus its head start.
     used: f64,
-    /// Since when it runs, if it does: nanoseconds from the beginning.
+    /// The start of its current turn, in nanoseconds since `began`; `None` if it is paused.
     since: Option<u64>,
     ended: bool,
     shared: Arc<Shared>,
 }
 
-/// What a member looks at without locking anything.
+/// The state of a member that is accessed without locking.
 #[derive(Debug, Default)]
 struct Shared {
-    /// The end of its turn: nanoseconds from the beginning, 0 if it is not its turn.
+    /// The end of its turn, in nanoseconds since `began`; 0 if it is not its turn.
     until: AtomicU64,
-    /// How many bytes it stores.
+    /// The number of bytes it stores.
     bytes: AtomicU64,
 }
 
-/// How a member takes part.
+/// The scheduling parameters of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Its share of the time, compared with those of others.
+    /// Its share of the time, relative to those of others.
     pub weight: f64,
-    /// How many cores it uses.
+    /// The number of cores it uses.
     pub width: usize,
-    /// How long it runs before it counts: a member with a head start goes first.
+    /// Run time that is not counted, so that a member with a head start goes first.
     pub head_start: Duration,
 }
 
-/// The seat of a member: where it waits for its turn.
+/// The handle with which a member waits for its turn.
 #[derive(Clone, Debug)]
 pub struct Seat {
     turns: Arc<Turns>,
@@ -77,7 +76,7 @@ pub struct Seat {
 }
 
 impl Turns {
-    /// A portfolio without members, on so many cores. If it is itself a member of another one, `outer` is its seat there.
+    /// A portfolio without members, on the given number of cores. If it is itself a member of another one, `outer` is its seat there.
     pub fn new(cores: usize, outer: Option<Arc<Seat>>) -> Arc<Turns> {
         Arc::new(Turns {
             cores: cores.max(1),
@@ -90,7 +89,7 @@ impl Turns {
         })
     }
 
-    /// A new member.
+    /// Adds a member.
     pub fn seat(self: &Arc<Self>, part: Part) -> Seat {
         let shared = Arc::new(Shared::default());
         let mut members = self.members();
@@ -105,7 +104,7 @@ impl Turns {
         Seat { turns: Arc::clone(self), number: members.len() - 1, shared }
     }
 
-    /// Nobody begins another turn for so long, unless the whole run is stopped: the cores are needed elsewhere.
+    /// Prevents new turns for this long, unless the whole run is stopped: the cores are needed elsewhere.
     pub fn rest(&self, time: Duration) {
         self.resting.store(self.now() + time.as_nanos() as u64, Ordering::Relaxed);
     }
@@ -118,8 +117,8 @@ impl Turns {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Starts the members whose turn it is: those that have had least for their weight, as long as there are cores for them. Only then
-    /// are those who wait woken: each of them comes here, and if it woke the others in vain they would never sleep.
+    /// Starts the members whose turn it is: those with the least time relative to their weight, as long as there are cores for them. Waiting members
+    /// are woken only if one was started: each of them calls this function, so waking them needlessly would keep them all busy.
     fn start(&self, members: &mut [Member], now: u64) {
         loop {
             let busy: usize = members.iter().filter(|m| m.since.is_some()).map(|m| m.width).sum();
@@ -137,7 +136,7 @@ impl Turns {
 }
 
 impl Member {
-    /// What it has had for its weight.
+    /// Its run time relative to its weight.
     fn had(&self) -> f64 {
         self.used / self.weight
     }
@@ -146,7 +145,7 @@ impl Member {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Its turn is over.
+    /// Ends its turn.
     fn pause(&mut self, now: u64) {
         if let Some(since) = self.since.take() {
             self.used += now.saturating_sub(since) as f64 / 1e9;
@@ -156,12 +155,12 @@ impl Member {
 }
 
 impl Seat {
-    /// How many cores this member may use.
+    /// The number of cores this member may use.
     pub fn cores(&self) -> usize {
         self.turns.members()[self.number].width
     }
 
-    /// Waits until it is this member's turn, here and where the whole portfolio is a member, or until `stop` says so.
+    /// Waits until it is this member's turn, here and in the outer portfolio, or until `stop` returns true.
     pub fn wait(&self, stop: &dyn Fn() -> bool) {
         if let Some(outer) = &self.turns.outer {
             outer.wait(stop);
@@ -181,7 +180,7 @@ impl Seat {
                 return;
             }
             let waited = self.turns.changed.wait_timeout(members, LOOK);
-            // Whoever is asked may look at the members too.
+            // `stop` may access the members too, so the lock must be released.
             drop(waited);
             if stop() {
                 return;
@@ -190,7 +189,7 @@ impl Seat {
         }
     }
 
-    /// The member has ended, and what it stored is free.
+    /// Removes the member, after its memory was freed.
     pub fn leave(&self) {
         let mut members = self.turns.members();
         let now = self.turns.now();
@@ -200,7 +199,7 @@ impl Seat {
         self.turns.start(&mut members, now);
     }
 
-    /// Notes how many bytes this member stores.
+    /// Records the number of bytes this member stores.
     pub fn store(&self, bytes: u64) {
         if bytes > 0 {
             self.shared.bytes.store(bytes, Ordering::Relaxed);
@@ -210,7 +209,7 @@ impl Seat {
         }
     }
 
-    /// How many bytes all members store together, and whether none of the others stores more than this one.
+    /// The number of bytes that all members store, and whether no other member stores more than this one.
     pub fn stored(&self) -> (u64, bool) {
         let own = self.shared.bytes.load(Ordering::Relaxed);
         let members = self.turns.members();
@@ -223,12 +222,12 @@ impl Seat {
         }
     }
 
-    /// Asks the member that stores most to stop, or takes that back.
+    /// Requests that the member that stores most stops, or withdraws the request.
     pub fn press(&self, pressed: bool) {
         self.turns.pressed.store(pressed, Ordering::Relaxed);
     }
 
-    /// Whether this member was asked to stop, so that others have memory.
+    /// Whether this member must stop to free memory for others.
     pub fn is_pressed(&self) -> bool {
         self.turns.pressed.load(Ordering::Relaxed)
             && self.shared.bytes.load(Ordering::Relaxed) > 0
@@ -250,7 +249,7 @@ mod tests {
         turns.rest(5 * LOOK);
         seat.wait(&|| false);
         assert!(began.elapsed() >= 5 * LOOK, "{:?}", began.elapsed());
-        // Who is stopped does not wait any longer.
+        // A stopped member does not wait any longer.
         seat.leave();
         let other = turns.seat(Part { weight: 1.0, width: 1, head_start: Duration::ZERO });
         turns.rest(Duration::from_secs(3_600));
@@ -274,12 +273,15 @@ mod tests {
                 };
                 scope.spawn(move || seat.wait(&stop));
             }
-            // Nobody takes a turn away from the first one, and it does not give it up.
+            // The first member keeps its turn the whole time.
             std::thread::sleep(20 * LOOK);
             over.store(true, Ordering::Relaxed);
         });
         let most = WAITING * (2 + (began.elapsed().as_nanos() / LOOK.as_nanos()) as usize);
         let looks = looks.into_inner();
-        assert!((WAITING..=most).contains(&looks), "they looked {looks} times, not at most {most} times");
+        assert!(
+            (WAITING..=most).contains(&looks),
+            "the members polled {looks} times, not at most {most} times"
+        );
     }
 }

@@ -10,7 +10,7 @@ use fencewright_front_end::facts::{Memory, Mistake, Object, Part, Places, Storag
 use crate::core::{Core, ObjectId, Origin};
 use crate::flat::Mark;
 use crate::layout::classes::{Class, Layout, Placement};
-use crate::nodes::{Nodes, Scalar, Shape};
+use crate::nodes::Nodes;
 
 /// All that is known about the memory of a program.
 pub(crate) fn memory(
@@ -40,15 +40,8 @@ fn object(core: &Core, nodes: &Nodes, layout: &Layout, id: ObjectId) -> Object {
         Origin::Local(_) => (Storage::Local, Some(object.name.clone())),
         Origin::Heap { .. } => (Storage::Heap, None),
     };
-    let ty = match &object.ty {
-        Some(ty) => type_in_words(ty, nodes),
-        None => match nodes.shape_of(object.node) {
-            Shape::Record(record, _) => record_in_words(nodes, *record),
-            Shape::Scalar(Scalar::Narrow(bits)) => format!("integer of {bits} bits"),
-            Shape::Scalar(Scalar::Wide) => "pointer or integer of 64 bits".to_string(),
-            _ => "memory".to_string(),
-        },
-    };
+    let ty = object.ty.as_ref().or_else(|| nodes.type_of(object.node));
+    let ty = ty.map_or_else(|| "memory".to_string(), |ty| type_in_words(ty, nodes));
     Object { name, ty, storage, times: layout.placed(id).times, span: object.span }
 }
 

@@ -1,4 +1,4 @@
-//! Expressions in C, with operations that are checked for overflow.
+//! Prints expressions in C, with overflow-checked operations.
 
 use fencewright_c::write::constant;
 use fencewright_program::{BinaryOp, Expr, Span, UnaryOp};
@@ -6,13 +6,13 @@ use fencewright_program::{BinaryOp, Expr, Span, UnaryOp};
 use super::Width;
 use crate::Unsupported;
 
-/// Writes expressions with integers of this width.
+/// Prints expressions over integers of this width.
 pub(super) struct Expressions {
     pub width: Width,
 }
 
 impl Expressions {
-    /// A constant, if it fits.
+    /// A constant; an error if it does not fit.
     pub fn constant(&self, value: i64, span: Span) -> Result<String, Unsupported> {
         if !self.width.contains(value) {
             let why = format!("{value} does not fit {} bits", self.width.bits());
@@ -21,7 +21,7 @@ impl Expressions {
         Ok(constant(value, self.width == Width::Bits64))
     }
 
-    /// An expression, where `leaf` writes its leaves.
+    /// Prints an expression; `leaf` prints its leaves.
     pub fn write<L>(
         &self,
         expr: &Expr<L>,
@@ -40,7 +40,7 @@ impl Expressions {
         })
     }
 
-    /// Wrapping around is by what is left after division by a power of two; what does not fit the width is cut off.
+    /// Wrapping to a smaller width is a remainder modulo a power of two; executions with results that exceed the width are cut off.
     fn unary(&self, op: UnaryOp, operand: &str) -> String {
         match op {
             UnaryOp::Neg => format!("subtract(0, {operand})"),

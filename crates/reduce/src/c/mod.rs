@@ -1,14 +1,14 @@
-//! `P_M` as a C program for other people's verifiers, in the style of SV-COMP: threads are pthreads, choices are `__VERIFIER_nondet_*`, every
-//! step that touches what others see is inside `__VERIFIER_atomic_begin` and `_end`, and a violated property calls `reach_error`.
+//! Prints `P_M` as a C program for other verifiers, in the style of SV-COMP: threads are pthreads, choices are `__VERIFIER_nondet_*`, every step with
+//! an effect visible to others is enclosed in `__VERIFIER_atomic_begin` and `_end`, and a violated property calls `reach_error`.
 //!
-//! Everything is a global variable, so that properties can be looked at after each step: memory, the registers (`p_r` is register `r` of
-//! thread `p`), where each thread is (`p_at`, kept only if a property asks for it) and who holds the lock.
+//! All state is in global variables, so that properties can be checked after each step: memory, the registers (`p_r` is register `r` of thread `p`),
+//! the location of each thread (`p_at`, present only if a property refers to it) and the holder of the lock.
 //!
-//! Integers of the program are mathematical, those of C are not. Each operation is checked; an execution in which a result does not
-//! fit is cut off, as one whose `assume` does not hold. The text says so at its head.
+//! Integers of the program are mathematical, those of C are not. Each operation is checked; an execution with a result that does not fit is cut off,
+//! as by a false `assume`. The comment at the head of the text says so.
 //!
-//! Not every property is about one state. A `finally exists` that holds has no execution that violates it; in a deadlock nothing
-//! happens, so nothing can be called. Both are left out, and the head says so.
+//! Some properties cannot be expressed as reachability. A `finally exists` that holds has no violating execution; in a deadlock no step is taken, so
+//! no function can be called. Both are omitted, and the head says so.
 
 mod expressions;
 mod names;
@@ -26,7 +26,7 @@ use crate::Unsupported;
 use expressions::Expressions;
 use names::Names;
 
-/// How many bits the integers of the C program have.
+/// The width of the integers in the C program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// `int`.
@@ -55,7 +55,7 @@ impl Width {
     }
 }
 
-/// A program whose actions never fault, under SC, as C; `head` goes before it as a comment.
+/// Prints a program whose actions never fault, under SC, as C, with `head` as a comment before it.
 pub fn c(program: &Program, head: &[String], width: Width) -> Result<String, Unsupported> {
     if program.numbers == Numbers::Real {
         return Err(Unsupported::new("C has no real numbers", None));
@@ -76,7 +76,7 @@ pub fn c(program: &Program, head: &[String], width: Width) -> Result<String, Uns
     Ok(writer.text)
 }
 
-/// The threads of which some property asks where they are.
+/// The threads whose locations some property refers to.
 fn observed(program: &Program) -> Vec<bool> {
     let mut observed = vec![false; program.threads.len()];
     for formula in program.properties.iter().filter_map(|p| p.formula()) {
@@ -127,7 +127,7 @@ impl Writer<'_> {
                 .into(),
         );
         for line in lines {
-            // A line must not end early, nor in a backslash, which would join it with the next one.
+            // A comment line must not contain line breaks or end in a backslash, which would join it with the next one.
             let line = line.replace(|c: char| c == '\\' || c.is_control(), "/");
             let _ = writeln!(self.text, "{}", format!("// {line}").trim_end());
         }
@@ -163,7 +163,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The value something starts with; what starts with any value gets it in `main`.
+    /// The initial value; an arbitrary one is chosen in `main`.
     fn initial(&self, init: Init, span: Span) -> Result<String, Unsupported> {
         match init {
             Init::Value(value) => self.expressions.constant(value, span),
@@ -273,7 +273,7 @@ impl Writer<'_> {
         match &edge.action {
             Action::Lock => statements.push(format!("lock_holder = {};", t + 1)),
             Action::Unlock if self.locks => statements.push("lock_holder = 0;".into()),
-            // Nobody ever holds the lock.
+            // The lock is never held.
             Action::Unlock => statements.push("assume(0);".into()),
             _ => {}
         }
@@ -302,7 +302,7 @@ impl Writer<'_> {
             Op::Assign(target, e) => out.push(format!("{} = {};", register(*target), value(e)?)),
             Op::Havoc(target, range) => self.choose(register(*target), *range, span, out)?,
             Op::Assume(e) => out.push(format!("assume({});", value(e)?)),
-            // Nothing faults: what must hold does.
+            // Assertions of `P_M` never fail.
             Op::Assert(e, _) => out.push(format!("assume({});", value(e)?)),
             Op::Load(target, address) => {
                 out.push(format!("{} = {};", register(*target), self.place(address, span, &value)?));
@@ -338,7 +338,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Any value, or any of a range.
+    /// Chooses an arbitrary value, or one of a range.
     fn choose(
         &self,
         target: &str,
@@ -398,12 +398,12 @@ impl Writer<'_> {
     }
 }
 
-/// Whether some execution violates the property.
+/// Whether a violation of the property is a reachable state.
 fn is_reachability(kind: &PropertyKind) -> bool {
     match kind {
         PropertyKind::Never(_) | PropertyKind::Finally(Quantifier::Never | Quantifier::Forall, _) => true,
         PropertyKind::Finally(Quantifier::Exists, _) | PropertyKind::NoDeadlock => false,
-        // In P_M it is a formula.
+        // In `P_M` it is a formula.
         PropertyKind::Assertions => false,
     }
 }

@@ -1,20 +1,20 @@
-//! Names in C.
+//! Identifiers of the C program, without clashes.
 
 use std::collections::HashSet;
 
 use fencewright_c::write::{identifier, taken};
 use fencewright_program::Program;
 
-/// Words that the text around the program uses.
+/// Identifiers that the prelude uses.
 const USED: &str = "check check_final choose any assume inside natural add subtract multiply divide remainder_of shift_left shift_right least \
     greatest reach_error unused lock_holder";
 
-/// What everything is called.
+/// The identifiers of all entities.
 pub(super) struct Names {
     pub variables: Vec<String>,
     /// The functions of threads.
     pub threads: Vec<String>,
-    /// The variables that say where threads are.
+    /// The variables that hold the locations of threads.
     pub places: Vec<String>,
     pub registers: Vec<Vec<String>>,
 }
@@ -41,7 +41,7 @@ impl Names {
     }
 }
 
-/// The macro that switches a property on.
+/// The macro that enables the check of a property.
 pub(super) fn check(property: &str) -> String {
     format!("CHECK_{}", identifier(property))
 }

@@ -1,4 +1,4 @@
-//! What every C text begins with: the functions of verifiers, and arithmetic that is checked.
+//! The prelude of every C text: the functions of verifiers, and overflow-checked arithmetic.
 
 use super::Width;
 

@@ -1,5 +1,5 @@
-//! Reduced programs against the programs they were made from, on random programs: under SC `P_M` reaches, up to the first overflow, exactly
-//! what `P` reaches on the reference semantics with bounded buffers, and it has an overflow exactly if `P` has one.
+//! Reduced programs compared with the original ones, on random programs: until the first overflow, `P_M` reaches under SC exactly the states that `P`
+//! reaches on the reference semantics with bounded buffers, and it overflows if and only if `P` does.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use fencewright_testing::{Random, programs_or};
 
 const MOST_STATES: usize = 3_000;
 
-/// How often something was seen, so that a test that compares nothing fails.
+/// Counters that ensure that the tests compare enough.
 #[derive(Debug, Default)]
 struct Seen {
     compared: usize,
@@ -28,7 +28,7 @@ struct Seen {
     refused: usize,
 }
 
-/// What is wrong with what a program was reduced to; nothing if one of the two is too large.
+/// Compares a program with its reduction, and describes a difference; `None` if one of the two is too large.
 fn difference(
     program: &Program,
     model: MemoryModel,
@@ -49,7 +49,7 @@ fn difference(
     if let Some(invented) = found.difference(&expected.reachable.states).next() {
         return Some(Err(format!("invented {invented:?}")));
     }
-    // A load that did not wait for the lock would show here and nowhere else: what it sees it could have seen before the lock was taken.
+    // Only this comparison detects a load that does not wait for the lock: the states it reaches are reachable anyway.
     let stuck: HashSet<State> = reachable.deadlocks.iter().filter_map(|s| reduced.state(s)).collect();
     if let Some(state) = stuck.symmetric_difference(&expected.reachable.deadlocks).next() {
         return Some(Err(format!("one of the two can move in {state:?}")));
@@ -72,7 +72,7 @@ fn difference(
     Some(Ok(()))
 }
 
-/// Compares one program with what it is reduced to.
+/// Compares one program with its reduction, and panics if they differ.
 fn compare(program: &Program, model: MemoryModel, bounds: &Bounds, context: &str, seen: &mut Seen) {
     let Ok(reduced) = reduce(program, model, bounds) else {
         seen.refused += 1;
@@ -154,7 +154,7 @@ fn an_execution_of_the_reduced_program_is_one_of_the_original() {
     assert!(compared > 200 && flushes > 200, "{compared} executions, {flushes} flushes");
 }
 
-/// A random execution under SC, and where it leads.
+/// A random execution under SC, and its last state.
 fn walk(random: &mut Random, program: &Program) -> Option<(Trace, State)> {
     let reference = Reference::new(program, MemoryModel::Sc);
     let first = initial_states(&reference, 100, &mut || false).ok()?;
@@ -174,7 +174,7 @@ fn walk(random: &mut Random, program: &Program) -> Option<(Trace, State)> {
     Some((Trace { registers, memory, events }, state))
 }
 
-/// A mistake that a reduction could make.
+/// A mutation of the reduction.
 #[derive(Clone, Copy, Debug)]
 enum Mistake {
     /// A fence does not wait.
@@ -183,14 +183,14 @@ enum Mistake {
     LastInFirstOut,
     /// A load takes the oldest store of its cell.
     LoadsTheOldest,
-    /// A flush is possible where the thread runs, and nowhere else.
+    /// A flush is possible only while the thread runs.
     EndedThreadsDoNotFlush,
     /// A store into a full buffer is lost.
     NoOverflow,
 }
 
 impl Mistake {
-    /// Makes it everywhere; whether it could be made anywhere.
+    /// Applies the mutation everywhere. Returns whether it applied anywhere.
     fn make(self, original: &Program, reduced: &mut Reduced) -> bool {
         let before = reduced.clone();
         let mut made = false;
@@ -209,7 +209,7 @@ impl Mistake {
         made
     }
 
-    /// What an edge does wrongly.
+    /// The mutated action of an edge, if the mutation applies.
     fn wrong(
         self,
         original: &Thread,
@@ -268,7 +268,7 @@ impl Mistake {
     }
 }
 
-/// The comparison is worth something: it finds the mistakes that one would make.
+/// The comparison detects all mutations.
 #[test]
 fn mistakes_are_found() {
     use Mistake::*;

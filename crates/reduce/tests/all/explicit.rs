@@ -1,5 +1,5 @@
-//! Reduced programs explored under SC by engine `explicit`: its verdicts are those of the exact semantics with bounded buffers, and so is its answer
-//! whether a buffer overflows.
+//! Reduced programs explored under SC by engine `explicit`: its verdicts, including that on overflow, agree with the reference semantics with bounded
+//! buffers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Programs for SC with buffers that forget, against an interpreter of the k-abstract system of FENCES12 and against exact buffers.
+//! Programs with k-abstract buffers for SC, compared with an interpreter of the k-abstract system of FENCES12 and with exact buffers.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -14,7 +14,7 @@ use fencewright_testing::{Random, programs_or};
 
 const MOST_STATES: usize = 4_000;
 
-/// A state of the k-abstract system: everything but the buffers, and of each thread the stores in order and the forgotten ones.
+/// A state of the k-abstract system: the state without buffers, and for each thread the stores in order and the forgotten ones.
 type Abstract = (State, Vec<Buffer>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ fn to(cell: u32) -> impl Fn(&&Buffered) -> bool {
 }
 
 impl Buffer {
-    /// An exact buffer that looks the same to its thread: the newest value of each cell.
+    /// An exact buffer that is indistinguishable to its thread: the newest value of each cell.
     fn newest(&self) -> Vec<Buffered> {
         let ordered = self.ordered.iter().filter_map(|entry| match entry {
             Buffered::Store { cell, value } => Some((*cell, *value)),
@@ -39,7 +39,7 @@ impl Buffer {
         newest.into_iter().map(|(cell, value)| Buffered::Store { cell, value }).collect()
     }
 
-    /// Whether stores to this cell that are kept in order leave before forgotten ones.
+    /// Whether stores in order must leave before forgotten stores to this cell.
     fn has_older(&self, pso: bool, cell: u32) -> bool {
         if pso { self.ordered.iter().any(|e| to(cell)(&e)) } else { !self.ordered.is_empty() }
     }
@@ -60,7 +60,7 @@ impl Buffer {
     }
 }
 
-/// All that can happen next; nothing if that is beyond the interpreter.
+/// All successors; `None` if one of them is beyond the interpreter.
 fn successors(reference: &Reference<'_>, k: usize, (state, buffers): &Abstract) -> Option<Vec<Abstract>> {
     let pso = reference.model == MemoryModel::Pso;
     let with = |contents: &dyn Fn(&Buffer) -> Vec<Buffered>| State {
@@ -173,7 +173,7 @@ fn programs_with_buffers_that_forget_reach_what_the_abstract_system_reaches() {
         let Some(expected) = reached(&Reference::new(&program, model), k) else { continue };
         let reachable = explore(&reduced.program, MemoryModel::Sc, 60 * MOST_STATES, &mut || false);
         let Ok(reachable) = reachable else { continue };
-        // A store on its way changes the newest value before it is there, which nobody sees.
+        // In the middle of a store the newest value has changed although the store is not complete; the state is not observable.
         let arrived = |s: &&State| {
             program.threads().all(|(t, _)| {
                 let here = s.locations[t.index()];
@@ -190,7 +190,7 @@ fn programs_with_buffers_that_forget_reach_what_the_abstract_system_reaches() {
         }
         compared += 1;
         forgot += usize::from(expected.iter().any(|(_, b)| b.iter().any(|b| !b.forgotten.is_empty())));
-        // What holds of it holds with exact buffers.
+        // What holds with k-abstract buffers holds with exact ones.
         let Ok(exact) = explore(&program, model, MOST_STATES, &mut || false) else { continue };
         for property in &program.properties {
             let existence = matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _));

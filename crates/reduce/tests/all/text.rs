@@ -1,4 +1,4 @@
-//! Reduced programs as texts: the .fw text is read back as a program with the same verdicts, and the C text compiles.
+//! Reduced programs printed as text: the .fw text is read back as a program with the same verdicts, and the C text compiles.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -31,7 +31,7 @@ fn examples() -> Vec<(String, Program)> {
     paths.into_iter().map(read).collect()
 }
 
-/// What a text says; nothing if it has a constant index that is out of range, which random programs have and .fw refuses.
+/// Parses a text; `None` if it has a constant index that is out of range, which random programs have and .fw rejects.
 fn read_back(text: &str, context: &str) -> Option<Program> {
     let (file, errors) = fw::parse(text);
     assert!(errors.is_empty(), "{context}: {errors:?}\n{text}");
@@ -54,7 +54,7 @@ fn what_is_printed_has_the_same_verdicts() {
         let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
         let bounds = bounds(&mut random, &program, model);
         let Ok(reduced) = reduce(&program, model, &bounds) else { continue };
-        // Cells of an array that start with different choices cannot be said.
+        // Array elements with different initial choices cannot be expressed in .fw.
         let Ok(text) = export::fw(&reduced.program) else { continue };
         let context = format!("seed {seed}");
         let Some(read) = read_back(&text, &context) else { continue };
@@ -63,7 +63,7 @@ fn what_is_printed_has_the_same_verdicts() {
         for property in &reduced.program.properties {
             let expected = here.satisfies(&reduced.program, MemoryModel::Sc, property);
             let found = match property.kind {
-                // It need not be written: one can ask for it in every program.
+                // It need not be printed: every program can be checked for it.
                 PropertyKind::NoDeadlock => there.satisfies(&read, MemoryModel::Sc, property),
                 _ => {
                     let again = read.properties.iter().find(|p| p.name == property.name);
@@ -87,7 +87,7 @@ fn every_example_is_printed_and_read_back() {
             let reduced = reduced(&program, model, k, &context);
             let text = export::fw(&reduced.program).unwrap_or_else(|e| panic!("{context}: {e}"));
             let read = read_back(&text, &context).expect("its indices are inside");
-            // What needs no property to be looked at is not written as one.
+            // Properties without a formula are not printed.
             let stated = |p: &Program| p.properties.iter().filter(|p| p.formula().is_some()).count();
             assert_eq!(stated(&read), stated(&reduced.program), "{context}");
             assert!(!reduced.explanation(&program, &name).is_empty());
@@ -126,7 +126,7 @@ fn the_c_text_of_every_example_compiles() {
         let Ok(reduced) = reduce(&program, model, &bounds) else { continue };
         let width = *random.pick(&[Width::Bits32, Width::Bits64]);
         let Ok(text) = c(&reduced.program, &[], width) else { continue };
-        // Warnings are to be expected: these programs compare truth values with numbers.
+        // Warnings are expected: these programs compare truth values with numbers.
         texts.push((format!("seed {seed}"), text, &["-w"]));
     }
     assert!(texts.len() > 100, "only {} texts", texts.len());

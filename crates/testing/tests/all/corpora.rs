@@ -12,7 +12,7 @@ fn needs_the_corpora() {
 /// Runs the test above as `cargo test` does.
 fn shown(set: bool) -> String {
     let mut command = Command::new(std::env::current_exe().expect("a test is a program"));
-    command.args(["--exact", "needs_the_corpora"]).env_remove(corpora::VARIABLE);
+    command.args(["--exact", "corpora::needs_the_corpora"]).env_remove(corpora::VARIABLE);
     if set {
         command.env(corpora::VARIABLE, "somewhere");
     }

@@ -1,4 +1,4 @@
-//! Confirms an answer: replays its trace, checks its invariant, or explores the reference semantics.
+//! Confirmation of answers: replays traces, checks invariants, or explores the reference semantics.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,16 +15,16 @@ use super::proof::proof_unless;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Author, Counts, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
-/// Confirms answers. The exploration and the check of each invariant are done at most once.
+/// Confirms answers. The exploration, and the check of each invariant, are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     pub(super) confirm: Confirm,
-    /// What the exploration has found, once it was tried: the inner `None` if the state space is too large.
+    /// The result of the exploration; the inner `None` if the state space is too large.
     reachable: Option<Option<Reachable>>,
-    /// The certificates made of invariants.
+    /// The certificates made from invariants.
     invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
-    /// The certificates that were checked, with the result.
+    /// The certificates that have been checked, with the results.
     certificates: Vec<(Arc<Certificate>, (Verdict, Evidence))>,
 }
 
@@ -40,7 +40,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// The verdict that follows from an answer to the property with this number, `seconds` after the start.
+    /// The verdict for an answer to the property with this index, `seconds` after the start.
     pub(super) fn checked(
         &mut self,
         n: usize,
@@ -91,7 +91,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// Whether anything is confirmed at all.
+    /// Whether answers without a trace are confirmed at all.
     pub(super) fn confirms(&self) -> bool {
         self.confirm.certificates || self.confirm.exploration.is_some()
     }
@@ -115,7 +115,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
 
     fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
         let exists = property.kind.is_existence();
-        // What was found before the run was stopped counts.
+        // What was found before the run was stopped is still confirmed.
         let finishing = self.limits.despite_cancellation().finishing();
         let stop = || finishing.exceeded(0).is_some();
         match trace.replay_for_until(self.task.program, self.task.model, property, &stop) {
@@ -128,7 +128,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
                 (Verdict::Unknown(reason), Evidence::None)
             }
-            // Explicit computation cannot follow the execution: that is a limit.
+            // The execution exceeds explicit computation: a limit, not a contradiction.
             Err(ReplayError::Limit(_, limit)) => {
                 let what = format!("an execution was found that cannot be replayed: {}", limit.describe());
                 (Verdict::Unknown(Reason::Unsupported(what, None)), Evidence::None)
@@ -137,7 +137,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// A proof by an invariant of the program becomes a certificate.
+    /// Confirms a proof by an invariant, as a certificate.
     fn proved(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
         let known = self.invariants.iter().find(|(known, _)| Arc::ptr_eq(known, invariant));
         let certificate = match known {
@@ -158,7 +158,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         self.certified(property, &certificate)
     }
 
-    /// A certificate is a proof if its checker accepts it, for all properties it is about.
+    /// Confirms a certificate: it must be accepted by the checker, for all properties it is about.
     fn certified(&mut self, property: &Property, certificate: &Arc<Certificate>) -> (Verdict, Evidence) {
         if certificate.model() != Some(self.task.model) {
             return contradiction("the proof is about another memory model".into());
@@ -166,7 +166,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         if !certificate.properties().contains(&property.name) {
             return contradiction("the proof is about other properties".into());
         }
-        // The checker looks the property up by its name.
+        // The checker identifies the property by its name.
         let named = fencewright_certify::property(self.task.program, &property.name);
         if named.is_none_or(|named| named.kind != property.kind) {
             return contradiction("the proof is about another property of the same name".into());
@@ -188,7 +188,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         let by_states = !proofs.is_empty() && proofs.iter().all(|proof| matches!(proof, Proof::States(_)));
         let found = match accepted(certificate, self.task.program, self.limits, self.confirm) {
             Ok(evidence) => (verdict, evidence),
-            // The engine itself has seen all states.
+            // The engine itself has explored all states.
             Err(Reason::NotConfirmed) if by_states => (verdict, Evidence::Unchecked(Arc::clone(certificate))),
             Err(reason) => (Verdict::Unknown(reason), Evidence::None),
         };
@@ -216,7 +216,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     }
 }
 
-/// A certificate as evidence about a program, or why the checker does not accept it.
+/// A certificate as evidence about a program, or the reason why the checker does not accept it.
 pub fn accepted(
     certificate: &Arc<Certificate>,
     program: &Program,
@@ -236,7 +236,7 @@ pub fn accepted(
     }
 }
 
-/// Whether an execution violates the property under SC too, if its flushes are left out and every store goes straight to memory.
+/// Whether an execution violates the property under SC too, with flushes removed and every store written to memory at once.
 fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
@@ -255,13 +255,13 @@ pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
     (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
 }
 
-/// The exploration checks its limits after storing at most so many values.
+/// Maximum number of values stored between two polls of the limits during the exploration.
 const UNWATCHED_VALUES: usize = 1_000;
 
-/// All states that the reference semantics reaches, if they are few enough.
+/// All states that the reference semantics reaches; `None` if there are too many.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
     let limits = limits.within(exploration.time);
-    // Checking the limits takes as long as a step to a small state, so it is not done at each step; but large states take a lot of memory.
+    // Polling the limits takes as long as a step to a small state, so it is not done at each step; but large states take a lot of memory.
     let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
     let every = (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1);
     let mut asked = 0;

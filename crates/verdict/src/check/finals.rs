@@ -1,8 +1,8 @@
-//! The door for final states: the only place that makes [`FinalStates`].
+//! The door for final states: the only module that constructs [`FinalStates`].
 //!
-//! Where the state space is small, the reference semantics is explored and must reach exactly the final states that the engine has found.
-//! If the condition is decided before all final states are seen, the execution that decides it is replayed. Everything else stands on the
-//! engine alone and says so: `checked` is false.
+//! If the state space is small, the reference semantics is explored and must reach exactly the final states found by the engine. If the condition is
+//! decided before all final states are known, the execution that decides it is replayed. All other answers rely on the engine alone, and `checked` is
+//! false.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,16 @@ use super::verdict::{Confirm, Verdict};
 use crate::finals::Condition;
 use crate::task::{Engine, Limits, Reason, Report, Seen, Task, Work};
 
-/// A final state, as far as it is observed.
+/// A final state, restricted to the observed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalState {
     /// The values, in the order of [`Condition::observed`].
     pub values: Vec<i64>,
-    /// Whether it satisfies the condition; not known if that cannot be computed in 64 bits.
+    /// Whether it satisfies the condition; `None` if that cannot be computed in 64 bits.
     pub satisfies: Option<bool>,
 }
 
-/// How many of the final states satisfy a condition.
+/// Whether all, some or none of the final states satisfy a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
     /// All of them.
@@ -35,10 +35,10 @@ pub enum Observation {
     Never,
 }
 
-/// Why something is not known about final states.
+/// Why the information about final states is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The search ended when the condition was decided: there may be more final states.
+    /// The search stopped when the condition was decided: there may be more final states.
     EndedWhenDecided,
     /// There may be more final states, for this reason.
     Unseen(Reason),
@@ -46,14 +46,14 @@ pub enum Doubt {
     NotComputable,
 }
 
-/// The final states of a program, and what they say about a condition.
+/// The final states of a program, and the truth of a condition.
 #[derive(Clone, Debug)]
 pub struct FinalStates {
     states: Vec<FinalState>,
     missing: Option<Doubt>,
     contradicted: bool,
     checked: bool,
-    /// What the search took.
+    /// Statistics of the search.
     pub statistics: Work,
     quantifier: Quantifier,
 }
@@ -64,12 +64,12 @@ impl FinalStates {
         &self.states
     }
 
-    /// Why there may be more of them.
+    /// Why there may be more final states, if so.
     pub fn missing(&self) -> Option<&Doubt> {
         self.missing.as_ref()
     }
 
-    /// Why not everything is known: there may be more final states, or the condition cannot be computed in some of these.
+    /// Why the information is incomplete: there may be more final states, or the condition cannot be computed in some of these.
     pub fn doubt(&self) -> Option<Doubt> {
         let not_computable = || self.has(None).then_some(Doubt::NotComputable);
         self.missing.clone().or_else(not_computable)
@@ -99,8 +99,8 @@ impl FinalStates {
         }
     }
 
-    /// True if the reference semantics reaches exactly these final states, or, where there may be more, the execution that decides the
-    /// condition was replayed; false if the answer stands on the engine alone; `None` if there is no answer.
+    /// True if the reference semantics reaches exactly these final states, or, if there may be more, the execution that decides the condition was
+    /// replayed; false if the answer relies on the engine alone; `None` if there is no answer.
     pub fn checked(&self) -> Option<bool> {
         self.holds().map(|_| self.checked)
     }
@@ -109,8 +109,8 @@ impl FinalStates {
         self.states.iter().any(|state| state.satisfies == satisfies)
     }
 
-    /// Admits what an engine reports about the final states that a condition is about. If the task asks about the condition too, the search
-    /// may have ended as soon as it was decided.
+    /// Admits the report of an engine about the final states for a condition. If the task includes the condition as a property, the search may have
+    /// stopped as soon as it was decided.
     pub(crate) fn admit(
         condition: &Condition<'_>,
         engine: &dyn Engine,
@@ -144,7 +144,7 @@ impl FinalStates {
         }
     }
 
-    /// All final states were seen: the reference semantics must reach the same ones.
+    /// All final states are known: the reference semantics must reach the same ones.
     fn explored(self, task: &Task<'_>, values: &[Vec<i64>], limits: &Limits, confirm: Confirm) -> Self {
         match Confirmation::new(task, limits, confirm).reachable() {
             None => self,
@@ -155,7 +155,7 @@ impl FinalStates {
         }
     }
 
-    /// There may be more final states: what decides the condition is the execution that the engine has found.
+    /// There may be more final states: the execution found by the engine decides the condition.
     fn replayed(
         self,
         engine: &dyn Engine,
@@ -185,14 +185,14 @@ impl FinalStates {
     }
 }
 
-/// The final state in which the observables have these values; `None` if the filter excludes it.
+/// The final state with these values of the observables; `None` if the filter excludes it.
 fn state(condition: &Condition<'_>, values: &[i64]) -> Option<FinalState> {
     let passes = condition.passes(values);
     let satisfies = passes.and_then(|_| condition.satisfies(values));
     (passes != Some(false)).then(|| FinalState { values: values.to_vec(), satisfies })
 }
 
-/// The values of what a task observes in the final states that the reference semantics reaches.
+/// The values of the task's observables in the final states that the reference semantics reaches.
 fn finals(task: &Task<'_>, reachable: &Reachable) -> BTreeSet<Vec<i64>> {
     let reference = Reference::new(task.program, task.model);
     let finals = reachable.states.iter().filter(|state| reference.is_final(state));

@@ -1,16 +1,16 @@
-//! The door: answers of engines become verdicts only here.
+//! The door: the only module in which answers of engines become verdicts.
 //!
-//! * A trace is replayed on the reference semantics; one that does not replay is never shown.
-//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it. So is the set of all states
-//!   that the explicit engine has found; if there is no time or memory to check a set, the verdict stands on the engine alone and says so:
+//! * A trace is replayed on the reference semantics; a trace that cannot be replayed is never shown.
+//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it. The same holds for the set of
+//!   all states found by the explicit engine; but if there is no time or memory to check the set, the verdict relies on the engine alone, and
 //!   `checked` is false.
-//! * `safe` without a trace or a certificate is confirmed by exploring the reference semantics itself, where the state space is small
-//!   enough. Where it is not, the verdict stands on the engine alone as well.
+//! * `safe` without a trace or a certificate is confirmed by exploring the reference semantics itself, if the state space is small enough. Otherwise
+//!   the verdict relies on the engine alone as well.
 //! * If the engine and its confirmation disagree, there is no verdict.
 //!
-//! An answer that carries its evidence passes the door while the engine still works on other properties ([`check_each`]). One rule for what
-//! could not be confirmed in time: a search that has ended counts, and says that it stands on the engine alone; an invariant whose check
-//! was cut off does not count, and the verdict is `unknown` unless there is another answer.
+//! An answer with evidence is confirmed while the engine still works on other properties ([`check_each`]). If there is no time for the confirmation,
+//! a completed search counts, marked as relying on the engine alone; an invariant does not count, and the verdict is `unknown` unless there is
+//! another answer.
 
 mod confirm;
 mod finals;
@@ -33,7 +33,7 @@ pub use finals::{Doubt, FinalState, FinalStates, Observation};
 pub use proof::proof;
 pub use verdict::{Checked, Checks, Confirm, Evidence, Exploration, Verdict};
 
-/// Runs an engine and lets its answers through the door.
+/// Runs an engine and turns its answers into verdicts.
 pub fn check(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -44,13 +44,13 @@ pub fn check(
     check_each(engine, task, limits, progress, confirm, &mut |_, _| {}).verdicts
 }
 
-/// Engines recurse over expressions: their threads have as much stack as the main thread.
+/// Stack size of the threads of engines, in bytes: engines recurse over expressions, so they get as much stack as the main thread.
 pub const STACK: usize = 8 << 20;
 
-/// Runs an engine and lets its answers through the door, each as soon as the engine has it. `on_verdict` is called with the number of the
-/// property and the verdict, in the order in which they are found, while the engine goes on with the rest.
+/// Runs an engine and turns its answers into verdicts as soon as they are available. `on_verdict` is called with the index of the property and the
+/// verdict, in the order in which they are found, while the engine continues with the rest.
 ///
-/// It is called once for every property, and a second time only if a later answer contradicts the first: then there is no verdict any more.
+/// It is called once for every property, and a second time only if a later answer contradicts the first: then the verdict is withdrawn.
 pub fn check_each(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -62,7 +62,7 @@ pub fn check_each(
     check_run(engine, task, limits, progress, confirm, &|_| confirm, on_verdict)
 }
 
-/// The same as [`check_each`], where how much to do to confirm what is left at the end depends on how many states were stored.
+/// Like [`check_each`], where `at_the_end` determines from the number of stored states how to confirm the answers left at the end.
 pub fn check_run(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -97,7 +97,7 @@ pub fn check_run(
     Checks { verdicts: door.admit_report(engine.name(), report), statistics }
 }
 
-/// Lets the answers of an engine that has run through the door, `report` being what it gave back for this task.
+/// Turns the answers of a finished engine into verdicts; `report` is its result for this task.
 pub(crate) fn admit(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -110,7 +110,7 @@ pub(crate) fn admit(
     Door::new(task, limits, confirm, &settled, &mut on_verdict).admit_report(engine.name(), report)
 }
 
-/// The queue in which answers wait for the door while their engine goes on.
+/// The queue of answers that wait for confirmation while their engine continues.
 #[derive(Debug)]
 struct Anteroom<'a> {
     sender: mpsc::Sender<(usize, Early)>,
@@ -119,7 +119,7 @@ struct Anteroom<'a> {
 
 impl Listener for Anteroom<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // If nobody receives it, the door has panicked, and the process is about to end.
+        // Sending fails only if the door has panicked, and then the process is about to end.
         let _ = self.sender.send((property, early));
     }
 
@@ -132,14 +132,14 @@ impl Listener for Anteroom<'_> {
     }
 }
 
-/// The door itself.
+/// The state of the door during a run.
 struct Door<'a, 'p> {
     confirmation: Confirmation<'a, 'p>,
     start: Instant,
-    /// Which properties have their verdict, for engines.
+    /// For each property, whether it has a verdict; read by engines.
     settled: &'a [AtomicBool],
     verdicts: Vec<Option<Checked>>,
-    /// Definite answers that nobody could confirm yet: they wait for a better one, until the run ends.
+    /// Definite answers without confirmation: they wait for a better one until the run ends.
     held: Vec<Option<Early>>,
     on_verdict: &'a mut dyn FnMut(usize, &Checked),
 }
@@ -158,7 +158,7 @@ impl<'a, 'p> Door<'a, 'p> {
         Door { confirmation, start: Instant::now(), settled, verdicts, held, on_verdict }
     }
 
-    /// Admits the answers that an engine gives at its end; then every property has a verdict.
+    /// Admits the final report of an engine; then every property has a verdict.
     fn admit_report(mut self, engine: EngineName, mut report: Report) -> Vec<Checked> {
         let missing = || Answer::Unknown(Reason::Contradiction("the engine gave no answer".into()));
         report.answers.resize_with(self.verdicts.len(), missing);
@@ -174,8 +174,8 @@ impl<'a, 'p> Door<'a, 'p> {
         self.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
     }
 
-    /// Admits an answer while the engine still runs. If it cannot be confirmed now, it is left: it may be confirmed later, or another
-    /// engine may have a better answer. One that stands on the engine alone waits for the end of the run, and counts only then.
+    /// Admits an answer while the engine still runs. If it cannot be confirmed now, it is dropped: it may be confirmed later, or another engine may
+    /// have a better answer. An answer without evidence waits for the end of the run.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
         let confirms = self.confirmation.confirms();
@@ -195,7 +195,7 @@ impl<'a, 'p> Door<'a, 'p> {
         }
     }
 
-    /// Admits an answer for good.
+    /// Admits an answer at the end of the run.
     fn admit(&mut self, n: usize, early: Early, seconds: f64, beside: Beside<'_>) {
         if self.verdicts[n].is_some() {
             return self.compare(n, &early);
@@ -213,7 +213,7 @@ impl<'a, 'p> Door<'a, 'p> {
         self.pronounce_if_agreed(n, checked);
     }
 
-    /// Pronounces a verdict. An answer that waits for a better one must agree with it.
+    /// Records a verdict. An answer that was held back must agree with it.
     fn pronounce_if_agreed(&mut self, n: usize, checked: Checked) {
         let held = self.held[n].take();
         self.pronounce(n, checked);
@@ -228,7 +228,7 @@ impl<'a, 'p> Door<'a, 'p> {
         self.verdicts[n] = Some(checked);
     }
 
-    /// Compares an answer with the verdict that is already there. If they disagree, there is no verdict.
+    /// Compares an answer with the existing verdict. If they disagree, the verdict is withdrawn.
     fn compare(&mut self, n: usize, early: &Early) {
         let (Some(holds), Some(known)) = (early.answer.holds(), &self.verdicts[n]) else { return };
         let disagree = match known.verdict {
@@ -243,16 +243,16 @@ impl<'a, 'p> Door<'a, 'p> {
     }
 }
 
-/// What comes beside an answer at the end of a run.
+/// Additional information about an unanswered property at the end of a run.
 #[derive(Clone, Copy, Default)]
 struct Beside<'a> {
-    /// What grew without end.
+    /// Buffers and values that grew without bound.
     growth: &'a [(String, Option<Span>)],
-    /// What was tried, if several engines worked together.
+    /// The attempts of all engines, if several worked together.
     tried: &'a [Tried],
 }
 
-/// There is no verdict if another engine says the opposite of one that is known; it says whether the property `holds`.
+/// Withdraws a verdict because another engine claims the opposite; `holds` is the claim of that engine.
 fn disagreement(known: &Checked, other: EngineName, holds: bool) -> Checked {
     let words = |holds: bool| if holds { "it holds" } else { "it is violated" };
     let what =

@@ -1,4 +1,4 @@
-//! From an invariant of an engine to a proof in a certificate.
+//! Converts an invariant of an engine to a proof in a certificate.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use fencewright_program::{MemoryModel, Program};
 
 use crate::task::Invariant;
 
-/// An invariant of a program, as certificates write it.
+/// An invariant of a program in the format of certificates.
 pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
     proof_unless(program, invariant, &|| false).expect("nobody stops it")
 }
 
-/// The same; nothing if `stop`, which is asked for every control state, says so.
+/// Like [`proof`]; `None` if `stop`, which is polled for every control state, returns true.
 pub fn proof_unless(program: &Program, invariant: &Invariant, stop: &dyn Fn() -> bool) -> Option<Proof> {
     let machine = BufferMachine::new(program, invariant.buffers);
     let mut cells = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Verdicts, and what they stand on.
+//! Verdicts and their evidence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,55 +8,55 @@ use fencewright_program::{Property, Replayed, Span};
 
 use crate::task::{EngineName, Reason, Tried, Work};
 
-/// What the tool says about a property.
+/// The verdict about a property.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// It holds.
     Safe,
     /// It does not.
     Unsafe,
-    /// It is not known whether it holds, for this reason.
+    /// Unknown whether it holds, for this reason.
     Unknown(Reason),
 }
 
-/// What a verdict stands on.
+/// The evidence for a verdict.
 #[derive(Clone, Debug)]
 pub enum Evidence {
-    /// This execution, replayed on the reference semantics.
+    /// An execution, replayed on the reference semantics.
     Replayed(Replayed),
-    /// A second exploration, on the reference semantics.
+    /// An exploration of the reference semantics.
     Explored,
-    /// This certificate, accepted by the checker.
+    /// A certificate, accepted by the checker.
     Certified(Arc<Certificate>),
-    /// This certificate, which was not checked.
+    /// A certificate that was not checked.
     Unchecked(Arc<Certificate>),
-    /// The engine alone.
+    /// None besides the answer of the engine.
     Engine,
     /// There is no verdict.
     None,
 }
 
-/// A verdict that has gone through the door.
+/// A verdict made by the door.
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub(super) verdict: Verdict,
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// Whether the violating execution, with every store reaching memory at once, is also a violation under SC: then no fence can help
-    /// (FENCES12 s.7, case 1). If it is not, another violating execution may still be one.
+    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC: then no fence can help (FENCES12 s.
+    /// 7, case 1). If false, some other violating execution may still be one.
     pub happens_under_sc: bool,
     /// The property.
     pub property: Property,
-    /// How long the engine took.
+    /// Seconds that the engine took.
     pub seconds: f64,
-    /// How long confirming the answer took.
+    /// Seconds that the confirmation took.
     pub check_seconds: f64,
-    /// The figures of this engine alone.
+    /// Statistics of this engine alone.
     pub work: Work,
-    /// What grew without end, if there is no verdict.
+    /// Buffers and values that grew without bound, if there is no verdict.
     pub growth: Vec<(String, Option<Span>)>,
-    /// What was tried, engine by engine, if there is no verdict.
+    /// The attempts of the engines, if there is no verdict.
     pub tried: Vec<Tried>,
 }
 
@@ -66,7 +66,7 @@ impl Checked {
         &self.verdict
     }
 
-    /// The execution that shows it, replayed.
+    /// The replayed execution that shows it, if that is the evidence.
     pub fn trace(&self) -> Option<&Replayed> {
         match &self.evidence {
             Evidence::Replayed(trace) => Some(trace),
@@ -74,17 +74,17 @@ impl Checked {
         }
     }
 
-    /// What the verdict stands on.
+    /// The evidence for the verdict.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
-    /// The certificate that shows it.
+    /// The certificate, if that is the evidence.
     pub fn certificate(&self) -> Option<&Certificate> {
         self.evidence.certificate().map(|certificate| &**certificate)
     }
 
-    /// Whether something other than the engine confirms the verdict: see [`Evidence::checked`].
+    /// Whether the verdict was confirmed independently of the engine: see [`Evidence::checked`].
     pub fn checked(&self) -> Option<bool> {
         self.evidence.checked()
     }
@@ -99,8 +99,8 @@ impl Evidence {
         }
     }
 
-    /// True if the trace was replayed, the certificate accepted, or the reference semantics explored everything; false if the
-    /// verdict stands on the engine alone; `None` if there is no verdict.
+    /// True if the trace was replayed, the certificate accepted, or the reference semantics fully explored; false if the verdict relies on the engine
+    /// alone; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match self {
             Evidence::Replayed(_) | Evidence::Explored | Evidence::Certified(_) => Some(true),
@@ -110,30 +110,30 @@ impl Evidence {
     }
 }
 
-/// What comes of a run: its verdicts, and beside them what it took.
+/// The result of a run: verdicts and statistics.
 #[derive(Clone, Debug)]
 pub struct Checks {
     /// The verdicts, in the order of the properties.
     pub verdicts: Vec<Checked>,
-    /// What the whole run took.
+    /// Statistics of the whole run.
     pub statistics: Work,
 }
 
-/// How much to do to confirm an answer that comes without a trace.
+/// How answers without a trace are confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm {
     /// Whether certificates are checked.
     pub certificates: bool,
-    /// How far the reference semantics is explored, if at all, for answers that come without a certificate.
+    /// Limits for exploring the reference semantics, for answers without a certificate; `None` to skip it.
     pub exploration: Option<Exploration>,
 }
 
-/// How far the reference semantics is explored. If the state space is larger, nothing is confirmed.
+/// Limits for exploring the reference semantics. If the state space is larger, nothing is confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
-    /// At most so many states.
+    /// Maximum number of states.
     pub states: usize,
-    /// At most for so long.
+    /// Maximum time.
     pub time: Duration,
 }
 
@@ -150,11 +150,11 @@ impl Default for Confirm {
 }
 
 impl Confirm {
-    /// Nothing at all.
+    /// No confirmation.
     pub const NOTHING: Confirm = Confirm { certificates: false, exploration: None };
 
-    /// The same, but without an exploration that cannot succeed: the reference semantics has no reductions, so it reaches at least about as
-    /// many states as an engine has stored.
+    /// The same, without an exploration that cannot succeed: the reference semantics has no reductions, so it has roughly at least as many states as
+    /// the engine has stored.
     pub fn unless_hopeless(self, states: u64) -> Confirm {
         let exploration = self.exploration.filter(|e| states <= e.states as u64);
         Confirm { exploration, ..self }

@@ -1,21 +1,21 @@
-//! Gaps: how long a thread computes between two looks at its limits.
+//! Gaps: the processor time of a thread between two polls of its limits.
 //!
-//! Off by default, at the cost of one atomic load per look; [`watch`] turns it on. A gap is measured in the thread's CPU time: time spent blocked or waiting for a core
-//! does not count, so that a gap is as long on a busy machine as on an idle one.
+//! Off by default, at the cost of one atomic load per poll; [`watch`] turns it on. A gap is measured in the thread's CPU time: time spent blocked or
+//! waiting for a core does not count, so that a gap is as long on a busy machine as on an idle one.
 
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A thread has computed for long without a look at its limits.
+/// A long computation of a thread without polling the limits.
 #[derive(Clone, Debug)]
 pub struct Gap {
-    /// The processor time between the two looks.
+    /// The processor time between the two polls.
     pub time: Duration,
-    /// The place of the first look, or none if the thread began after it.
+    /// The place of the first poll; `None` if the gap begins at the start of the thread.
     pub from: Option<&'static Location<'static>>,
-    /// The place of the second look, or none if the thread ended before it.
+    /// The place of the second poll; `None` if the gap ends at the end of the thread.
     pub to: Option<&'static Location<'static>>,
 }
 
@@ -26,20 +26,19 @@ struct Watch {
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// From now on `tell` hears of every gap that is longer than `most`, in the thread whose gap it is and before it goes on. The first caller
-/// decides.
+/// From now on `tell` is called for every gap longer than `most`, in the thread concerned, before it continues. Only the first call has an effect.
 pub fn watch(most: Duration, tell: fn(&Gap)) {
     let _ = WATCH.set(Watch { most, tell });
 }
 
-/// Looks at the clock of this thread. Every look at a [`Limits`](super::Limits) is one; work that is not under limits, such as freeing
-/// memory when a process is about to end, can be told apart by more of them.
+/// Records a poll of this thread. Every poll of [`Limits`](super::Limits) calls it; code without limits, such as freeing memory before the process
+/// ends, may call it to split gaps.
 #[track_caller]
 #[inline]
 pub fn look() {
     if let Some(watch) = WATCH.get() {
         let here = Location::caller();
-        // A thread that is ending has told what there is.
+        // Fails only while the thread is being destroyed.
         let _ = LAST.try_with(|last| last.look(watch, Some(here)));
     }
 }
@@ -48,7 +47,7 @@ thread_local! {
     static LAST: Last = const { Last { look: Cell::new((Duration::ZERO, None)) } };
 }
 
-/// The last look of a thread: its processor time then, and where it was.
+/// The last poll of a thread: its processor time, and the place.
 struct Last {
     look: Cell<(Duration, Option<&'static Location<'static>>)>,
 }
@@ -60,7 +59,7 @@ impl Last {
         let time = now.saturating_sub(then);
         if time > watch.most {
             (watch.tell)(&Gap { time, from, to });
-            // Telling takes time too.
+            // Exclude the time that reporting took.
             self.look.set((processor_time(), to));
         }
     }
@@ -81,7 +80,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// Where there is no such clock there are no gaps.
+/// Without a thread clock there are no gaps.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     Duration::ZERO
@@ -96,7 +95,7 @@ mod tests {
 
     static HEARD: Mutex<Vec<Gap>> = Mutex::new(Vec::new());
 
-    /// Computes for so long, whatever else the machine does.
+    /// Computes for this much processor time, independently of the load of the machine.
     fn compute(time: Duration) {
         let end = processor_time() + time;
         while processor_time() < end {}
@@ -105,10 +104,10 @@ mod tests {
     #[test]
     fn a_thread_that_does_not_look_is_heard_of() {
         let long = Duration::from_millis(40);
-        // Other tests of this program look too.
+        // Other tests of this program poll too.
         watch(long, |gap| {
             if std::thread::current().name() == Some("gaps") {
-                HEARD.lock().expect("nobody panics").push(gap.clone());
+                HEARD.lock().expect("no test panics").push(gap.clone());
             }
         });
         let limits = Limits::default();
@@ -121,7 +120,7 @@ mod tests {
             compute(2 * long);
         });
         thread.expect("a thread starts").join().expect("it does not panic");
-        let heard = HEARD.lock().expect("nobody panics");
+        let heard = HEARD.lock().expect("no test panics");
         let lines: Vec<_> =
             heard.iter().map(|gap| (gap.from.map(|at| at.line()), gap.to.map(|at| at.line()))).collect();
         let [(Some(second), Some(third)), (Some(last), None)] = lines[..] else { panic!("{heard:?}") };

@@ -11,8 +11,8 @@ use std::fs;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use fencewright_engines::auto::Auto;
@@ -25,6 +25,7 @@ use fencewright_lang::options::{COptions, Options, Spins};
 use fencewright_lang::{Sources, Stop};
 use fencewright_program::MemoryModel;
 use fencewright_testing::corpora::{VARIABLE, tell_skipped};
+use fencewright_testing::measure::computed;
 use fencewright_testing::{Random, programs_or};
 
 /// When a program has been loaded for so long, it is asked to stop.
@@ -220,14 +221,6 @@ impl Working {
             }
         }
     }
-}
-
-/// How long this thread has computed: other processes may keep it waiting.
-fn computed() -> Duration {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = counted.and_then(|counted| counted.split_whitespace().next()?.parse().ok());
-    nanoseconds.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
 /// All that is counted.

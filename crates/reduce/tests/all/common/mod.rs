@@ -1,4 +1,4 @@
-//! What tests of reduced programs share: random programs, random bounds, and the exact semantics with bounded buffers.
+//! Shared by the tests of reduced programs: random programs, random bounds, and the reference semantics with bounded buffers.
 
 #![allow(dead_code)]
 
@@ -12,14 +12,14 @@ use fencewright_program::{
 use fencewright_reduce::Bounds;
 use fencewright_testing::{Random, Shape, group, program, separate};
 
-/// What a program reaches with bounded buffers.
+/// The reachable states of a program with bounded buffers.
 pub struct Bounded {
     pub reachable: Reachable,
     /// Whether some store did not fit.
     pub overflow: bool,
 }
 
-/// A random program with every kind of statement; in some of them more stores, or more store fences.
+/// A random program with every kind of statement; some have more stores, or more store fences.
 pub fn random_program(random: &mut Random, seed: u64) -> Program {
     let shape = Shape { loops: seed.is_multiple_of(2), corners: seed % 3 == 2, ..Shape::default() };
     let mut program = program(random, shape);
@@ -32,7 +32,7 @@ pub fn random_program(random: &mut Random, seed: u64) -> Program {
     program
 }
 
-/// Makes threads store and read back what they stored: most steps become stores to one variable, or loads of it.
+/// Makes threads load what they stored: most steps become stores to one variable, or loads of it.
 fn read_own_stores(random: &mut Random, program: &mut Program) {
     for thread in &mut program.threads {
         let variable = random.below(program.variables.len());
@@ -57,7 +57,7 @@ fn read_own_stores(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Bounds for a program: small ones, so that there are overflows, counted in every way that the model knows.
+/// Random bounds, small enough for overflows, of every kind that the model supports.
 pub fn bounds(random: &mut Random, program: &Program, model: MemoryModel) -> Bounds {
     let k = 1 + random.below(3) as u32;
     match model {
@@ -68,7 +68,7 @@ pub fn bounds(random: &mut Random, program: &Program, model: MemoryModel) -> Bou
     }
 }
 
-/// Whether the buffers of a state hold no more than they may.
+/// Whether the buffers of a state respect the bounds.
 fn fits(program: &Program, bounds: &Bounds, state: &State) -> bool {
     state.buffers.iter().all(|buffer| {
         let cells = || {
@@ -88,9 +88,8 @@ fn fits(program: &Program, bounds: &Bounds, state: &State) -> bool {
     })
 }
 
-/// All states that the reference semantics reaches without ever holding more stores than the bounds allow; nothing if they are too many. As
-/// in `P_M`, a thread has not ended while stores of its own are pending: that nothing moves although all threads have ended is
-/// possible if one of them still holds the lock.
+/// All states that the reference semantics reaches without exceeding the bounds; `None` if there are too many. As in `P_M`, a thread has not ended
+/// while its stores are pending: a state in which all threads have ended is a deadlock if one of them still holds the lock and stores are pending.
 pub fn bounded(program: &Program, model: MemoryModel, bounds: &Bounds, most: usize) -> Option<Bounded> {
     let reference = Reference::new(program, model);
     let first = initial_states(&reference, most, &mut || false).ok()?;
