@@ -17,7 +17,6 @@ use fencewright_code::pipeline::{self, Translated};
 use fencewright_code::reuse::Reuse;
 use fencewright_front_end::{COptions, Input, Parsed, Spins};
 use fencewright_text::{Diagnostic, Sources, Stop};
-
 use files::InputFiles;
 
 pub use fencewright_code::flat::UNDEFINED;

@@ -5,12 +5,12 @@ mod copies;
 mod dead;
 mod jumps;
 
+use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
 
 use crate::core::{Core, Register, Stmt, StmtKind};
 use crate::numbers::{Operand, not};
 use crate::spins;
-use fencewright_text::Stop;
 
 /// Cleans the code of all threads, makes steps that wait of loops that only wait, and notes which registers are undefined at the start.
 pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {

@@ -7,18 +7,14 @@ use fencewright_fw::ast::File;
 use fencewright_program::{Call, Span};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
-use crate::clean;
 use crate::core::Core;
-use crate::emit;
 use crate::flat::{Program, checks, failures, intervals, joins, sharing, tidy, undefining};
 use crate::layout::classes::Layout;
 use crate::layout::{containers, open_arrays, resolve};
-use crate::lifetimes;
 use crate::nodes::Nodes;
-use crate::points_to;
 use crate::reuse::{self, Reuse};
 use crate::simplify::simplify;
-use crate::views;
+use crate::{clean, emit, lifetimes, points_to, views};
 
 /// How memory and waiting are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

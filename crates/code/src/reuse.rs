@@ -3,12 +3,13 @@
 //! An allocation may return an object that its own thread has freed, or one that another thread has freed: a deallocation synchronises with the allocation that returns the same memory
 //! (C11, 7.22.3). The difference shows only where a dangling pointer is compared with one to the new object, so other threads pass objects on only where such pointers are compared.
 
-use crate::core::ObjectEvent;
+use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
+use crate::core::{
+    Core, NodeId, ObjectEvent, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement,
+};
 use crate::nodes::Nodes;
-use fencewright_text::Stop;
 
 /// What an allocation makes of memory that was freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

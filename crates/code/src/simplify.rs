@@ -8,16 +8,14 @@ mod fold;
 mod private;
 mod propagate;
 
-use crate::core::ObjectEvent;
-use fencewright_text::Stop;
-
-use crate::clean;
-use crate::core::{Access, Core, Object, Register, Stmt, StmtKind, each_statement};
-use crate::nodes::Nodes;
-
 use defined::Defined;
+use fencewright_text::Stop;
 use fold::Whole;
 use propagate::Start;
+
+use crate::clean;
+use crate::core::{Access, Core, Object, ObjectEvent, Register, Stmt, StmtKind, each_statement};
+use crate::nodes::Nodes;
 
 /// As often at most: each time fewer addresses are left, and so fewer variables that others may reach.
 const ROUNDS: usize = 4;

@@ -26,12 +26,12 @@ mod ways;
 use fencewright_kit::ThreadBuilder;
 use fencewright_program::{Action, Edge, Expr, LocationId, Op, Program, RegisterId, Span, Thread};
 use fencewright_text::{Diagnostic, Stop};
+use relevance::Relevance;
 use rustc_hash::FxHashMap;
+use ways::Departures;
 
 use crate::core::Label;
 use crate::emit::label_name;
-use relevance::Relevance;
-use ways::Departures;
 
 /// So many places of a loop are tried as its head.
 const MOST_HEADS: usize = 8;

@@ -1,11 +1,11 @@
 //! Loops that do nothing but wait for a value: one load, and a condition about it.
 
-use crate::statement::Parts;
+use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
 
 use crate::core::{Register, Stmt, StmtKind, Value};
 use crate::numbers::{Operand, not};
-use fencewright_text::Stop;
+use crate::statement::Parts;
 
 /// Makes steps that wait of loops that only wait.
 pub(super) fn wait(code: &mut Vec<Stmt>, stop: &Stop<'_>) {

@@ -1,9 +1,10 @@
 //! Memory that is accessed as several types of one size: `unsigned` through an `int *`, members of a union. A cell holds a value of the
 //! type that it was written with; a read with another type converts it to the value with the same bits.
 
+use fencewright_text::Stop;
+
 use crate::core::{Core, Location, Stmt, StmtKind, Value};
 use crate::nodes::Nodes;
-use fencewright_text::Stop;
 
 /// Adds conversions to what is read from such memory.
 pub fn convert(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {

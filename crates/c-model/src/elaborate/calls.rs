@@ -1,12 +1,13 @@
 //! Calls: functions are inlined.
 
+use std::num::NonZeroU32;
+
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Callee, Expr, FunctionId, TypeKind};
 use fencewright_code::core::{Origin, Register, StmtKind, Value};
 use fencewright_code::numbers::{ADDRESSES, Operand, compare};
 use fencewright_program::{Call, CallId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::num::NonZeroU32;
 
 use super::frames::{Frame, Slot};
 use super::lifetimes::{around_labels, declared};

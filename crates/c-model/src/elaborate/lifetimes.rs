@@ -6,8 +6,7 @@
 //! Whoever accesses a local variable of another thread, or one that may be gone, says that it does ([`ObjectEvent::Follow`]); where pointers are not known, layout asks.
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
-use fencewright_code::core::ObjectEvent;
-use fencewright_code::core::{Base, Known, Location, ObjectId, Origin, StmtKind, ThreadNumber};
+use fencewright_code::core::{Base, Known, Location, ObjectEvent, ObjectId, Origin, StmtKind, ThreadNumber};
 use fencewright_code::reuse::{self, Reuse};
 use fencewright_program::Span;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -24,6 +24,8 @@ mod switches;
 mod threads;
 mod writer;
 
+use env::Env;
+use facts::Uses;
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
 use fencewright_code::core::{
     Core, NodeId, Object, ObjectId, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
@@ -33,12 +35,9 @@ use fencewright_code::numbers::Operand;
 use fencewright_code::reuse::Reuse;
 use fencewright_program::{Call, CallId, Span};
 use fencewright_text::{Diagnostic, Stop};
-use rustc_hash::FxHashMap;
-
-use env::Env;
-use facts::Uses;
 use graph::Graph;
 pub use objects::{Spot, Target};
+use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
 /// What is wrong with a text that is C, and yet no program but a part of one.

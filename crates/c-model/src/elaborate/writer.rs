@@ -1,12 +1,11 @@
 //! The thread in hand: its registers, and the statements that are being written for it.
 
-use fencewright_code::core::ObjectEvent;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencewright_c::typed::tree::{Type, TypeKind};
 use fencewright_code::core::{
-    Access, Label, Location, NodeId, Register, Stmt, StmtKind, ThreadNumber, Value,
+    Access, Label, Location, NodeId, ObjectEvent, Register, Stmt, StmtKind, ThreadNumber, Value,
 };
 use fencewright_code::numbers::{Operand, Range, Sink};
 use fencewright_program::Span;

@@ -1,9 +1,9 @@
 //! Narrows choices of which only a remainder is used: `__VERIFIER_nondet_uint() % 4` chooses among four numbers, not among four billion.
 
 use fencewright_program::BinaryOp;
+use fencewright_text::Stop;
 
 use crate::core::{Register, Stmt, StmtKind, Value, each_statement};
-use fencewright_text::Stop;
 
 /// What is known of the reads of a register.
 #[derive(Clone, Copy, PartialEq, Eq)]

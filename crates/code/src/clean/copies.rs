@@ -1,8 +1,8 @@
 //! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
 
-use crate::core::ObjectEvent;
-use crate::core::{Register, Stmt, StmtKind, Value, each_statement};
 use fencewright_text::Stop;
+
+use crate::core::{ObjectEvent, Register, Stmt, StmtKind, Value, each_statement};
 
 #[derive(Clone, Copy, Default)]
 struct Count {

@@ -1,9 +1,9 @@
 //! Jumps to where control goes anyway, and labels that nobody jumps to.
 
+use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
 
 use crate::core::{Label, Stmt, StmtKind, each_statement};
-use fencewright_text::Stop;
 
 /// Takes out jumps to what follows, makes jumps behind a loop a `break`, and takes out labels without jumps.
 pub(super) fn straighten(code: &mut Vec<Stmt>, stop: &Stop<'_>) {

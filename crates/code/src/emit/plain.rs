@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use fencewright_program::Span;
+use fencewright_text::Stop;
 
 use crate::core::Access;
 use crate::flat::Program;
 use crate::statement::each_statement;
-use fencewright_text::Stop;
 
 /// The texts that stand for plain accesses only. Where one text stands for others too, nobody can tell which is meant.
 ///

@@ -1,21 +1,19 @@
 //! From flat code to the syntax tree of `.fw`: statements and expressions of one thread.
 
-use crate::flat::CellEvent;
-use crate::flat::Violation;
 use std::collections::HashMap;
 
 use fencewright_front_end::facts;
 use fencewright_fw::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
 use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
+use fencewright_text::Stop;
 
 use crate::core::{Label, Register};
 use crate::emit::Vocabulary;
 use crate::emit::property::{Evidence, Touched};
 use crate::flat::claims::{self, About, Claim, Claims};
 use crate::flat::tidy::Reads;
-use crate::flat::{Awaited, Cell, Step, StepKind, Term, Touching, Waiting, Wrong};
-use fencewright_text::Stop;
+use crate::flat::{Awaited, Cell, CellEvent, Step, StepKind, Term, Touching, Violation, Waiting, Wrong};
 
 /// What an assertion says that an undefined value makes fail.
 const UNDEFINED_DECIDES: &str = "an undefined value decides what happens";

@@ -1,9 +1,9 @@
 //! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends. Takes out what stands behind a check that always
 //! fails.
 
-use crate::flat::Violation;
-use crate::flat::{Step, StepKind, Wrong};
 use fencewright_text::Stop;
+
+use crate::flat::{Step, StepKind, Violation, Wrong};
 
 /// Puts checks of the same kind that follow each other together.
 pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {

@@ -1,8 +1,7 @@
 //! What checks are about, for reports. Claims ride on the checks that they explain, so that their terms are rewritten with them; they are no part of what the program does.
 
 use crate::core::Register;
-use crate::flat::Violation;
-use crate::flat::{StepKind, Term, Wrong};
+use crate::flat::{StepKind, Term, Violation, Wrong};
 
 /// What a check claims, about places and values.
 #[derive(Clone, Debug)]

@@ -7,12 +7,12 @@
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::BinaryOp;
+use fencewright_text::Stop;
 
 use crate::core::{Label, Register};
 use crate::flat::ranges::Range;
 use crate::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
 use crate::layout::classes::Layout;
-use fencewright_text::Stop;
 
 /// What is known about the values of one class.
 #[derive(Clone, Copy)]

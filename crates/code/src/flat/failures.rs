@@ -5,10 +5,10 @@
 mod tests;
 
 use fencewright_program::{BinaryOp, UnaryOp};
+use fencewright_text::Stop;
 
 use crate::core::Register;
 use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Violation};
-use fencewright_text::Stop;
 
 /// Moves the consequences of failed checks behind the blocks that they stand in.
 pub(crate) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {

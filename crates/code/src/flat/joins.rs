@@ -6,17 +6,16 @@
 //! Threads that do the same but for the flag that each sets when it has ended, and that are waited for together, count instead: then they are identical, and engines
 //! need not tell them apart.
 
-use crate::flat::CellEvent;
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::BinaryOp;
+use fencewright_text::Stop;
 
 use crate::core::Register;
 use crate::flat::tidy::Reads;
-use crate::flat::{Awaited, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting};
+use crate::flat::{Awaited, Cell, CellEvent, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting};
 use crate::layout::classes::Layout;
 use crate::statement::each_statement;
-use fencewright_text::Stop;
 
 /// Puts steps that wait for such flags, one after the other, together.
 pub(crate) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {

@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use fencewright_text::Stop;
+
 use crate::core::Register;
 use crate::flat::{Step, StepKind, Term, Thread};
-use fencewright_text::Stop;
 
 /// A thread with fewer registers has one for each value.
 const FEW: usize = 256;

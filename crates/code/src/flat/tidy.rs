@@ -1,13 +1,12 @@
 //! Flat code without what nobody needs: registers that are only written, and values that are copied from one register to the next.
 
-use crate::flat::CellEvent;
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::{UnaryOp, Width};
+use fencewright_text::Stop;
 
 use crate::core::Register;
-use crate::flat::{Step, StepKind, Term, Thread, Waiting};
-use fencewright_text::Stop;
+use crate::flat::{CellEvent, Step, StepKind, Term, Thread, Waiting};
 
 /// Which registers and arrays of a thread are read.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@
 
 use fencewright_c::typed::tree::Step;
 use fencewright_program::Span;
+use fencewright_text::Stop;
 
 use crate::core::{Core, NodeId, Value, each_statement};
 use crate::nodes::{Clash, Nodes, Shape};
-use fencewright_text::Stop;
 
 /// Unifies the nodes of structures that can be the same one, found by way of a member.
 pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Clash> {

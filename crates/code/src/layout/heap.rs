@@ -5,12 +5,11 @@
 //! kind that its thread gave back, and takes the mark away. Where it matters, an object may be given to other threads as well: by a store that says so, and the thread that takes it finds
 //! that store in memory. Local variables that pointers may outlive are marked in the same way while they are gone.
 
-use crate::flat::CellEvent;
 use fencewright_program::BinaryOp;
 
 use crate::core::{Access, NodeId, ObjectId, Register, Value};
 use crate::flat::claims::About;
-use crate::flat::{Array, Cell, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
+use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use crate::layout::classes::{Placed, among};
 use crate::layout::resolve::Resolver;
 use crate::reuse::Reuse;

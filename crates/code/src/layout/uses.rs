@@ -1,15 +1,15 @@
 //! What the code of a program does with the classes of places: the questions that layout asks before it chooses numbers.
 
-use crate::core::ObjectEvent;
 use std::collections::{BTreeSet, HashMap};
 
 use fencewright_program::BinaryOp;
+use fencewright_text::Stop;
 
 use crate::core::{
-    Base, Core, Known, Location, NodeId, ObjectId, Register, StmtKind, ThreadNumber, Value, each_statement,
+    Base, Core, Known, Location, NodeId, ObjectEvent, ObjectId, Register, StmtKind, ThreadNumber, Value,
+    each_statement,
 };
 use crate::nodes::Nodes;
-use fencewright_text::Stop;
 
 /// What happens to the places of one class.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,12 @@
 //!
 //! An undefined value is copied from register to register and to memory, and is checked wherever it would decide something. So what an operation gives is defined.
 
-use crate::core::ObjectEvent;
-use crate::core::each_place;
+use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
 
-use crate::core::{Base, Core, Known, Location, ObjectId, Register, StmtKind, Value, each_statement};
-use fencewright_text::Stop;
+use crate::core::{
+    Base, Core, Known, Location, ObjectEvent, ObjectId, Register, StmtKind, Value, each_place, each_statement,
+};
 
 /// What may be undefined.
 pub(super) struct Defined {

@@ -1,12 +1,11 @@
 //! Values that are known to be simpler ones.
 
-use crate::statement::Parts;
 use fencewright_program::{BinaryOp, UnaryOp};
-
 use rustc_hash::FxHashSet;
 
 use crate::core::{Base, Location, ObjectId, Register, Value};
 use crate::nodes::Nodes;
+use crate::statement::Parts;
 
 /// What folding has to know about the whole program.
 pub(super) struct Whole<'a> {

@@ -1,16 +1,14 @@
 //! Variables that only one thread reads and writes, and whose address nobody has, are registers of that thread. Others may have one thread that writes them.
 
-use crate::core::ObjectEvent;
-use crate::core::each_place;
 use fencewright_c::typed::tree::TypeKind;
+use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
 
 use crate::core::{
-    Base, Core, Known, Location, Object, ObjectId, Origin, Register, RegisterInfo, Stmt, StmtKind, Value,
-    each_statement,
+    Base, Core, Known, Location, Object, ObjectEvent, ObjectId, Origin, Register, RegisterInfo, Stmt,
+    StmtKind, Value, each_place, each_statement,
 };
 use crate::nodes::Nodes;
-use fencewright_text::Stop;
 
 /// What is known about a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]

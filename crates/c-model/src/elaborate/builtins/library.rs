@@ -1,8 +1,7 @@
 //! Memory from the heap, output, and time: the rest of the C library.
 
 use fencewright_c::typed::tree::{Expr, TypeKind};
-use fencewright_code::core::ObjectEvent;
-use fencewright_code::core::{Known, StmtKind, known};
+use fencewright_code::core::{Known, ObjectEvent, StmtKind, known};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 use fencewright_text::Diagnostic;

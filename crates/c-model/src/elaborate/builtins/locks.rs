@@ -8,11 +8,10 @@
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
-use fencewright_program::Span;
-
 use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Access, Object, ObjectId, Origin, StmtKind, ThreadNumber};
 use fencewright_code::numbers::{self, Operand};
+use fencewright_program::Span;
 
 use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, MOST_THREADS, Result};

@@ -1,14 +1,13 @@
 //! Random blocks, with checks anywhere in them, do the same as before their failures are moved: the first check that fails counts, and nothing behind it is done.
 
-use crate::flat::Violation;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 use fencewright_testing::{Random, programs_or};
+use fencewright_text::Stop;
 
 use super::move_failures;
 use crate::core::{Access, Register};
 use crate::flat::claims::{About, Claims};
-use crate::flat::{Cell, RegisterInfo, Step, StepKind, Term, Thread, Wrong};
-use fencewright_text::Stop;
+use crate::flat::{Cell, RegisterInfo, Step, StepKind, Term, Thread, Violation, Wrong};
 
 const REGISTERS: usize = 4;
 const CELLS: usize = 3;

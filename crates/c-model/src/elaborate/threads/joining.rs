@@ -1,0 +1,230 @@
+//! Waiting for threads, and detaching them: both release a thread, at most once.
+
+use std::rc::Rc;
+
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_c::typed::tree::{Expr, Step, Type, TypeKind};
+use fencewright_code::core::{Access, Known, Location, ObjectId, Projection, ThreadNumber, Value};
+use fencewright_code::numbers::{self, Operand};
+use fencewright_program::{BinaryOp, Span};
+
+use super::super::objects::{Spot, Target};
+use super::super::{Elaborator, Instance, Result};
+use super::{RELEASED, THREADS, int};
+
+impl Elaborator<'_> {
+    /// Waits for a thread, and takes its result.
+    pub(super) fn wait_for(&mut self, thread: Operand, result: Operand, to: &Type, span: Span) -> Result<()> {
+        let wanted = !Self::is_null(&result);
+        self.reclaim();
+        self.require_other(&thread, span);
+        if !self.writer.reachable {
+            return Ok(());
+        }
+        let (done, value, released) = match thread.known() {
+            Some(number) => {
+                let Some(instance) = self.created(number) else {
+                    return self.error(
+                        span,
+                        "this is not a thread that was created",
+                        "wait for threads after they are created, once each",
+                    );
+                };
+                self.instances[instance].state.joined = true;
+                self.instances[instance].state.wanted |= wanted;
+                let result = wanted.then(|| self.result_cell(instance, to, span));
+                let released = self.released_flag(instance, span);
+                (self.done_flag(instance, span), result, released)
+            }
+            None => {
+                self.shared.dynamic = true;
+                let length = self.premises.threads.unwrap_or(1);
+                let element = |this: &mut Self, cells| {
+                    let mut place = this.location(cells, &[Step::Element(0)]);
+                    place.path = vec![Projection::Element(thread.value.clone(), length)];
+                    place
+                };
+                let done = self.all_done(length, span);
+                let done = element(self, done);
+                let results = wanted.then(|| {
+                    let cells = self.all_results(length, to, span);
+                    element(self, cells)
+                });
+                let released = self.all_released(length, span);
+                (done, results, element(self, released))
+            }
+        };
+        let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
+        self.require_unreleased(&released, span)?;
+        self.write(&released, Operand::number(1), span)?;
+        let register = self.temporary("done", &int());
+        let ended = Value::binary(BinaryOp::Ne, Value::Register(register), Value::Number(0));
+        self.emit_await(register, done, ended, Access::Own, span);
+        if let Some(place) = value {
+            let cell = Target::new(Spot::Memory(place), to.clone()).accessed(Access::Own);
+            let operand = self.read(&cell, span)?;
+            let target = self.pointed(&result, to, span)?;
+            self.write(&target, operand, span)?;
+        }
+        if let Some(instance) = thread.known().and_then(|number| self.created(number))
+            && self.writer.reachable
+            && !self.repeated()
+            && self.writer.branches == 0
+            && self.writer.pending.is_empty()
+        {
+            self.writer.joined.insert(instance);
+        }
+        Ok(())
+    }
+
+    /// Whether all other threads have ended for certain, and nobody creates more than `main`.
+    pub(in super::super) fn is_alone(&self) -> bool {
+        let ended = |n| self.writer.joined.contains(&n);
+        let alone = self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended);
+        alone && !self.premises.descendants
+    }
+
+    /// A thread with this number, other than `main`, if it was created.
+    pub(super) fn created(&self, number: i128) -> Option<usize> {
+        usize::try_from(number).ok().filter(|n| (1..self.instances.len()).contains(n))
+    }
+
+    /// No thread waits for itself.
+    pub(super) fn require_other(&mut self, thread: &Operand, span: Span) {
+        let own = Operand::number(self.thread().0.into());
+        let (op, kind) = (Operator::NotEqual, THREADS);
+        let other = numbers::binary(self, op, kind, thread.clone(), own);
+        self.require(other, "a thread waits for itself", span);
+    }
+
+    pub(super) fn require_unreleased(&mut self, released: &Target, span: Span) -> Result<()> {
+        let before = self.read(released, span)?;
+        self.require(numbers::not(before), RELEASED, span);
+        Ok(())
+    }
+
+    /// Nobody waits for a thread any more. Of threads whose number is not known nothing is noted.
+    pub(super) fn detach(&mut self, thread: &Operand, span: Span) -> Result<()> {
+        self.reclaim();
+        let Some(instance) = thread.known().and_then(|number| self.created(number)) else { return Ok(()) };
+        if self.executing() && !self.instances[instance].state.detached {
+            self.instances[instance].state.detached = true;
+            return Ok(());
+        }
+        let released = self.released_flag(instance, span);
+        let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
+        self.require_unreleased(&released, span)?;
+        self.write(&released, Operand::number(1), span)
+    }
+
+    /// A thread is detached from the start if this is not 0.
+    pub(super) fn start_detached(&mut self, instance: usize, kind: Operand, span: Span) -> Result<()> {
+        if kind.known() != Some(0) {
+            self.reclaim();
+        }
+        if let Some(kind) = kind.known() {
+            self.instances[instance].state.detached = kind != 0;
+            return Ok(());
+        }
+        let releases = |this: &mut Self| {
+            let released = this.released_flag(instance, span);
+            let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
+            this.write(&released, Operand::number(1), span)
+        };
+        self.branch(kind, span, releases, |_| Ok(()))
+    }
+
+    /// What attributes say about whether a thread is detached from the start: 0 if it is not.
+    pub(super) fn detached_by(&mut self, attributes: &Expr) -> Result<Operand> {
+        let pointer = self.value(attributes)?;
+        if !self.graph.detached_by_attributes || Self::is_null(&pointer) {
+            return Ok(Operand::number(0));
+        }
+        let to = crate::elaborate::expressions::pointee(&attributes.ty);
+        let place = self.pointed(&pointer, &to, attributes.span)?;
+        let place = self.scalar(place, attributes.span)?.accessed(Access::Own);
+        self.read(&place, attributes.span)
+    }
+
+    pub(super) fn released_flag(&mut self, instance: usize, span: Span) -> Location {
+        if let Some(length) = self.premises.threads {
+            let released = self.all_released(length, span);
+            return self.location(released, &[Step::Element(instance as u64)]);
+        }
+        let object = match self.instances[instance].state.released {
+            Some(object) => object,
+            None => self.own_object(format!("released_{instance}"), int(), span),
+        };
+        self.instances[instance].state.released = Some(object);
+        self.location(object, &[])
+    }
+
+    pub(super) fn all_released(&mut self, length: u64, span: Span) -> ObjectId {
+        if let Some(object) = self.shared.released {
+            return object;
+        }
+        let ty = Type { kind: TypeKind::Array(Rc::new(int()), length), atomic: false, volatile: false };
+        let object = self.own_object("released".into(), ty, span);
+        self.shared.released = Some(object);
+        object
+    }
+
+    /// Threads that were detached before the program started start released.
+    pub(in super::super) fn keep_detached(&mut self) {
+        for (n, Instance { state, .. }) in self.instances.iter().enumerate() {
+            let (object, way) = match (state.released, self.shared.released) {
+                _ if !state.detached => continue,
+                (Some(object), _) => (object, Vec::new()),
+                (None, Some(all)) => (all, vec![Step::Element(n as u64)]),
+                (None, None) => continue,
+            };
+            self.objects[object.0 as usize].initial.push((way, Known::Number(1)));
+        }
+    }
+
+    pub(super) fn done_flag(&mut self, instance: usize, span: Span) -> Location {
+        if let Some(length) = self.premises.threads {
+            let done = self.all_done(length, span);
+            return self.location(done, &[Step::Element(instance as u64)]);
+        }
+        let object = match self.instances[instance].state.done {
+            Some(object) => object,
+            None => self.own_object(format!("done_{instance}"), int(), span),
+        };
+        self.instances[instance].state.done = Some(object);
+        self.location(object, &[])
+    }
+
+    pub(super) fn result_cell(&mut self, instance: usize, ty: &Type, span: Span) -> Location {
+        if let Some(length) = self.premises.threads {
+            let results = self.all_results(length, ty, span);
+            return self.location(results, &[Step::Element(instance as u64)]);
+        }
+        let object = match self.instances[instance].state.result {
+            Some(object) => object,
+            None => self.own_object(format!("result_{instance}"), ty.clone(), span),
+        };
+        self.instances[instance].state.result = Some(object);
+        self.location(object, &[])
+    }
+
+    pub(super) fn all_done(&mut self, length: u64, span: Span) -> ObjectId {
+        if let Some(object) = self.shared.done {
+            return object;
+        }
+        let ty = Type { kind: TypeKind::Array(Rc::new(int()), length), atomic: false, volatile: false };
+        let object = self.own_object("done".into(), ty, span);
+        self.shared.done = Some(object);
+        object
+    }
+
+    pub(super) fn all_results(&mut self, length: u64, ty: &Type, span: Span) -> ObjectId {
+        if let Some(object) = self.shared.results {
+            return object;
+        }
+        let ty = Type { kind: TypeKind::Array(Rc::new(ty.clone()), length), atomic: false, volatile: false };
+        let object = self.own_object("result".into(), ty, span);
+        self.shared.results = Some(object);
+        object
+    }
+}

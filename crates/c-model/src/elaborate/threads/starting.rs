@@ -1,0 +1,103 @@
+//! The start of the program: from the execution of `main` beforehand to code.
+
+use fencewright_c::typed::tree::Step;
+use fencewright_code::core::{Base, Known, Location, ObjectId, Origin, Register, StmtKind, Value, View};
+use fencewright_code::numbers;
+
+use super::super::env::Contents;
+use super::super::{Elaborator, Phase};
+
+impl Elaborator<'_> {
+    /// The first thread is created: what `main` has written so far is where the program starts.
+    pub(super) fn start_program(&mut self) {
+        self.keep_initial();
+        self.phase = Phase::Creating;
+        let globals: Vec<ObjectId> = self.writer.env.objects.keys().copied().collect();
+        for object in globals {
+            if self.objects[object.0 as usize].origin != Origin::Global || self.is_private(object) {
+                continue;
+            }
+            let location = Location {
+                base: Base::Object(object),
+                path: Vec::new(),
+                node: self.objects[object.0 as usize].node,
+                view: View::default(),
+            };
+            // Everybody can see it, and whatever it points to.
+            let unkept = self.uses.clone();
+            self.publish(&Value::Address(Box::new(location)));
+            self.uses = unkept;
+        }
+    }
+
+    /// Takes down what objects hold, as what they start with: whatever was written has left the buffers before anybody else can look.
+    pub(in super::super) fn keep_initial(&mut self) {
+        self.unwritten.clear();
+        self.take_down();
+    }
+
+    /// Takes down what objects hold, as what they start with.
+    pub(super) fn take_down(&mut self) {
+        let objects = std::mem::take(&mut self.writer.env.objects);
+        for (object, contents) in &objects {
+            self.keep_contents(*object, contents);
+        }
+        self.writer.env.objects = objects;
+    }
+
+    /// Takes down what one object holds, as what it starts with.
+    pub(in super::super) fn keep_contents(&mut self, object: ObjectId, contents: &Contents) {
+        let entry = &mut self.objects[object.0 as usize];
+        let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
+        let facts = contents
+            .parts
+            .iter()
+            .filter_map(|(way, fact)| Some((way.clone(), fact.as_ref()?.known.clone()?)));
+        let mut initial: Vec<(Vec<Step>, Known)> = facts.filter(|(_, known)| *known != default).collect();
+        initial.sort_by_cached_key(|(way, _)| {
+            way.iter()
+                .map(|step| match step {
+                    Step::Field(field) => u64::from(*field),
+                    Step::Element(element) => *element,
+                })
+                .collect::<Vec<u64>>()
+        });
+        entry.initial = initial;
+    }
+
+    /// From here on `main` does what others can see: code is written.
+    pub(in super::super) fn run(&mut self) {
+        self.take_down();
+        self.phase = Phase::Running;
+        self.ran_with = self.instances.len();
+        let mut facts: Vec<(Register, Known, numbers::Range)> = Vec::new();
+        for (register, fact) in &self.writer.env.registers {
+            if let Some(known) = &fact.known {
+                facts.push((*register, known.clone(), fact.range));
+            }
+        }
+        facts.sort_by_key(|(register, ..)| *register);
+        let span = self.writer.frames.last().map_or(self.writer.span, |frame| frame.at);
+        for (register, known, range) in facts {
+            if let Some(operand) = self.known_operand(&known, range) {
+                self.kept(&operand.value);
+                self.emit(StmtKind::Assign(register, operand.value), span);
+            }
+        }
+        // What private objects hold may be found by pointers that are not known, once there are any.
+        let held: Vec<Known> = self
+            .writer
+            .env
+            .objects
+            .values()
+            .flat_map(|contents| contents.parts.values().flatten())
+            .filter_map(|fact| fact.known.clone())
+            .collect();
+        for known in held {
+            if let Some(operand) = self.known_operand(&known, (0, 0)) {
+                self.kept(&operand.value);
+            }
+        }
+        self.end_before(span);
+    }
+}

@@ -1,0 +1,174 @@
+//! Comparisons of addresses.
+
+use fencewright_program::{BinaryOp, UnaryOp};
+
+use super::{Points, Unknown};
+use crate::core::{Access, HIGHEST_ADDRESS, LOWEST_ADDRESS};
+use crate::flat::{Cell, StepKind, Term};
+use crate::layout::classes::among;
+use crate::layout::resolve::Resolver;
+
+impl Resolver<'_> {
+    pub(super) fn compared(
+        &mut self,
+        op: BinaryOp,
+        (one, x): (Points, Term),
+        (other, y): (Points, Term),
+    ) -> Term {
+        let plain = Term::binary(op, x.clone(), y.clone());
+        let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
+        let (Points::Class(class), true) = (one, one == other) else {
+            // Functions, and addresses of things that were never used as one type.
+            let both = self.is_address(one, &x).and(self.is_address(other, &y));
+            if one != other || !equality {
+                self.unknown_if(both, Unknown::Order);
+            }
+            return plain;
+        };
+        self.with_odd(class, &x, &y, equality);
+        self.end_at_overlaps(class, &x, &y);
+        match equality {
+            true => {
+                let adjacent = self.adjacent(class, &x, &y).or(self.adjacent(class, &y, &x));
+                self.unknown_if(adjacent, Unknown::Order);
+            }
+            false => {
+                let result = self.ordered(class, op, &x, &y);
+                self.ordered_or_equal(class, op, (&x, &y), &result);
+                return result;
+            }
+        }
+        plain
+    }
+
+    /// An address behind the end of an array may be that of an object which comes later, not only come before it.
+    pub(super) fn ordered_or_equal(
+        &mut self,
+        class: usize,
+        op: BinaryOp,
+        (x, y): (&Term, &Term),
+        result: &Term,
+    ) {
+        let (end, start) = if matches!(op, BinaryOp::Lt | BinaryOp::Ge) { (x, y) } else { (y, x) };
+        let adjacent = self.adjacent(class, end, start);
+        if adjacent.number() != Some(0) {
+            let strict = matches!(op, BinaryOp::Lt | BinaryOp::Gt);
+            let before = if strict { result.clone() } else { Term::unary(UnaryOp::Not, result.clone()) };
+            self.unknown_if(adjacent.and(before), Unknown::Order);
+        }
+    }
+
+    /// Two pointers are compared, of which one may be a number that objects can have as their address, or point to nowhere.
+    pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
+        let layout = self.layout;
+        let of = &layout.classes[class];
+        let odd = of.strangers.numbers.iter().filter(|odd| (LOWEST_ADDRESS..=HIGHEST_ADDRESS).contains(*odd));
+        for &odd in odd {
+            for (one, other) in [(x, y), (y, x)] {
+                let is_address = self.is_address(Points::Class(class), other);
+                self.unknown_if(one.clone().with(BinaryOp::Eq, odd).and(is_address), Unknown::Number);
+            }
+        }
+        let ways = layout.ways_back.iter().filter(|way| way.outer == class);
+        let ways: Vec<Term> = match equality {
+            // Two ways back may lead to the same address.
+            true => {
+                let pairs = ways.clone().flat_map(|one| ways.clone().map(move |other| (one, other)));
+                let different = pairs.filter(|(one, other)| one.outside != other.outside);
+                let different = different.map(|(one, other)| one.is_outside(x).and(other.is_outside(y)));
+                let gaps: Vec<(i64, i64)> =
+                    of.gaps().iter().map(|&(low, high)| (low * of.scale, high * of.scale)).collect();
+                let after_array = ways.clone().flat_map(|way| {
+                    [(x, y), (y, x)].map(|(one, other)| way.is_outside(one).and(among(&gaps, other)))
+                });
+                different.chain(after_array).collect()
+            }
+            false => ways.flat_map(|way| [way.is_outside(x), way.is_outside(y)]).collect(),
+        };
+        if let Some(outside) = ways.into_iter().reduce(Term::or) {
+            self.unknown_if(outside, Unknown::Order);
+        }
+        if !equality {
+            for (one, other) in [(x, y), (y, x)] {
+                let is_function = |&function: &i64| one.clone().with(BinaryOp::Eq, function);
+                let Some(functions) = of.strangers.functions.iter().map(is_function).reduce(Term::or) else {
+                    return;
+                };
+                let is_address = self.is_address(Points::Class(class), other);
+                let different = Term::binary(BinaryOp::Ne, x.clone(), y.clone());
+                self.unknown_if(functions.and(is_address).and(different), Unknown::Order);
+            }
+        }
+    }
+
+    /// Whether a pointer points behind the end of an array and another one to the start of something else, which may or may not come next in memory.
+    pub(super) fn adjacent(&self, class: usize, end: &Term, start: &Term) -> Term {
+        let of = &self.layout.classes[class];
+        let (runs, scale) = (of.runs(), of.scale);
+        let is_array = |run: &(i64, i64)| {
+            let behind = (run.1 + 1 - of.first) as usize;
+            of.places.get(behind).is_some_and(|place| place.is_none())
+        };
+        // An array starts at its first element; of other places each may be a start.
+        let starts: Vec<(i64, i64)> =
+            runs.iter().map(|run| if is_array(run) { (run.0, run.0) } else { *run }).collect();
+        let mut adjacent = Term::Number(0);
+        for (n, run) in runs.iter().enumerate().filter(|(_, run)| is_array(run)) {
+            let others = starts.iter().enumerate().filter(|(other, _)| *other != n);
+            let others: Vec<(i64, i64)> =
+                others.map(|(_, start)| (start.0 * scale, start.1 * scale)).collect();
+            let is_end = end.clone().with(BinaryOp::Eq, (run.1 + 1) * scale);
+            adjacent = adjacent.or(is_end.and(among(&others, start)));
+        }
+        adjacent
+    }
+
+    /// Two pointers into a class are compared for order: as their numbers are, unless they point into different objects that come in another order.
+    pub(super) fn ordered(&mut self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
+        let layout = self.layout;
+        let of = &layout.classes[class];
+        let plain = self.as_numbers(class, op, x, y);
+        if of.pieces.len() < 2 {
+            return plain;
+        }
+        if of.used.tagged {
+            let upper =
+                |value: &Term| value.clone().with(BinaryOp::BitAnd, !HIGHEST_ADDRESS).with(BinaryOp::Ne, 0);
+            self.unknown_if(upper(x).or(upper(y)), Unknown::Order);
+        }
+        let (mut unknown, mut pairs) = (Term::Number(0), Vec::new());
+        for (n, one) in of.pieces.iter().enumerate() {
+            for other in &of.pieces[n + 1..] {
+                let there = one.has(of.scale, x).and(other.has(of.scale, y));
+                let across = there.or(other.has(of.scale, x).and(one.has(of.scale, y)));
+                match one.of == other.of || layout.order.is_none() {
+                    _ if across.number() == Some(0) => {}
+                    true => unknown = unknown.or(across),
+                    false => pairs.push((one.of, other.of, across)),
+                }
+            }
+        }
+        self.unknown_if(unknown, Unknown::Order);
+        let (Some(order), false) = (&layout.order, pairs.is_empty()) else { return plain };
+        let chosen = self.register("order", 0);
+        self.push(StepKind::Load(chosen, Cell { class: order.class, index: None }, Access::Own));
+        let chosen = Term::Register(chosen);
+        let swapped = pairs
+            .into_iter()
+            .filter_map(|(one, other, across)| Some(across.and(order.reversed(&chosen, one, other)?)));
+        let swapped = swapped.reduce(Term::or).unwrap_or(Term::Number(0));
+        Term::binary(BinaryOp::Ne, plain, swapped)
+    }
+
+    /// A comparison of the numbers; none is negative, unless the class says so.
+    pub(super) fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
+        let of = &self.layout.classes[class];
+        let natural = !of.strangers.computed
+            && !of.used.tagged
+            && of.strangers.numbers.iter().all(|&number| number >= 0);
+        match (op, y.number()) {
+            (BinaryOp::Lt, Some(0)) if natural => Term::Number(0),
+            _ => Term::binary(op, x.clone(), y.clone()),
+        }
+    }
+}

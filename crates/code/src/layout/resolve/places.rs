@@ -1,0 +1,212 @@
+//! Places with their numbers, and the checks of accesses to them.
+
+use fencewright_c::typed::tree::Step as PathStep;
+use fencewright_program::BinaryOp;
+use fencewright_text::Diagnostic;
+
+use super::{Resolved, Resolver, not};
+use crate::core::{Base, Location, Projection, Strangers, Value};
+use crate::flat::claims::{About, Claims};
+use crate::flat::{CellEvent, StepKind, Term, Touching, Wrong};
+use crate::layout::addresses::{Unknown, WayBack};
+use crate::layout::classes::Layout;
+use crate::nodes::Shape;
+
+/// A way forward from a pointer: the way back that it undoes; whether the pointer was found on that way and points to no structure; the number of the member then.
+pub(super) type Forward<'a> = (&'a WayBack, Term, Term);
+
+impl<'a> Resolver<'a> {
+    /// A place that is read or written now. If there can be none, the thread ends.
+    pub(super) fn access(&mut self, place: &Location) -> Option<Resolved> {
+        let resolved = self.place(place, true);
+        let Some(resolved) = resolved.filter(|place| self.layout.classes[place.class].count > 0) else {
+            self.check_with(Term::Number(0), Wrong::Pointer, Claims::plain(&Term::Number(0), Wrong::Pointer));
+            return None;
+        };
+        // Whoever accesses a local variable by its name does so while it is there; otherwise it says that it follows a pointer.
+        let by_name = match place.base {
+            Base::Object(object) => !self.layout.placed(object).heap,
+            Base::Pointed(..) => false,
+        };
+        if !by_name && self.layout.can_be_freed(resolved.class) {
+            let number = self.in_registers(resolved.number);
+            self.push(StepKind::Special(CellEvent::Touch(resolved.class, number.clone(), Touching::Access)));
+            return Some(Resolved { number, ..resolved });
+        }
+        Some(resolved)
+    }
+
+    /// A place has to be there. If somebody may give it back, that is asked before a step of its own, which does nothing: a label at what comes next could be reached again.
+    pub(super) fn reach(&mut self, place: &Location) {
+        let before = self.out.len();
+        self.access(place);
+        if let Base::Object(object) = place.base
+            && let placed = self.layout.placed(object)
+            && !placed.heap
+            && self.layout.is_freed(object)
+        {
+            self.push(StepKind::Special(CellEvent::Touch(
+                placed.class,
+                Term::Number(placed.first),
+                Touching::Access,
+            )));
+        }
+        if self.out[before..].iter().any(|step| matches!(step.kind, StepKind::Special(CellEvent::Touch(..))))
+        {
+            self.push(StepKind::Special(CellEvent::Skip));
+        }
+    }
+
+    /// The same without elements of arrays of registers, which a property cannot choose by a register.
+    pub(crate) fn in_registers(&mut self, number: Term) -> Term {
+        if !number.has_element() {
+            return number;
+        }
+        let register = self.register("address", 0);
+        self.push(StepKind::Assign(register, number));
+        Term::Register(register)
+    }
+
+    pub(super) fn place(&mut self, place: &Location, access: bool) -> Option<Resolved> {
+        let layout = self.layout;
+        let mut ways = Vec::new();
+        let (mut resolved, allocation) = match &place.base {
+            Base::Object(object) => {
+                let placed = layout.placed(*object);
+                let resolved = Resolved { class: placed.class, number: Term::Number(placed.first) };
+                (resolved, placed.heap.then_some(placed.elements))
+            }
+            Base::Pointed(pointer, node) => {
+                let pointer = self.value(pointer);
+                let class = layout.class(self.nodes, *node)?;
+                let of = &layout.classes[class];
+                let number = pointer.clone().with(BinaryOp::Div, of.scale);
+                ways = Self::ways_forward(layout, class, place, &pointer);
+                if access {
+                    let mut is_there = of.is_place(&number);
+                    if of.scale != 1 {
+                        is_there = pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
+                    }
+                    for (way, is_outside, member) in &ways {
+                        let is_member = layout.classes[way.inner].is_place(member);
+                        is_there = is_there.or(is_outside.clone().and(is_member));
+                    }
+                    self.claim(is_there, Wrong::Pointer, About::Pointer, Some((class, number.clone())));
+                } else if !place.path.is_empty() {
+                    self.part_of_nothing(class, &pointer, &ways);
+                }
+                (Resolved { class, number }, None)
+            }
+        };
+        let pointed = matches!(place.base, Base::Pointed(..));
+        let start = resolved.number.clone();
+        let end = layout.class(self.nodes, place.node);
+        let mut path = place.path.as_slice();
+        if let (Some(elements), Some((Projection::Element(index, _), rest))) =
+            (allocation, path.split_first())
+            && (self.end_of(resolved.class, path) != end || end.is_none())
+        {
+            let of = (resolved.class, resolved.number.clone());
+            let number = self.element(index, elements, access || !rest.is_empty(), of);
+            resolved.number = Term::binary(BinaryOp::Add, resolved.number, number);
+            path = rest;
+        }
+        for (n, projection) in path.iter().enumerate() {
+            let (step, index) = match projection {
+                Projection::Field(field) => (PathStep::Field(*field), Term::Number(0)),
+                Projection::Element(index, length) => {
+                    let length = match (length, self.nodes.shape_of(layout.classes[resolved.class].node)) {
+                        (0, Shape::Array(length, _)) => *length,
+                        _ => *length,
+                    };
+                    let of = (resolved.class, resolved.number.clone());
+                    (PathStep::Element(0), self.element(index, length, access || n + 1 < path.len(), of))
+                }
+            };
+            let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
+            let number = Term::binary(BinaryOp::Add, resolved.number.times(width).plus(base), index);
+            resolved = Resolved { class, number };
+            for (way, is_outside, member) in ways.iter().filter(|(way, ..)| way.path.len() == n + 1) {
+                debug_assert_eq!(way.inner, class);
+                resolved.number = Term::choice(is_outside.clone(), member.clone(), resolved.number);
+            }
+        }
+        if Some(resolved.class) != end {
+            let message = "this place is used as two different things";
+            self.errors.push(Diagnostic::new(self.span, message).help("give every object one type"));
+            return None;
+        }
+        // The address of a part of nothing is nothing.
+        if !access && pointed && resolved.number != start {
+            let is_null = start.with(BinaryOp::Eq, 0);
+            resolved.number = Term::choice(is_null, Term::Number(0), resolved.number);
+        }
+        Some(resolved)
+    }
+
+    /// The address of a part of no structure is not known, unless it is the member that the pointer was found by.
+    pub(super) fn part_of_nothing(&mut self, class: usize, pointer: &Term, ways: &[Forward<'_>]) {
+        let layout = self.layout;
+        let of = &layout.classes[class];
+        let possible = of.used.moved
+            || of.strangers != Strangers::default()
+            || layout.ways_back.iter().any(|way| way.outer == class);
+        if !possible {
+            return;
+        }
+        let number = pointer.clone().with(BinaryOp::Div, of.scale);
+        let known = pointer.clone().with(BinaryOp::Eq, 0).or(of.is_place(&number));
+        let known = ways.iter().fold(known, |known, (_, is_outside, _)| known.or(is_outside.clone()));
+        self.beyond_if(not(known), Unknown::Number);
+    }
+
+    /// The ways back that a place, found by way of a pointer into a class, goes forward again.
+    pub(super) fn ways_forward(
+        layout: &'a Layout,
+        class: usize,
+        place: &Location,
+        pointer: &Term,
+    ) -> Vec<Forward<'a>> {
+        let goes = |way: &&WayBack| {
+            way.outer == class
+                && way.path.len() <= place.path.len()
+                && way.path.iter().zip(&place.path).all(|(step, projection)| match (step, projection) {
+                    (PathStep::Field(a), Projection::Field(b)) => a == b,
+                    (PathStep::Element(a), Projection::Element(Value::Number(b), _)) => {
+                        i64::try_from(*a) == Ok(*b)
+                    }
+                    _ => false,
+                })
+        };
+        let ways = layout.ways_back.iter().filter(goes);
+        let member = |way: &'_ WayBack| {
+            let member = pointer.clone().plus(-way.outside);
+            member.with(BinaryOp::Div, layout.classes[way.inner].scale)
+        };
+        ways.map(|way| (way, way.is_outside(pointer), member(way))).collect()
+    }
+
+    /// The class at the end of a way.
+    pub(super) fn end_of(&self, class: usize, path: &[Projection]) -> Option<usize> {
+        path.iter().try_fold(class, |class, projection| {
+            let step = match projection {
+                Projection::Field(field) => PathStep::Field(*field),
+                Projection::Element(..) => PathStep::Element(0),
+            };
+            Some(self.layout.part(class, self.nodes, step)?.0)
+        })
+    }
+
+    /// An index, checked: an address may be that behind the last element.
+    pub(super) fn element(&mut self, index: &Value, length: u64, access: bool, of: (usize, Term)) -> Term {
+        let index = self.value(index);
+        if length == 0 {
+            let message = "how long this array is, is not known";
+            self.errors.push(Diagnostic::new(self.span, message).help("give it a length"));
+        }
+        let length = length.min(1 << 40) as i64;
+        let within = index.clone().within(0, if access { length - 1 } else { length });
+        self.claim(within, Wrong::Bounds, About::Element(index.clone(), length), Some(of));
+        index
+    }
+}

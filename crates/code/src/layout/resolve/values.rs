@@ -1,0 +1,133 @@
+//! Values without pointers.
+
+use fencewright_c::typed::tree::Step as PathStep;
+use fencewright_program::BinaryOp;
+
+use super::{Resolver, not};
+use crate::core::{NodeId, Register, Value, function_number};
+use crate::flat::claims::About;
+use crate::flat::{Term, Wrong};
+use crate::layout::addresses::Unknown;
+
+impl<'a> Resolver<'a> {
+    /// A value that is computed only if something holds.
+    pub(super) fn guarded(&mut self, when: Term, value: &Value) -> Term {
+        self.when(when, |this| this.value(value))
+    }
+
+    /// Work on parts of values that are computed only if something holds.
+    pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.guard.clone();
+        self.guard = Some(match &outer {
+            None => when,
+            Some(guard) => guard.clone().and(when),
+        });
+        let result = work(self);
+        self.guard = outer;
+        result
+    }
+
+    /// The node that a register points to.
+    pub(crate) fn points_of(&self, register: Register) -> Option<NodeId> {
+        self.core.threads[self.thread.0 as usize].registers[register.0 as usize].points
+    }
+
+    pub(crate) fn value(&mut self, value: &Value) -> Term {
+        match value {
+            Value::Number(number) => Term::Number(*number),
+            Value::Register(register) => Term::Register(*register),
+            Value::Function(function) => Term::Number(function_number(*function)),
+            Value::Unary(op, a) => {
+                let term = self.value(a);
+                self.operation_on(*op, a, term)
+            }
+            Value::Binary(op, a, b) => {
+                let x = self.value(a);
+                let y = match op {
+                    BinaryOp::And => self.guarded(x.clone(), b),
+                    BinaryOp::Or => self.guarded(not(x.clone()), b),
+                    _ => self.value(b),
+                };
+                self.operation(*op, (a, x), (b, y))
+            }
+            Value::If(condition, a, b) => {
+                let condition = self.value(condition);
+                let a = self.guarded(condition.clone(), a);
+                let b = self.guarded(not(condition.clone()), b);
+                Term::choice(condition, a, b)
+            }
+            Value::Address(place) => match self.place(place, false) {
+                Some(place) => place.number.times(self.layout.classes[place.class].scale),
+                None => Term::Number(0),
+            },
+            Value::Move(pointer, by, node) => {
+                let (pointer, by) = (self.value(pointer), self.value(by));
+                self.moved(pointer, by, *node)
+            }
+            Value::Difference(a, b, node) => {
+                let (a, b) = (self.value(a), self.value(b));
+                self.distance(a, b, *node)
+            }
+            Value::Container { member, node, path, .. } => {
+                let member = self.value(member);
+                self.container(member, *node, path)
+            }
+        }
+    }
+
+    /// A pointer moved by some elements: it stays in its array, or points behind its end.
+    pub(super) fn moved(&mut self, pointer: Term, by: Term, node: NodeId) -> Term {
+        let Some(class) = self.layout.class(self.nodes, node) else {
+            return Term::binary(BinaryOp::Add, pointer, by);
+        };
+        let of = &self.layout.classes[class];
+        let scale = of.scale;
+        let moved = Term::binary(BinaryOp::Add, pointer.clone(), by.clone().times(scale));
+        if by.number() == Some(0) {
+            return moved;
+        }
+        let mut same_array = Term::Number(0);
+        for (low, high) in of.arrays() {
+            let (low, high) = (low * scale, high * scale);
+            same_array =
+                same_array.or(pointer.clone().within(low, high).and(moved.clone().within(low, high)));
+        }
+        let number = moved.clone().with(BinaryOp::Div, scale);
+        self.claim(same_array, Wrong::Bounds, About::Moved, Some((class, number)));
+        moved
+    }
+
+    /// From a pointer to a member back to one to the structure; to nowhere, if there is no structure around the member.
+    pub(super) fn container(&mut self, member: Term, node: NodeId, path: &[PathStep]) -> Term {
+        let layout = self.layout;
+        let Some(outer) = layout.class(self.nodes, node) else { return Term::Number(0) };
+        let way = layout.ways_back.iter().find(|way| way.outer == outer && way.path == path);
+        let Some(way) = way else {
+            if layout.way(self.nodes, outer, path).is_some() {
+                // Members have the numbers of their structures.
+                return member;
+            }
+            self.check(member.with(BinaryOp::Eq, 0), Wrong::Pointer);
+            return Term::Number(0);
+        };
+        let (from, of) = (layout.classes[way.inner].scale, &layout.classes[outer]);
+        let distance = member.clone().with(BinaryOp::Div, from).plus(-way.base);
+        let number = distance.clone().with(BinaryOp::Div, way.width);
+        // Behind the last element of an array there is a number too.
+        let mut fits = of.has_number(&number);
+        if from != 1 {
+            fits = fits.and(member.clone().with(BinaryOp::Rem, from).with(BinaryOp::Eq, 0));
+        }
+        if way.width != 1 {
+            fits = fits.and(distance.with(BinaryOp::Rem, way.width).with(BinaryOp::Eq, 0));
+        }
+        let outside = member.clone().plus(way.outside);
+        let fits_or_out = fits.clone().or(way.is_outside(&outside));
+        self.unknown_if(not(fits_or_out), Unknown::Number);
+        let outside = match way.at_start {
+            true => Term::choice(member.clone().with(BinaryOp::Eq, 0), Term::Number(0), outside),
+            false => outside,
+        };
+        Term::choice(fits, number.times(of.scale), outside)
+    }
+}
