@@ -9,6 +9,7 @@ use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
 use fencewright_program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
+use fencewright_report::origins::Origins;
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
@@ -70,6 +71,8 @@ struct Simulation<'a> {
     reference: Reference<'a>,
     random: Random,
     state: State,
+    /// Where the values in registers come from.
+    origins: Rc<Origins>,
     cells: Cells,
     table: Table,
     style: Style,
@@ -94,6 +97,7 @@ impl<'a> Simulation<'a> {
             cells: Cells::all(source, &state),
             table: Table::new(source, 4, places),
             state,
+            origins: Rc::default(),
             style,
             open: program.properties.iter().collect(),
             status: Status::Fine,
@@ -128,9 +132,11 @@ impl<'a> Simulation<'a> {
                 event: &event,
                 effect: &effect,
                 after: Rc::new(after.clone()),
+                origins: Rc::clone(&self.origins),
             };
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
             out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            Rc::make_mut(&mut self.origins).follow(self.source, &event, &effect, &self.state);
             self.state = after;
         };
         out.print(&format!("  {ending}\n"));
@@ -208,6 +214,7 @@ impl<'a> Simulation<'a> {
                 event,
                 effect,
                 after: Rc::new(after.clone()),
+                origins: Rc::clone(&self.origins),
             };
             out.print(&self.table.row(n + 1, &step, self.style));
         }

@@ -12,6 +12,87 @@ use fencewright_program::{Program, Span, State, ThreadId};
 pub struct Facts {
     /// Memory of a program in a language that has objects and pointers.
     pub memory: Memory,
+    /// The number that stands for a value that was never written.
+    pub undefined: Option<i64>,
+    /// The open arrays at which the model ends, each with the reason: what the program would have to be followed beyond.
+    pub ends: BTreeMap<String, String>,
+    /// The labels at which the process has ended, with their threads.
+    pub exits: Vec<(String, String)>,
+    /// The threads.
+    pub threads: Vec<Start>,
+    /// The registers, by thread and name; the elements of an array have one entry together.
+    pub registers: BTreeMap<(String, String), Register>,
+    /// Whether the author named no labels: those of the syntax tree are of the translation.
+    pub own_labels: bool,
+    /// The expressions that a reader takes for one step, if the syntax tree has them in parts; in the order of their places.
+    pub steps: Vec<Whole>,
+}
+
+/// An expression that a reader takes for one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// Where it stands.
+    pub span: Span,
+    /// Whether the author decides something in it. If not, decisions in it are of the translation.
+    pub decides: bool,
+}
+
+/// How a thread comes into being.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Its name.
+    pub thread: String,
+    /// The function that it executes.
+    pub function: String,
+    /// The thread that creates it; nothing for the first one.
+    pub creator: Option<String>,
+    /// Whether it runs from the start, because its creator has done nothing before that others could see.
+    pub initial: bool,
+    /// The text that creates it.
+    pub span: Span,
+}
+
+/// A register.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Register {
+    /// What it stands for.
+    pub holds: Holds,
+    /// What its numbers mean.
+    pub kind: Kind,
+}
+
+/// What a register stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Holds {
+    /// A variable that the author named.
+    Variable(String),
+    /// Memory that only this thread uses: the place of this kind and number; of an array, the number of an element is its index.
+    Place(usize, i64),
+    /// Whether this thread gave back the object whose place has this kind and number; of an array, the number of an element is its index.
+    Mark(usize, i64),
+    /// A value on its way: a register of the translation.
+    Temporary,
+}
+
+/// What the numbers in a variable mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers.
+    #[default]
+    Number,
+    /// Pointers to places of a kind: 0 for none, otherwise the number of the place, times a factor.
+    Pointer(usize, i64),
+}
+
+/// What a variable of the translation says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// 1 if these threads were created, 2 if they never will be.
+    Start(Vec<String>),
+    /// 1 if this thread has ended.
+    End(String),
+    /// Something else.
+    Other,
 }
 
 /// The objects of a program, and what can be wrong with its accesses to them.
@@ -23,6 +104,12 @@ pub struct Memory {
     pub places: BTreeMap<usize, Places>,
     /// The kind of the places that a shared variable is made of.
     pub variables: BTreeMap<String, usize>,
+    /// What the numbers in the places of a kind mean, where they are more than numbers.
+    pub contents: BTreeMap<usize, Kind>,
+    /// The places of variables that the translation added.
+    pub roles: BTreeMap<(usize, i64), Role>,
+    /// The functions that numbers in pointers stand for.
+    pub functions: BTreeMap<i64, String>,
     /// Where threads make mistakes.
     pub mistakes: Vec<Mistake>,
     /// The arrays of registers in which threads mark the objects that they gave back, with those threads, by the kind of the objects.
@@ -36,6 +123,12 @@ pub struct Memory {
 pub struct Object {
     /// What the text calls it; nothing for an allocation.
     pub name: Option<String>,
+    /// What to call it: its name, or a word for what is allocated.
+    pub noun: String,
+    /// Which one it is of several that are called so, from 1; of an allocation that can happen several times, the first.
+    pub number: Option<u64>,
+    /// The thread whose it is, if others have a variable that is called so.
+    pub owner: Option<String>,
     /// Its type; of an allocation that of one element.
     pub ty: String,
     /// How long it is there.
@@ -64,6 +157,8 @@ pub struct Places {
     pub first: i64,
     /// The places; nothing where a number stands for none, as behind the end of an array.
     pub parts: Vec<Option<Part>>,
+    /// The way from the object to each of the places, as the text writes it: `.next`, `[2]`, nothing for the object itself.
+    pub paths: Vec<String>,
 }
 
 /// A place, as a part of an object.
@@ -175,6 +270,13 @@ impl Memory {
             }
         };
         (!holds).then_some(Made { thread, mistake, claim, number, part })
+    }
+
+    /// The way from its object to the place that a number stands for.
+    pub fn path(&self, kind: usize, number: i64) -> Option<&str> {
+        let places = self.places.get(&kind)?;
+        let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
+        places.paths.get(n).map(String::as_str)
     }
 
     /// The part of an object that a number stands for.

@@ -12,6 +12,7 @@ mod loaded;
 pub mod options;
 pub mod places;
 mod view;
+pub mod words;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -25,6 +26,7 @@ use fencewright_text::{Diagnostic, SourceFile, Sources, Stop};
 use crate::edit::{Change, Edit};
 use crate::facts::Facts;
 use crate::places::Sites;
+use crate::words::{Meaning, Words};
 
 pub use loaded::Loaded;
 pub use options::{Awaits, COptions, Options, Spins};
@@ -57,14 +59,16 @@ pub trait FrontEnd: Send + Sync {
         None
     }
 
-    /// Adds the properties that every program in this language is asked for, whether or not its text states them.
-    fn add_properties(
+    /// Finishes a lowered program: adds the properties that every program in this language is asked for, whether or not its text states them,
+    /// and resolves what is known about its parts to their ids.
+    fn finish(
         &self,
-        _program: &mut Program,
+        program: &mut Program,
+        facts: &Facts,
         _options: &Options,
         _stop: &Stop<'_>,
-    ) -> Result<(), Vec<Diagnostic>> {
-        Ok(())
+    ) -> Result<Words, Vec<Diagnostic>> {
+        Ok(Words::new(program, facts))
     }
 
     /// Whether its importer makes copies of texts that are written once, so that a fence in the text is one in every copy.
@@ -102,11 +106,6 @@ pub trait FrontEnd: Send + Sync {
         true
     }
 
-    /// Whether a text with these errors may be part of a larger program.
-    fn is_part(&self, _errors: &[Diagnostic]) -> bool {
-        false
-    }
-
     /// The properties that any program can be asked for although it does not state them, other than `deadlock`.
     fn more_properties(&self) -> &'static [&'static str] {
         &[]
@@ -117,14 +116,17 @@ pub trait FrontEnd: Send + Sync {
         "await, assume and locks block; a loop that is written out can move"
     }
 
-    /// The number that stands for a value that was never written, if there is one.
-    fn undefined(&self) -> Option<i64> {
-        None
-    }
-
-    /// Whether an access to an open array means that the translation does not model what comes, and the name of the array says what that is.
-    fn ends_in_open_arrays(&self) -> bool {
-        false
+    /// A number or a place as the author of the program would write it; `line` is where the object is declared or allocated that it is about.
+    fn word(&self, meaning: &Meaning<'_>, _line: &str) -> String {
+        match meaning {
+            Meaning::Number(number) => number.to_string(),
+            Meaning::Undefined => "undefined".into(),
+            Meaning::Null => "0".into(),
+            Meaning::Function(name) => (*name).to_string(),
+            Meaning::Pointer(spot) | Meaning::Behind(spot) | Meaning::Place(spot) => {
+                format!("{}{}", spot.object.noun, spot.path)
+            }
+        }
     }
 
     /// The statement around some bytes of a line, as bytes of that line.

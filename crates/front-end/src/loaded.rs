@@ -12,6 +12,7 @@ use crate::facts::Facts;
 use crate::options::Options;
 use crate::places::Sites;
 use crate::view::View;
+use crate::words::Words;
 
 /// A program with everything needed to talk about it.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Loaded {
     pub plain: HashSet<Span>,
     /// What the front end knows beside the syntax tree.
     pub facts: Facts,
+    /// How the author of the text calls the parts of the program.
+    pub words: Words,
     /// The constants that were given other values.
     pub defines: Vec<(String, i64)>,
     /// How it was read.

@@ -78,7 +78,7 @@ pub fn load(question: &Question, environment: Environment) -> Answer {
     let loader = Loader { front_end: Some(question.front_end), options: &options, stop: &stop, open: &open };
     let outcome = match loader.load(&question.name, question.text.as_bytes()) {
         Ok(loaded) => Outcome::Program(Arc::new(loaded)),
-        Err(Failure::Wrong(error)) => match question.front_end.is_part(&error.diagnostics) {
+        Err(Failure::Wrong(error)) => match matches!(&error.diagnostics[..], [only] if only.lacks_start) {
             true => Outcome::Part,
             false => Outcome::Wrong(error),
         },

@@ -46,6 +46,8 @@ pub mod json;
 pub mod known;
 pub mod litmus;
 pub mod mistake;
+mod named;
+pub mod origins;
 pub mod remarks;
 pub mod robust;
 mod room;

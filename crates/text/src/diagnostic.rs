@@ -16,17 +16,25 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// Advice how to fix it.
     pub help: Option<String>,
+    /// Whether the error is that the program says nowhere where it starts: the text may be part of a larger program.
+    pub lacks_start: bool,
 }
 
 impl Diagnostic {
     /// A message about a place.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { message: message.into(), span, label: None, help: None }
+        Diagnostic { message: message.into(), span, label: None, help: None, lacks_start: false }
     }
 
     /// Adds a text shown directly at the place.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
+        self
+    }
+
+    /// Says that the program has no start, so that the text may be part of a larger one.
+    pub fn lacking_start(mut self) -> Self {
+        self.lacks_start = true;
         self
     }
 

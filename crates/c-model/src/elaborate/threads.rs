@@ -19,7 +19,7 @@ use fencewright_c::typed::tree::{
     Callee, Expr, ExprKind, FunctionId, LocalId, Statement, StatementKind, Type, TypeKind,
 };
 use fencewright_code::core::{
-    Access, Base, Object, ObjectId, Origin, Register, Stmt, StmtKind, ThreadNumber, Value, known,
+    Access, Base, Object, ObjectId, Origin, Purpose, Register, Stmt, StmtKind, ThreadNumber, Value, known,
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
@@ -54,6 +54,8 @@ pub(super) struct State {
     flag: Option<ObjectId>,
     /// Whether it may get the stack of another thread, as far as it was known when it was created.
     late: bool,
+    /// The thread that creates it; nothing for `main`.
+    creator: Option<ThreadNumber>,
     /// The register of its creator that says whether it was created, if that is not certain.
     created: Option<(ThreadNumber, Register)>,
     /// Whether anybody may wait for it.
@@ -65,6 +67,18 @@ pub(super) struct State {
     /// Whether it was detached before the program started.
     detached: bool,
     released: Option<ObjectId>,
+}
+
+impl State {
+    /// The thread that creates it; nothing for `main`.
+    pub(super) fn creator(&self) -> Option<ThreadNumber> {
+        self.creator
+    }
+
+    /// The variable that says whether it was created; nothing if it starts with the program.
+    pub(super) fn started(&self) -> Option<ObjectId> {
+        self.flag
+    }
 }
 
 /// What threads share.
@@ -364,7 +378,7 @@ impl Elaborator<'_> {
             parameters.push(Parameter::Cell(cell));
         }
         let late = self.shared.reclaims || self.repeated();
-        let mut state = State { late, ..State::default() };
+        let mut state = State { late, creator: Some(self.thread()), ..State::default() };
         if self.phase == Phase::Running {
             let flag = self.own_object(format!("start_{number}"), int(), span);
             state.flag = Some(flag);
@@ -416,8 +430,8 @@ impl Elaborator<'_> {
     pub fn own_object(&mut self, name: String, ty: Type, span: Span) -> ObjectId {
         let node = self.nodes.object(&ty, span);
         let (ty, initial) = (Some(ty), Vec::new());
-        let object =
-            self.object(Object { name, ty, node, origin: Origin::Global, initial, undefined: false, span });
+        let (origin, purpose) = (Origin::Global, Purpose::Translation);
+        let object = self.object(Object { name, ty, node, origin, initial, undefined: false, purpose, span });
         self.reach[object.0 as usize].shared = true;
         self.writer.env.objects.remove(&object);
         object

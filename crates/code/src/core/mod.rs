@@ -40,6 +40,8 @@ pub struct Core {
     pub threads: Vec<Thread>,
     /// Pairs of objects whose addresses were found to be different while the program was translated.
     pub compared: Vec<(ObjectId, ObjectId)>,
+    /// The names of the functions that pointers may point to, by their numbers.
+    pub functions: Vec<String>,
     /// The calls that spans refer to.
     pub calls: Vec<Call>,
     /// What is odd but no error.
@@ -61,8 +63,24 @@ pub struct Object {
     pub initial: Vec<(Vec<Step>, Known)>,
     /// Whether parts that are not mentioned start with an undefined value: locals and `malloc`, unlike globals and `calloc`.
     pub undefined: bool,
+    /// What it is for.
+    pub purpose: Purpose,
     /// Where it is declared or allocated.
     pub span: Span,
+}
+
+/// What an object is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// The program has it.
+    #[default]
+    Program,
+    /// It says whether this thread has ended.
+    Ended(ThreadNumber),
+    /// It says, by their numbers, which threads have ended.
+    AllEnded,
+    /// The translation needs it for something else.
+    Translation,
 }
 
 /// Where an object comes from.
@@ -120,6 +138,12 @@ pub struct Thread {
     pub span: Span,
     /// Whether it is created when other threads may have ended.
     pub late: bool,
+    /// The function that it executes.
+    pub function: String,
+    /// The thread that creates it; nothing for `main`.
+    pub creator: Option<ThreadNumber>,
+    /// The variable that says whether it was created, unless it runs from the start.
+    pub started: Option<ObjectId>,
 }
 
 /// A register.
@@ -131,6 +155,17 @@ pub struct RegisterInfo {
     pub initial: Option<i64>,
     /// The node that it points to, if it holds a pointer or an integer as wide as one.
     pub points: Option<NodeId>,
+    /// What it is for, for reports.
+    pub about: About,
+}
+
+/// What a register is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// Whether it is a variable of the program: all others hold values on their way.
+    pub variable: bool,
+    /// Whether it holds pointers.
+    pub pointer: bool,
 }
 
 /// The stage of the translation in which objects have no numbers yet and pointers are symbolic.

@@ -14,6 +14,7 @@ pub(crate) mod sharing;
 pub(crate) mod tidy;
 pub(crate) mod undefining;
 
+use fencewright_front_end::facts::{Holds, Kind};
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use crate::flat::claims::Claims;
@@ -427,6 +428,17 @@ pub struct RegisterInfo {
     pub name: String,
     /// What it holds at first.
     pub init: i64,
+    /// What it stands for, for reports.
+    pub holds: Holds,
+    /// What its numbers mean, for reports.
+    pub kind: Kind,
+}
+
+impl RegisterInfo {
+    /// A register for values on their way.
+    pub fn temporary(name: impl Into<String>, init: i64) -> Self {
+        RegisterInfo { name: name.into(), init, holds: Holds::Temporary, kind: Kind::Number }
+    }
 }
 
 /// An array of registers.
@@ -437,6 +449,10 @@ pub struct Array {
     pub first: i64,
     /// What its elements hold at first.
     pub init: Vec<i64>,
+    /// The class whose places it holds, if that is what it is for.
+    pub class: Option<usize>,
+    /// What the numbers in it mean, for reports.
+    pub kind: Kind,
     /// The class whose objects it marks as given back, if that is what it is for.
     pub marks: Option<(usize, Mark)>,
 }

@@ -5,6 +5,7 @@
 //! kind that its thread gave back, and takes the mark away. Where it matters, an object may be given to other threads as well: by a store that says so, and the thread that takes it finds
 //! that store in memory. Local variables that pointers may outlive are marked in the same way while they are gone.
 
+use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
 
 use crate::core::{Access, NodeId, ObjectId, Register, Value};
@@ -151,7 +152,14 @@ impl Resolver<'_> {
             Mark::Freed => "freed",
         };
         let (name, init) = (format!("{what}_{}", of.name), vec![0; of.places.len()]);
-        self.arrays.push(Array { name, first: of.first, init, marks: Some((class, mark)) });
+        self.arrays.push(Array {
+            name,
+            first: of.first,
+            init,
+            class: None,
+            kind: Kind::Number,
+            marks: Some((class, mark)),
+        });
         self.marks.insert((class, mark), self.arrays.len() - 1);
         self.arrays.len() - 1
     }

@@ -1,0 +1,171 @@
+//! Where the values in temporary registers come from, so that a decision about them can be told in the words of the program: `mutex.last == 0`, not `t == 0`.
+
+use std::collections::HashMap;
+
+use fencewright_lang::facts::Kind;
+use fencewright_program::reference::Access;
+use fencewright_program::{BinaryOp, Event, EventKind, Expr, Op, RegisterId, State, ThreadId, UnaryOp};
+
+use crate::words::{Source, expression_of_texts};
+
+/// Longer texts of one value are not kept: the value itself is shown.
+const LONGEST_ORIGIN: usize = 80;
+
+/// The origins of the values that temporary registers hold at one point of an execution.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    known: HashMap<(ThreadId, RegisterId), Origin>,
+}
+
+/// A part of a text about values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// The text: a place that was read, or what is computed of such places.
+    pub text: String,
+    /// The meaning of the numbers.
+    pub kind: Kind,
+    /// Whether it names a variable: if not, it is a number.
+    pub is_named: bool,
+    /// Whether the value was read from memory just so.
+    pub is_read: bool,
+}
+
+impl Origins {
+    /// Follows an event: `effect` is what it did to memory, `before` is the state in which it happened.
+    pub fn follow(&mut self, source: Source<'_>, event: &Event, effect: &[Access], before: &State) {
+        let EventKind::Step { edge, .. } = &event.kind else { return };
+        let mut reads = effect.iter().filter_map(|access| match access {
+            Access::Read { cell, .. } => Some(*cell),
+            _ => None,
+        });
+        for op in source.program.thread(event.thread).edge(*edge).action.ops() {
+            match op {
+                Op::Load(register, _) => {
+                    let Some(cell) = reads.next() else { return };
+                    let (text, kind) = (source.cell(cell), source.cell_kind(cell));
+                    self.set(
+                        event.thread,
+                        *register,
+                        Some(Origin { text, kind, is_named: true, is_read: true }),
+                    );
+                }
+                Op::Assign(register, value) => {
+                    let text = self.text(source, event.thread, value, before);
+                    let kind = source.register_kind(event.thread, *register);
+                    let origin = text.filter(|text| text.len() <= LONGEST_ORIGIN);
+                    let origin = origin.map(|text| Origin { text, kind, is_named: true, is_read: false });
+                    self.set(event.thread, *register, origin);
+                }
+                Op::Havoc(register, _) => self.set(event.thread, *register, None),
+                Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => {}
+            }
+        }
+    }
+
+    fn set(&mut self, thread: ThreadId, register: RegisterId, origin: Option<Origin>) {
+        match origin {
+            Some(origin) => self.known.insert((thread, register), origin),
+            None => self.known.remove(&(thread, register)),
+        };
+    }
+
+    /// The origin of what a register holds in a state: its name if it is a variable.
+    fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
+        let kind = source.register_kind(thread, register);
+        if let Some(text) = source.register(thread, register) {
+            return Origin { text, kind, is_named: true, is_read: false };
+        }
+        if let Some(origin) = self.known.get(&(thread, register)) {
+            return origin.clone();
+        }
+        let value = state.registers[thread.index()][register.index()];
+        Origin { text: source.value(kind, value), kind, is_named: false, is_read: false }
+    }
+
+    /// An expression of a thread with the origins of its registers; nothing if it names no variable.
+    pub fn text(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        e: &Expr<RegisterId>,
+        state: &State,
+    ) -> Option<String> {
+        let texts = self.texts(source, thread, e, state);
+        let mut is_named = false;
+        texts.for_each_leaf(&mut |origin: &Origin| is_named |= origin.is_named);
+        is_named.then(|| expression_of_texts(&texts, |origin| origin.text.clone()))
+    }
+
+    fn texts(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        e: &Expr<RegisterId>,
+        state: &State,
+    ) -> Expr<Origin> {
+        let again = |e: &Expr<RegisterId>| self.texts(source, thread, e, state);
+        match e {
+            Expr::Const(value) => Expr::Const(*value),
+            Expr::Leaf(register) => Expr::Leaf(self.of(source, thread, *register, state)),
+            Expr::Unary(op, operand) => Expr::Unary(*op, Box::new(again(operand))),
+            Expr::Binary(op, left, right) => {
+                let (left, right) = (again(left), again(right));
+                let means = |side: &Expr<Origin>| match side {
+                    Expr::Leaf(origin) => origin.kind,
+                    _ => Kind::Number,
+                };
+                let (of_left, of_right) = (means(&left), means(&right));
+                let with = |side: Expr<Origin>, kind: Kind| match side {
+                    // A number that a pointer is compared with is a pointer.
+                    Expr::Const(value) if op.is_comparison() => {
+                        let text = source.value(kind, value);
+                        Expr::Leaf(Origin { text, kind, is_named: false, is_read: false })
+                    }
+                    other => other,
+                };
+                Expr::Binary(*op, Box::new(with(left, of_right)), Box::new(with(right, of_left)))
+            }
+            Expr::If(condition, then, otherwise) => {
+                let [condition, then, otherwise] =
+                    [condition, then, otherwise].map(|part| Box::new(again(part)));
+                Expr::If(condition, then, otherwise)
+            }
+        }
+    }
+
+    /// What a decision has found: `mutex.last == 0`. Nothing if it is about no variable, or says no more than what was just read.
+    pub fn decision(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        condition: &Expr<RegisterId>,
+        state: &State,
+    ) -> Option<String> {
+        let (condition, holds) = match condition {
+            Expr::Unary(UnaryOp::Not, inner) => (&**inner, false),
+            _ => (condition, true),
+        };
+        let fact = match condition {
+            Expr::Binary(op, left, right) if op.is_comparison() => {
+                let op = if holds { *op } else { op.negated() };
+                Expr::Binary(op, left.clone(), right.clone())
+            }
+            Expr::Leaf(_) => {
+                let op = if holds { BinaryOp::Ne } else { BinaryOp::Eq };
+                Expr::Binary(op, Box::new(condition.clone()), Box::new(Expr::Const(0)))
+            }
+            other => {
+                let text = self.text(source, thread, other, state)?;
+                return Some(format!("{text} is {holds}"));
+            }
+        };
+        if let Expr::Binary(BinaryOp::Eq, left, right) = &fact
+            && let (Expr::Leaf(register), Expr::Const(_)) | (Expr::Const(_), Expr::Leaf(register)) =
+                (&**left, &**right)
+            && self.of(source, thread, *register, state).is_read
+        {
+            return None;
+        }
+        self.text(source, thread, &fact, state)
+    }
+}
