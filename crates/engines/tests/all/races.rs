@@ -1,10 +1,10 @@
-//! Data races that are found, and those that are none.
+//! Tests of data race detection: races that are found, and accesses that do not race.
 
 use fencewright_engines::Limits;
 use fencewright_engines::races::races;
 use fencewright_lang::load;
 
-/// The lines of the accesses that race, where every access but those that say `atomic` is plain.
+/// The lines of the accesses that race, where all accesses are plain except in lines with the word `atomic`.
 fn racing(text: &str) -> Vec<(usize, usize)> {
     let loaded = load("a.fw", text.as_bytes(), None, &[]).expect("it loads");
     let line = |span| loaded.sources.position(span).line;
