@@ -110,7 +110,7 @@ impl Way {
     fn has_been_visited(&mut self, part: Part<'_>) -> bool {
         let values: Vec<Value> = part.relevance.at(self.at).iter().map(|r| self.value_of(*r)).collect();
         let mut places = std::iter::successors(self.visited.as_deref(), |visited| visited.before.as_deref());
-        if places.any(|visited| visited.at == self.at && been.values == values) {
+        if places.any(|visited| visited.at == self.at && visited.values == values) {
             return true;
         }
         let length = self.length() + 1;
