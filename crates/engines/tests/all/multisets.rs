@@ -265,7 +265,7 @@ fn the_value_that_was_added_last_leaves_last() {
 }
 
 #[test]
-fn what_cannot_be_decided_is_said() {
+fn undecidable_questions_give_a_reason() {
     let endless = load("shared x; thread t { var r; loop { r = r + 1; x = r; } } forbid below: t.r < 0;");
     let goal = &endless.properties[0];
     let reason =

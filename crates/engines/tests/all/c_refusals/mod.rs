@@ -239,7 +239,7 @@ fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 #[test]
-fn whatever_is_refused_is_refused_in_words() {
+fn mutated_programs_are_accepted_or_refused_with_a_message() {
     let originals = originals();
     let asked = std::env::var("FENCEWRIGHT_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seeds: Vec<u64> = match asked {
