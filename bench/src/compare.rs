@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_worse_is_named() {
+    fn regressions_are_named() {
         let said =
             |worse: Vec<Regression>| worse.into_iter().map(|Regression(what)| what).collect::<String>();
         assert_eq!(

@@ -1,11 +1,11 @@
 //! Reduces a question about a weak memory model to one about a stronger model, where the program text shows that the answers agree.
 //!
 //! * PSO to TSO, for all properties: the reordered program issues stores in every order in which they may leave the buffer
-//! ([`Extended::reordered`]). If the stores of each thread are separated by fences, it is the program itself. Executions are translated back,
-//! and a proof under TSO becomes a certificate that names the rule.
+//!   ([`Extended::reordered`]). If the stores of each thread are separated by fences, it is the program itself. Executions are translated back,
+//!   and a proof under TSO becomes a certificate that names the rule.
 //! * TSO to SC, if there is no attack: no store can be delayed past a load such that another thread notices. The program is then robust by its
-//! text alone, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
-//! `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
+//!   text alone, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
+//!   `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -5,15 +5,15 @@
 //! 3. Threads that cannot affect a property are sliced away (`slices`).
 //! 4. Properties that mention registers are checked apart from the others (`apart`), because together they have more states.
 //! 5. PSO is reduced to TSO, and TSO to SC, where the program text shows that the answers agree (`by_way_of`): no store can overtake another one,
-//! or no store can be delayed past a load such that another thread notices. If only a few stores can overtake others, PSO is TSO for a
-//! larger program, which one member of the portfolio explores, or all if SC decides it. If many can, `contexts`, which does not
-//! support PSO, looks for violations with at most one store of each thread out of order.
+//!    or no store can be delayed past a load such that another thread notices. If only a few stores can overtake others, PSO is TSO for a
+//!    larger program, which one member of the portfolio explores, or all if SC decides it. If many can, `contexts`, which does not
+//!    support PSO, looks for violations with at most one store of each thread out of order.
 //! 6. Where buffers may grow without bound, `buffers` runs for a moment, because the sets of buffered values may be finite. Then `contexts` runs for a
-//! moment: most violations need few contexts, independently of values and buffer lengths.
+//!    moment: most violations need few contexts, independently of values and buffer lengths.
 //! 7. Open properties go to a *portfolio* (`portfolio`) of engines in threads of their own that take turns on the cores. `explicit` finds violations
-//! and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite ones finite;
-//! where executions terminate, another member explores one execution per trace. `cegar` proves programs with infinitely many states, with
-//! zones and with predicates. `lazy` reduces TSO to SC, and `contexts` continues.
+//!    and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite ones finite;
+//!    where executions terminate, another member explores one execution per trace. `cegar` proves programs with infinitely many states, with
+//!    zones and with predicates. `lazy` reduces TSO to SC, and `contexts` continues.
 //!
 //! An answer with its evidence is checked at once, and then every engine stops working on that property.
 

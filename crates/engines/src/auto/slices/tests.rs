@@ -199,7 +199,7 @@ fn a_violation_in_a_slice_is_one_of_the_program() {
 }
 
 #[test]
-fn what_depends_on_every_thread_has_no_slices() {
+fn properties_that_depend_on_every_thread_have_no_slices() {
     let program = program("shared x; thread p { x = 1; } thread q { skip; } finally ended: exists x == 1;");
     for property in [&program.properties[0], &Property::deadlock()] {
         assert!(concerns(&program, property).is_none());
