@@ -34,7 +34,7 @@ pub type Slot = u32;
 pub struct Code {
     /// The memory model.
     pub model: MemoryModel,
-    /// The threads.
+    /// The compiled threads.
     pub threads: Vec<ThreadCode>,
     /// The slot of the first memory cell.
     pub memory: Slot,
@@ -162,7 +162,7 @@ pub enum AddressCode {
     Cell(u32),
     /// An array element with a computed index.
     Computed {
-        /// The index.
+        /// The index expression.
         index: ExprCode,
         /// The legal indices.
         indices: Range,

@@ -109,7 +109,7 @@ pub enum About {
     Pointer,
     /// An index is outside an array.
     Element {
-        /// The index.
+        /// The index that is out of bounds, if it is known as an expression.
         index: Option<Expr>,
         /// The length of the array.
         length: i64,

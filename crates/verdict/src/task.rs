@@ -16,7 +16,7 @@ pub use crate::limits::{Limits, Token};
 /// A task for an engine: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
 pub struct Task<'p> {
-    /// The program.
+    /// The program to check.
     pub program: &'p Program,
     /// The memory model.
     pub model: MemoryModel,
@@ -493,7 +493,7 @@ pub struct Round {
 /// An attempt of one engine, and why it gave no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// The engine.
+    /// The engine that was tried.
     pub engine: EngineName,
     /// The representation of integers, if there is a choice.
     pub domain: Option<DomainName>,

@@ -15,7 +15,7 @@ use super::footprint::{Footprint, conflict};
 /// One alternative of a step of an agent.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// The agent.
+    /// The agent that takes the step.
     pub agent: u32,
     /// Which alternative.
     pub alternative: u32,
