@@ -5,7 +5,8 @@ use fencewright_program::{
     Quantifier, RegisterId, Span, Thread, ThreadId, Variable, VariableId,
 };
 
-use crate::{Random, at, mixed};
+use crate::Random;
+use crate::properties::{at, mixed};
 
 /// Makes bystanders of some threads of a random program, doubles a reader now and then, and states properties that name threads.
 pub fn detach(random: &mut Random, program: &mut Program) {
