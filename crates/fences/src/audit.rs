@@ -1,7 +1,7 @@
 //! Which fences already in a program are needed: each is taken out alone, and the rest is verified again. Of those that are not, as many
 //! as possible are then taken out together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
@@ -145,18 +145,7 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
             edges,
         });
     }
-    Fenced::new(
-        &Placed {
-            program,
-            places,
-            steps: BTreeMap::new(),
-            indivisible: Vec::new(),
-            fixed: HashSet::new(),
-            in_macros: HashMap::new(),
-        },
-        &[],
-    )
-    .program
+    Fenced::new(&Placed { program, places, ..Placed::default() }, &[]).program
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, broken }: Violation) -> Need {

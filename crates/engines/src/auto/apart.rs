@@ -46,7 +46,7 @@ pub fn run(
 }
 
 /// `auto` after its first moment.
-struct Later(Auto);
+pub(super) struct Later(pub(super) Auto);
 
 impl Engine for Later {
     fn name(&self) -> EngineName {
