@@ -30,9 +30,9 @@ pub enum Cell {
 ///
 /// | command | S afterwards |
 /// |---|---|
-/// > | `Assign(s, e)` | {e}: the cell held nothing before, and e is the first value |
-/// > | `Fold(s, e)` | S with e added |
-/// > | `Expand(c, s)` | S; the ordinary cell c takes one of its values; each `Expand` chooses independently |
+/// | `Assign(s, e)` | {e}: the cell held nothing before, and e is the first value |
+/// | `Fold(s, e)` | S with e added |
+/// | `Expand(c, s)` | S; the ordinary cell c takes one of its values; each `Expand` chooses independently |
 ///
 /// No command reads s in an expression: it would be unclear which value `s < 3` refers to. (Renaming cells, as symmetry reduction does, is an
 /// assignment `t := s` after which s is dead, and moves the whole set.)

@@ -1,12 +1,13 @@
-//! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers, memory, faults,
-//! deadlocks and final states. The same seed gives the same program on every machine. [`arithmetic`] makes them compute, [`apart`] has
-//! their threads keep to themselves, [`bystanders`] gives
-//! them threads that cannot matter, [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds
-//! test inputs from elsewhere, [`sets`] interprets the commands of machines with summary cells, [`waiting`] makes
-//! threads wait for each other.
+//! Random programs for differential tests, and other test inputs.
 //!
-//! Three oracles are written for clarity, not for speed: [`abstract_buffers`] has the machines with abstract store buffers, [`backward`] decides what
-//! multisets reach, [`traces`] counts executions up to the order of independent events.
+//! The random programs are small, with every kind of action and with properties over labels, registers, memory, faults,
+//! deadlocks and final states. The same seed gives the same program on every machine. These modules modify them: [`arithmetic`] adds operators,
+//! [`apart`] separates the variables of threads, [`bystanders`] adds irrelevant threads, [`waiting`] makes threads wait for each other. [`hard`] has
+//! programs that stress resource limits, [`measure`] measures a command on them, [`corpora`] finds external test inputs, and [`sets`] interprets
+//! the commands of machines with summary cells.
+//!
+//! Three oracles are written for clarity, not for speed: [`abstract_buffers`] has the machines with abstract store buffers, [`backward`] decides
+//! reachability with multisets, [`traces`] counts executions up to the order of independent events.
 
 #![forbid(unsafe_code)]
 
@@ -39,17 +40,17 @@ pub use reshape::{contend, group, separate};
 use properties::properties;
 use threads::thread;
 
-/// What random programs look like.
+/// Size and features of random programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Threads at most (at least two).
+    /// Maximum number of threads, at least two.
     pub threads: usize,
-    /// Statements in each thread at most.
+    /// Maximum number of statements per thread.
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
-    /// Whether to test corner cases of the language: ranges and choices below 0, in many programs with `numbers nat`; open arrays,
-    /// and arrays of a single cell; indivisible steps that store after they may have faulted; `numbers real`.
+    /// Whether to test corner cases of the language: ranges and choices below 0, often with `numbers nat`; open arrays
+    /// and arrays of a single cell; atomic steps that store after they may have faulted; `numbers real`.
     pub corners: bool,
 }
 
@@ -115,12 +116,12 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
     program
 }
 
-/// A declared range.
+/// A random range of a declaration.
 fn declared(random: &mut Random, corners: bool, high: i64) -> Range {
     Range { low: if corners { random.between(-1, 0) } else { 0 }, high: random.between(1, high) }
 }
 
-/// Removes choices, and operators that the reals do not have, so that all values are whole numbers although the program declares
+/// Removes choices, and operators that the reals do not have, so that all values are integers although the program declares
 /// reals.
 fn make_exact(program: &mut Program) {
     let registers = program.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
@@ -176,13 +177,13 @@ fn initial(random: &mut Random) -> Init {
     }
 }
 
-/// How many random programs a test takes: what `FENCEWRIGHT_PROGRAMS` says, otherwise this many.
+/// The number of random programs for a test: `FENCEWRIGHT_PROGRAMS` if it is set, otherwise this many.
 pub fn programs_or(otherwise: usize) -> usize {
     let asked = std::env::var("FENCEWRIGHT_PROGRAMS").ok();
     asked.map_or(otherwise, |n| n.parse().expect("FENCEWRIGHT_PROGRAMS is a number of programs"))
 }
 
-/// What a function makes of each number of a range, on all cores, in the order of the numbers.
+/// Maps a range of numbers in parallel on all cores; the results are in order.
 pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = std::sync::atomic::AtomicU64::new(numbers.start);
     let part = || {
@@ -198,7 +199,7 @@ pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The debug output of a syntax tree without its source spans, to compare trees that were read from different texts.
+/// The debug output of a syntax tree without its source spans, to compare trees that were parsed from different texts.
 pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
     let text = format!("{tree:?}");
     let mut kept = String::with_capacity(text.len());

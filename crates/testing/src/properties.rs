@@ -20,7 +20,7 @@ pub fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
     ]
 }
 
-/// Two or more threads at certain labels at the same time: what mutual exclusion looks like.
+/// All threads are at certain labels at the same time, as in mutual exclusion.
 fn labels(random: &mut Random, program: &Program) -> Formula {
     let places = program.threads.iter().map(|t| t.locations.len() - 1).min().unwrap_or(1);
     let same = random.one_in(2).then(|| LocationId(random.below(places) as u32));

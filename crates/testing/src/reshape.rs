@@ -4,7 +4,7 @@ use fencewright_program::{Action, Address, Edge, Expr, Op, Program, Range, Regis
 
 use crate::Random;
 
-/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread loads, or loads
+/// Makes delayed stores observable: most edges become stores to a variable that another thread loads, or loads
 /// of one that another thread stores; one edge in `kept` stays as it is. Without this, almost all random programs are robust.
 pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
@@ -33,7 +33,7 @@ pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     }
 }
 
-/// Puts a store-store fence, or now and then a full one, after most stores: in place of the edges that leave the location after the store.
+/// Replaces the edges after most stores by a store-store fence, or sometimes by a full one.
 pub fn separate(random: &mut Random, program: &mut Program) {
     for thread in &mut program.threads {
         for store in 0..thread.edges.len() {
@@ -49,8 +49,8 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes groups of stores that may leave in any order under PSO: some steps in a row become stores to any cells, perhaps with other steps between them, and most
-/// groups are kept apart from what comes before and after.
+/// Makes groups of stores that may leave in any order under PSO: some consecutive steps become stores to any cells, perhaps with other steps between them, and most
+/// groups are separated by fences from the code before and after.
 pub fn group(random: &mut Random, program: &mut Program) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {

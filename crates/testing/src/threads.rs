@@ -53,7 +53,7 @@ pub fn thread(
             };
             let (from, to) = (LocationId(from as u32), LocationId(to as u32));
             if ways == 2 && way == 0 && random.one_in(2) {
-                // A real branch: a condition and its negation.
+                // A branch: a condition and its negation.
                 let e = condition(random, registers.len());
                 let after = LocationId(random.below(places) as u32);
                 let after = if after <= from { LocationId(from.0 + 1) } else { after };
@@ -121,7 +121,7 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
     }
 }
 
-/// An indivisible step that stores, does something that may fault, and stores again.
+/// An atomic step that stores, does something that may fault, and stores again.
 fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
     let register = RegisterId(random.below(registers) as u32);
     let store =

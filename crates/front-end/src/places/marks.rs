@@ -7,31 +7,31 @@ use fencewright_program::{Observable, Program, Property, Span};
 
 use super::{EMPTY_STEPS, Place, Side, Site, Sites};
 
-/// Whether a fence may stand before the first statement of a block.
+/// Whether a fence may be inserted before the first statement of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     /// It may.
     Free,
-    /// It may not: the statement starts an alternative of `choose`.
+    /// It may not, because the statement starts an alternative of `choose`.
     Choice,
 }
 
 pub(super) struct Marks<'l> {
     pub(super) places: Vec<Place>,
-    /// For each place whether a block or a `for` is behind it.
+    /// For each place, whether a block or a `for` follows it.
     pub(super) opens: Vec<bool>,
-    /// The places, by number, that get no step.
+    /// The numbers of the places that get no step.
     pub(super) left_out: HashSet<usize>,
     pub(super) mentioned: BTreeSet<String>,
-    /// What stands before the labels of the text at hand: the name of a procedure.
+    /// The prefix of the labels in the current code: the name of a procedure.
     pub(super) prefix: String,
-    /// The statements that a fence can stand beside, if not all.
+    /// The statements beside which a fence can be inserted; `None` for all.
     pub(super) sites: Option<&'l Sites>,
-    /// The statements of another language around the one at hand. What they do is theirs, even if it says the same about where it stands.
+    /// The enclosing source statements. A tree statement with the same text as one of them is part of it and has no places of its own.
     pub(super) around: Vec<Span>,
 }
 
-/// The labels of all locations that some property looks at.
+/// The labels of all locations that some property mentions.
 pub(super) fn mentioned(program: &Program) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for formula in program.properties.iter().filter_map(Property::formula) {
@@ -46,7 +46,7 @@ pub(super) fn mentioned(program: &Program) -> BTreeSet<String> {
 }
 
 impl Marks<'_> {
-    /// Writes empty steps into a block; `ends` says whether there is a place after its last statement.
+    /// Inserts empty steps into a block; `ends` says whether there is a place after its last statement.
     pub(super) fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
         let mut start = start;
         let statements = std::mem::take(&mut block.statements);
@@ -64,12 +64,12 @@ impl Marks<'_> {
             let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
             if start == Start::Free && is_written && site.before {
                 let offset = label.map_or(statement.span.start, |l| l.start);
-                // If there are labels, they stand between this place and the statement.
+                // Labels stand between this place and the statement.
                 let opens = opens && label.is_none();
                 block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
             }
-            // Every jump to the labels passes a place behind them. Where a property mentions a label there is none: to be at the label
-            // would then mean to be before the fence.
+            // Every jump to the labels passes a place after them. A label that a property mentions gets no such place: being at the label
+            // would then include waiting at the fence.
             let named = |l: &Name| format!("{}{}", self.prefix, l.text);
             let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
             if is_labelled && !looked_at {
@@ -83,18 +83,18 @@ impl Marks<'_> {
             start = Start::Free;
             let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
-            // Where the text goes on with another statement, the place before that one is the place behind this one.
+            // If the next statement has a place before it, that is also the place after this one.
             if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }
         }
-        // In an alternative with nothing but declarations, a fence would be the first statement.
+        // In an alternative of declarations only, a fence would be the first statement.
         if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
             block.statements.extend(self.mark(span.end, Side::After, span, None, false));
         }
     }
 
-    /// Where a fence can stand beside a statement.
+    /// The sides of a statement on which a fence can be inserted.
     fn site(&self, statement: &Statement) -> Site {
         let Some(sites) = self.sites else { return Site { before: true, after: true, ..Site::default() } };
         let belongs_to = |outer: &Span| outer.text() == statement.span.text();
@@ -106,7 +106,7 @@ impl Marks<'_> {
             StatementKind::If(_, then, otherwise) => {
                 self.block(then, Start::Free, true);
                 match otherwise {
-                    // `else if` is a block without braces: nothing can be put into it.
+                    // `else if` is a block without braces: nothing can be inserted into it.
                     Some(Block { statements, span }) if is_bare(statements, *span) => {
                         statements.iter_mut().for_each(|inner| self.inside(inner, Start::Free));
                     }
@@ -135,7 +135,7 @@ impl Marks<'_> {
         }
     }
 
-    /// The empty step of the next place, unless it is left out.
+    /// The empty step of the next place, unless the place is left out.
     fn mark(
         &mut self,
         offset: u32,
@@ -154,17 +154,17 @@ impl Marks<'_> {
     }
 }
 
-/// Whether a label stands in the text before a statement; an importer also makes labels that stand nowhere.
+/// Whether a label precedes a statement in the text; importers also create labels that are not in the text.
 fn stands_before(label: Span, statement: Span) -> bool {
     label.file == statement.file && label.start < label.end && label.end <= statement.start
 }
 
-/// Whether a block is a single `if` without braces around it.
+/// Whether a block is a single `if` without braces.
 fn is_bare(statements: &[Statement], block: Span) -> bool {
     matches!(statements, [Statement { kind: StatementKind::If(..), span, .. }] if span.start <= block.start)
 }
 
-/// Whether control never comes to the point after a statement.
+/// Whether control never reaches the point after a statement.
 fn leaves(statement: &Statement) -> bool {
     matches!(
         statement.kind,
