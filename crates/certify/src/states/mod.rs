@@ -109,7 +109,7 @@ pub struct StateSet {
     /// Families of threads that may be exchanged: then one state of each orbit is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symmetry: Vec<Family>,
-    /// What threads may still do from each location on, if persistent sets of steps are used.
+    /// The accesses that threads may still perform from each location on, if persistent sets of steps are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent: Option<Persistent>,
     /// The variables and registers that hold versions, if states are up to the order of versions.
@@ -125,7 +125,7 @@ pub struct Validated {
     pub local: Vec<Vec<bool>>,
     /// The registers that hold versions at each location, if there are versions.
     types: Option<Types>,
-    /// What threads may still do, if persistent sets are used.
+    /// The accesses that threads may still perform, if persistent sets are used.
     persistent: Option<Facts>,
 }
 

@@ -77,7 +77,7 @@ const LOCK: u64 = 2;
 /// Mark: may be visible to a property that observes all states.
 const VISIBLE: u64 = 4;
 
-/// What a certificate states about the threads of a program.
+/// Statements of a certificate about the future accesses of the threads of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Persistent {

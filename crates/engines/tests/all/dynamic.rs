@@ -210,7 +210,7 @@ fn loops_that_only_wait_are_steps_that_wait() {
         }
         asked += program.properties.len();
         decided += program.properties.len() - unsettled;
-        // The number of executions is that of the program with waiting steps.
+        // The engine explores as many executions as the program with waiting steps has maximal traces.
         let task = Task::new(&program, model, Vec::new());
         let waiting = Waiting::new(&task, &limits).expect("more loops wait if nothing looks");
         let Some(expected) = traces::count(&waiting.program, model, 1_000) else { continue };

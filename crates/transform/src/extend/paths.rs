@@ -28,7 +28,7 @@ use fencewright_program::{Action, Edge, EdgeId, LocationId, Op, Span, Thread, Th
 use super::delay::{Delayed, Delays};
 use super::{Extended, Origin};
 
-/// What becomes of the store at the start of a path.
+/// The treatment of the store at the start of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AttackingStore {
     /// The store is removed: TSO executions are preserved, and the path is eliminated.
