@@ -8,9 +8,9 @@ use fencewright_engines::dynamic::Waiting;
 use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
 use fencewright_executions::oracle::{Incomplete, explore};
-use fencewright_executions::traces;
 use fencewright_lang::load;
 use fencewright_program::{Action, LocationId, MemoryModel, Op, Program, Property};
+use fencewright_testing::traces;
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 

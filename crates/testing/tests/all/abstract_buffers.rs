@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use fencewright_executions::abstract_buffers::{
-    AbstractMachine, AbstractState, Abstraction, Buffer, Counts, Kept, Reachable, Values, explore,
-};
 use fencewright_executions::oracle;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{Event, MemoryModel, Program, PropertyKind, Reference, State};
+use fencewright_testing::abstract_buffers::{
+    AbstractMachine, AbstractState, Abstraction, Buffer, Counts, Kept, Reachable, Values, explore,
+};
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
 
 fn seeds(normal: usize) -> std::ops::Range<u64> {

@@ -19,7 +19,7 @@ use fencewright_program::{
     Action, Address, Event, EventKind, LocationId, MemoryModel, Op, Program, Reference, State, ThreadId,
 };
 
-use crate::oracle::initial_states;
+use fencewright_executions::oracle::initial_states;
 
 /// The number of maximal traces of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

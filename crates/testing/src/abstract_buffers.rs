@@ -37,7 +37,7 @@ use fencewright_program::{
     Action, Event, EventKind, MemoryModel, Program, Property, PropertyKind, Reference, State, ThreadId,
 };
 
-use crate::oracle::{self, Incomplete, initial_states};
+use fencewright_executions::oracle::{self, Incomplete, initial_states};
 
 /// The representation of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
