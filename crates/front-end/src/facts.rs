@@ -136,7 +136,7 @@ pub enum About {
 pub struct Made<'a> {
     /// The thread that makes it.
     pub thread: ThreadId,
-    /// The label, with its conditions.
+    /// The label that the thread has reached, with the conditions that may be violated there.
     pub mistake: &'a Mistake,
     /// The violated condition.
     pub claim: &'a Claim,

@@ -316,7 +316,7 @@ fn needs_lock(action: &Action, model: MemoryModel) -> bool {
     !is_local(action, model) && !matches!(action, Action::Fence)
 }
 
-/// What the formulas of state properties depend on.
+/// Computes the dependencies of the formulas of state properties: the cells and edges that can change their values.
 struct Seen<'t> {
     task: &'t Task<'t>,
     /// The key of the formula of property 0.

@@ -17,7 +17,7 @@ use super::footprint::{Footprint, conflict};
 pub struct Branch {
     /// The agent that takes the step.
     pub agent: u32,
-    /// Which alternative.
+    /// The index of the alternative.
     pub alternative: u32,
     /// The number of alternatives of the step.
     pub total: u32,
