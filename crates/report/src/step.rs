@@ -80,7 +80,7 @@ impl<'a> Step<'a> {
         self.span().filter(|_| !(self.source.hides() && self.effect.iter().any(ends)))
     }
 
-    /// The effect of the step, for people; empty if there is nothing to tell.
+    /// The effect of the step, in words.
     pub fn words(&self) -> String {
         match &self.event.kind {
             EventKind::Flush { .. } => {

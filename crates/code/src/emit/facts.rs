@@ -1,4 +1,4 @@
-//! What reports want to know: the objects behind the numbers of classes, the threads, and what registers stand for.
+//! Facts for reports: the objects behind the numbers of classes, the threads, and what registers stand for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -245,7 +245,7 @@ fn record_in_words(nodes: &Nodes, record: fencewright_c::ast::RecordId) -> Strin
     format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)
 }
 
-/// A type as C writes it, but for the lengths of arrays behind their names.
+/// A type in C notation, except that the lengths of arrays come after the type.
 fn type_in_words(ty: &Type, nodes: &Nodes) -> String {
     match &ty.kind {
         TypeKind::Void => "void".to_string(),
