@@ -28,6 +28,8 @@ pub struct Origin {
     pub is_named: bool,
     /// Whether the value was read from memory just so.
     pub is_read: bool,
+    /// The register that holds it, if one does.
+    pub register: Option<RegisterId>,
 }
 
 impl Origins {
@@ -46,14 +48,20 @@ impl Origins {
                     self.set(
                         event.thread,
                         *register,
-                        Some(Origin { text, kind, is_named: true, is_read: true }),
+                        Some(Origin { text, kind, is_named: true, is_read: true, register: None }),
                     );
                 }
                 Op::Assign(register, value) => {
                     let text = self.text(source, event.thread, value, before);
                     let kind = source.register_kind(event.thread, *register);
                     let origin = text.filter(|text| text.len() <= LONGEST_ORIGIN);
-                    let origin = origin.map(|text| Origin { text, kind, is_named: true, is_read: false });
+                    let origin = origin.map(|text| Origin {
+                        text,
+                        kind,
+                        is_named: true,
+                        is_read: false,
+                        register: None,
+                    });
                     self.set(event.thread, *register, origin);
                 }
                 Op::Havoc(register, _) => self.set(event.thread, *register, None),
@@ -73,13 +81,19 @@ impl Origins {
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         if let Some(text) = source.register(thread, register) {
-            return Origin { text, kind, is_named: true, is_read: false };
+            return Origin { text, kind, is_named: true, is_read: false, register: Some(register) };
         }
         if let Some(origin) = self.known.get(&(thread, register)) {
-            return origin.clone();
+            return Origin { register: Some(register), ..origin.clone() };
         }
         let value = state.registers[thread.index()][register.index()];
-        Origin { text: source.value(kind, value), kind, is_named: false, is_read: false }
+        Origin {
+            text: source.value(kind, value),
+            kind,
+            is_named: false,
+            is_read: false,
+            register: Some(register),
+        }
     }
 
     /// An expression of a thread with the origins of its registers; nothing if it names no variable.
@@ -91,9 +105,15 @@ impl Origins {
         state: &State,
     ) -> Option<String> {
         let texts = self.texts(source, thread, e, state);
-        let mut is_named = false;
-        texts.for_each_leaf(&mut |origin: &Origin| is_named |= origin.is_named);
-        is_named.then(|| expression_of_texts(&texts, |origin| origin.text.clone()))
+        let (mut is_named, mut names) = (false, HashMap::new());
+        // Two values that were read from one place at different times would have one name.
+        let mut is_ambiguous = false;
+        texts.for_each_leaf(&mut |origin: &Origin| {
+            is_named |= origin.is_named;
+            let known = names.entry(origin.text.clone()).or_insert(origin.register);
+            is_ambiguous |= origin.is_named && *known != origin.register;
+        });
+        (is_named && !is_ambiguous).then(|| expression_of_texts(&texts, |origin| origin.text.clone()))
     }
 
     fn texts(
@@ -119,7 +139,7 @@ impl Origins {
                     // A number that a pointer is compared with is a pointer.
                     Expr::Const(value) if op.is_comparison() => {
                         let text = source.value(kind, value);
-                        Expr::Leaf(Origin { text, kind, is_named: false, is_read: false })
+                        Expr::Leaf(Origin { text, kind, is_named: false, is_read: false, register: None })
                     }
                     other => other,
                 };
@@ -131,6 +151,12 @@ impl Origins {
                 Expr::If(condition, then, otherwise)
             }
         }
+    }
+
+    /// Whether a register holds what was computed of several values, rather than the value of a variable or place.
+    fn is_computed(&self, source: Source<'_>, thread: ThreadId, register: RegisterId) -> bool {
+        let origin = self.known.get(&(thread, register));
+        source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
     }
 
     /// What a decision has found: `mutex.last == 0`. Nothing if it is about no variable, or says no more than what was just read.
@@ -149,6 +175,10 @@ impl Origins {
             Expr::Binary(op, left, right) if op.is_comparison() => {
                 let op = if holds { *op } else { op.negated() };
                 Expr::Binary(op, left.clone(), right.clone())
+            }
+            Expr::Leaf(register) if self.is_computed(source, thread, *register) => {
+                let text = self.text(source, thread, condition, state)?;
+                return Some(format!("{text} is {holds}"));
             }
             Expr::Leaf(_) => {
                 let op = if holds { BinaryOp::Ne } else { BinaryOp::Eq };
