@@ -1,7 +1,7 @@
-//! What a reader of a C program takes for one step: a full expression, with all that it reads and decides.
+//! The full expressions of a C program, which reports show as one step each.
 //!
-//! The translation makes several steps of `while (interested[1 - me] && last == me)`, because others may move between its reads. Reports put them into one where
-//! nobody did.
+//! The translation makes several steps of `while (interested[1 - me] && last == me)`, because other threads may move between its reads.
+//! Reports join them where none did.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use fencewright_c::ast::{
 use fencewright_front_end::facts::Whole;
 use fencewright_text::Stop;
 
-/// All full expressions, in the order of their places: conditions, values, initial values, and expressions that are statements.
+/// All full expressions ordered by position: conditions, values, initialisers and expression statements.
 pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
     let mut walk = Walk { stop, steps: Vec::new(), decides: false };
     for item in &unit.items {
@@ -19,7 +19,7 @@ pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
             walk.block(&function.body);
         }
     }
-    // Of two that start together the one outside comes first, so that going back from a place finds the innermost one around it.
+    // Of two with the same start the outer one comes first: a search backwards from a position then finds the innermost one around it.
     let order = |whole: &Whole| (whole.span.file, whole.span.start, Reverse(whole.span.end), !whole.decides);
     walk.steps.sort_unstable_by_key(order);
     walk.steps.dedup_by_key(|whole| whole.span);
@@ -29,7 +29,7 @@ pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
 struct Walk<'s> {
     stop: &'s Stop<'s>,
     steps: Vec<Whole>,
-    /// Whether something is decided in the expression in hand.
+    /// Whether control flow branches in the current expression.
     decides: bool,
 }
 
@@ -98,7 +98,7 @@ impl Walk<'_> {
         self.steps.push(Whole { span: e.span, decides });
     }
 
-    /// An expression on which it depends where control goes.
+    /// An expression that control flow depends on.
     fn condition(&mut self, e: &Expr) {
         self.full(e);
         if let Some(whole) = self.steps.last_mut() {

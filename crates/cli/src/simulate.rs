@@ -71,7 +71,7 @@ struct Simulation<'a> {
     reference: Reference<'a>,
     random: Random,
     state: State,
-    /// Where the values in registers come from.
+    /// The origins of the values in registers.
     origins: Rc<Origins>,
     cells: Cells,
     table: Table,

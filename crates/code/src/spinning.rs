@@ -37,7 +37,7 @@ const MOST_HEADS: usize = 8;
 
 /// Adds waiting locations to all threads; or returns an error for each loop that could not be decided.
 ///
-/// Loops at an exit, where the process has ended, need none.
+/// `exits` are the locations where threads stay after the end of the process.
 pub fn add_waiting_places(
     program: &mut Program,
     exits: &BTreeSet<(ThreadId, LocationId)>,

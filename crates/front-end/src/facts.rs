@@ -12,79 +12,79 @@ use fencewright_program::{Program, Span, State, ThreadId};
 pub struct Facts {
     /// The memory objects of a program in a language with objects and pointers.
     pub memory: Memory,
-    /// The number that stands for a value that was never written.
+    /// The number that represents an uninitialised value, if there is one.
     pub undefined: Option<i64>,
-    /// The open arrays at which the model ends, each with the reason: what the program would have to be followed beyond.
+    /// The open arrays that are read where the program leaves the modelled part, each with the reason for the verdict `unknown`.
     pub ends: BTreeMap<String, String>,
-    /// The labels at which the process has ended, with their threads.
+    /// The labels at which threads stay after the end of the process, with their threads.
     pub exits: Vec<(String, String)>,
     /// The threads.
     pub threads: Vec<Start>,
-    /// The registers, by thread and name; the elements of an array have one entry together.
+    /// The registers, by thread and name. An array of registers has one entry.
     pub registers: BTreeMap<(String, String), Register>,
-    /// Whether the author named no labels: those of the syntax tree are of the translation.
+    /// Whether all labels of the syntax tree come from the translation.
     pub own_labels: bool,
-    /// The expressions that a reader takes for one step, if the syntax tree has them in parts; in the order of their places.
+    /// The source expressions that reports show as one step although the syntax tree splits them, ordered by position.
     pub steps: Vec<Whole>,
 }
 
-/// An expression that a reader takes for one step.
+/// A source expression that reports show as one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
-    /// Whether the author decides something in it. If not, decisions in it are of the translation.
+    /// Whether control flow depends on it or inside it. If not, all branches in it come from the translation.
     pub decides: bool,
 }
 
-/// How a thread comes into being.
+/// The creation of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     /// Its name.
     pub thread: String,
     /// The function that it executes.
     pub function: String,
-    /// The thread that creates it; nothing for the first one.
+    /// The thread that creates it; `None` for the first one.
     pub creator: Option<String>,
-    /// Whether it runs from the start, because its creator has done nothing before that others could see.
+    /// Whether it runs from the initial state: its creator has no visible step before.
     pub initial: bool,
-    /// The text that creates it.
+    /// The call that creates it.
     pub span: Span,
 }
 
 /// A register.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Register {
-    /// What it stands for.
+    /// The entity that it represents.
     pub holds: Holds,
-    /// What its numbers mean.
+    /// The interpretation of its values.
     pub kind: Kind,
 }
 
-/// What a register stands for.
+/// The entity that a register represents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Holds {
-    /// A variable that the author named.
+    /// A variable of the source program.
     Variable(String),
-    /// Memory that only this thread uses: the place of this kind and number; of an array, the number of an element is its index.
+    /// Memory that only this thread accesses: the place of this kind and number. In an array of registers, the index is the number.
     Place(usize, i64),
-    /// Whether this thread gave back the object whose place has this kind and number; of an array, the number of an element is its index.
+    /// A mark that this thread has freed the object at the place of this kind and number. In an array of registers, the index is the number.
     Mark(usize, i64),
-    /// A value on its way: a register of the translation.
+    /// A temporary of the translation.
     Temporary,
 }
 
-/// What the numbers in a variable mean.
+/// The interpretation of the values of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers.
     #[default]
     Number,
-    /// Pointers to places of a kind: 0 for none, otherwise the number of the place, times a factor.
+    /// Pointers to places of a kind: 0 is the null pointer, others are the number of the place times a factor.
     Pointer(usize, i64),
 }
 
-/// What a variable of the translation says.
+/// The purpose of a variable that the translation added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// 1 if these threads were created, 2 if they never will be.
@@ -104,11 +104,11 @@ pub struct Memory {
     pub places: BTreeMap<usize, Places>,
     /// For each shared variable, the kind of its places.
     pub variables: BTreeMap<String, usize>,
-    /// What the numbers in the places of a kind mean, where they are more than numbers.
+    /// The interpretation of the values in places of a kind; plain numbers for kinds without an entry.
     pub contents: BTreeMap<usize, Kind>,
-    /// The places of variables that the translation added.
+    /// The purposes of places that the translation added, by kind and number.
     pub roles: BTreeMap<(usize, i64), Role>,
-    /// The functions that numbers in pointers stand for.
+    /// The functions that pointer values denote.
     pub functions: BTreeMap<i64, String>,
     /// The labels that threads reach when they make a memory error.
     pub mistakes: Vec<Mistake>,
@@ -124,11 +124,11 @@ pub struct Memory {
 pub struct Object {
     /// The name in the source; `None` for an allocation.
     pub name: Option<String>,
-    /// What to call it: its name, or a word for what is allocated.
+    /// The word that names it in reports: its name, or the tag of the allocated structure.
     pub noun: String,
-    /// Which one it is of several that are called so, from 1; of an allocation that can happen several times, the first.
+    /// Its number, from 1, if several objects have the same noun; for an allocation in a loop, the number of the first object.
     pub number: Option<u64>,
-    /// The thread whose it is, if others have a variable that is called so.
+    /// The thread that owns it, if objects of other threads have the same noun.
     pub owner: Option<String>,
     /// The type; for an allocation, the type of one element.
     pub ty: String,
@@ -158,7 +158,7 @@ pub struct Places {
     pub first: i64,
     /// The place of each value from `first` on; `None` for a value without a place, such as one past the end of an array.
     pub parts: Vec<Option<Part>>,
-    /// The way from the object to each of the places, as the text writes it: `.next`, `[2]`, nothing for the object itself.
+    /// The path from the object to each place as the source writes it: `.next`, `[2]`, empty for the object itself.
     pub paths: Vec<String>,
 }
 
@@ -273,7 +273,7 @@ impl Memory {
         (!holds).then_some(Made { thread, mistake, claim, number, part })
     }
 
-    /// The way from its object to the place that a number stands for.
+    /// The path from its object to the place that a number denotes.
     pub fn path(&self, kind: usize, number: i64) -> Option<&str> {
         let places = self.places.get(&kind)?;
         let n = usize::try_from(number.checked_sub(places.first)?).ok()?;

@@ -59,8 +59,8 @@ pub trait FrontEnd: Send + Sync {
         None
     }
 
-    /// Finishes a lowered program: adds the properties that every program in this language is asked for, whether or not its text states them,
-    /// and resolves what is known about its parts to their ids.
+    /// Completes a lowered program: adds the properties that are always checked in this language, whether or not the text states them, and resolves
+    /// the names in `facts` to ids.
     fn finish(
         &self,
         program: &mut Program,
@@ -116,7 +116,7 @@ pub trait FrontEnd: Send + Sync {
         "await, assume and locks block; a loop that is written out can move"
     }
 
-    /// A number or a place as the author of the program would write it; `line` is where the object is declared or allocated that it is about.
+    /// A value or a place as this language writes it. `line` is the line where the object in question is declared or allocated.
     fn word(&self, meaning: &Meaning<'_>, _line: &str) -> String {
         match meaning {
             Meaning::Number(number) => number.to_string(),

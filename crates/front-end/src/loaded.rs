@@ -43,7 +43,7 @@ pub struct Loaded {
     pub plain: HashSet<Span>,
     /// Facts for reports.
     pub facts: Facts,
-    /// How the author of the text calls the parts of the program.
+    /// Source names of the parts of the program, for reports.
     pub words: Words,
     /// The constants that were overridden, with their values.
     pub defines: Vec<(String, i64)>,

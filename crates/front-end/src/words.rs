@@ -1,7 +1,7 @@
-//! How the author of a program calls its parts, by the ids of the program. Only reports look at this: no verdict depends on it.
+//! Source names of the parts of a program, by the ids of the program: data for reports. No verdict depends on them.
 //!
-//! [`Facts`] say the same by the names of the syntax tree. [`Words`] resolves these names once, and answers questions about variables, registers and
-//! values of the program. How an answer is written is decided by the language: [`FrontEnd::word`](crate::FrontEnd::word).
+//! [`Facts`] use the names of the syntax tree; [`Words`] resolves them to ids once. The front end decides how a [`Meaning`] is written:
+//! [`FrontEnd::word`](crate::FrontEnd::word).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,16 +9,16 @@ use fencewright_program::{Action, LocationId, Op, Program, RegisterId, Thread, T
 
 use crate::facts::{About, Facts, Holds, Kind, Memory, Object, Role};
 
-/// What is known about the parts of a program.
+/// The facts of a front end by the ids of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words {
-    /// Open arrays at which the model ends, with the reason.
+    /// The open arrays that are read where the program leaves the modelled part, with the reason.
     pub ends: BTreeMap<VariableId, String>,
-    /// The locations at which the process has ended.
+    /// The locations where threads stay after the end of the process.
     pub exits: BTreeSet<(ThreadId, LocationId)>,
-    /// The ways of threads past checks of memory that the translation added: from where to where.
+    /// The edges on which a memory check of the translation passes: source and target.
     pub checks: BTreeSet<(ThreadId, LocationId, LocationId)>,
-    /// The places that the variables are made of: their kind, and the number of the first.
+    /// For each variable, the kind of its places and the number of the first.
     variables: HashMap<VariableId, (usize, i64)>,
     registers: HashMap<(ThreadId, RegisterId), Named>,
 }
@@ -26,26 +26,26 @@ pub struct Words {
 /// A register.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// What it stands for.
+    /// The entity that it represents.
     pub holds: Holds,
-    /// What its numbers mean.
+    /// The interpretation of its values.
     pub kind: Kind,
 }
 
-/// What a text of the report stands for: a number as the author of the program sees it, or a place in memory.
+/// The meaning of a value, or a place in memory, in terms of the source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meaning<'a> {
     /// A number.
     Number(i64),
-    /// A value that was never written.
+    /// An uninitialised value.
     Undefined,
-    /// A pointer to nothing.
+    /// The null pointer.
     Null,
     /// A pointer to a function.
     Function(&'a str),
     /// A pointer to a place.
     Pointer(Spot<'a>),
-    /// A pointer one behind a place that is the last of its array.
+    /// A pointer one past the last element of an array, which is this place.
     Behind(Spot<'a>),
     /// A place.
     Place(Spot<'a>),
@@ -56,14 +56,14 @@ pub enum Meaning<'a> {
 pub struct Spot<'a> {
     /// The object that it is part of.
     pub object: &'a Object,
-    /// Which of several such objects, from 1, if there are several.
+    /// The number of the object, from 1, if several have the same noun.
     pub number: Option<u64>,
-    /// The way from the object to the place: `.next`, `[2]`.
+    /// The path from the object to the place: `.next`, `[2]`.
     pub path: &'a str,
 }
 
 impl Words {
-    /// Resolves what is known about a program to its ids. What the program does not have is left out.
+    /// Resolves the names in `facts`. Names that the program does not have are ignored.
     pub fn new(program: &Program, facts: &Facts) -> Self {
         let mut words = Words::default();
         let ids = (0..).map(VariableId).zip(&program.variables);
@@ -96,12 +96,12 @@ impl Words {
         words
     }
 
-    /// What is known about a register.
+    /// The facts about a register.
     pub fn register(&self, thread: ThreadId, register: RegisterId) -> Option<&Named> {
         self.registers.get(&(thread, register))
     }
 
-    /// The place that a cell of shared memory is: its kind and number.
+    /// The place of a cell of shared memory: its kind and number.
     pub fn place(&self, program: &Program, cell: u32) -> Option<(usize, i64)> {
         let n = program.variables.partition_point(|variable| variable.base <= cell).checked_sub(1)?;
         let (kind, first) = *self.variables.get(&VariableId(n as u32))?;
@@ -136,7 +136,7 @@ fn checks(facts: &Facts, thread: &Thread) -> Vec<(LocationId, LocationId)> {
     checked.flat_map(|at| passed(at).map(move |to| (at, to))).collect()
 }
 
-/// What is known about a register of this name, which may be an element of an array.
+/// The facts about the register of this name, which may be an element of an array.
 fn named(facts: &Facts, thread: &str, name: &str) -> Option<Named> {
     let known = |name: &str| facts.registers.get(&(thread.to_string(), name.to_string()));
     if let Some(register) = known(name) {
@@ -154,7 +154,7 @@ fn named(facts: &Facts, thread: &str, name: &str) -> Option<Named> {
 }
 
 impl Facts {
-    /// What a number means where numbers mean this.
+    /// The meaning of a number under an interpretation.
     pub fn meaning(&self, kind: Kind, number: i64) -> Meaning<'_> {
         if self.undefined == Some(number) {
             return Meaning::Undefined;
@@ -166,7 +166,7 @@ impl Facts {
         if let Some(function) = self.memory.functions.get(&number) {
             return Meaning::Function(function);
         }
-        // What has low bits in it besides is no address.
+        // A pointer with tag bits is shown as a number.
         if factor == 0 || number % factor != 0 {
             return Meaning::Number(number);
         }
@@ -182,7 +182,7 @@ impl Facts {
 }
 
 impl Memory {
-    /// The place that a number stands for.
+    /// The place that a number denotes.
     pub fn spot(&self, kind: usize, number: i64) -> Option<Spot<'_>> {
         let part = self.part(kind, number)?;
         let object = self.objects.get(part.object)?;
@@ -190,12 +190,12 @@ impl Memory {
         Some(Spot { object, number: object.number.map(|first| first + part.time), path })
     }
 
-    /// What the numbers in the places of a kind mean.
+    /// The interpretation of the values in places of a kind.
     pub fn kind(&self, kind: usize) -> Kind {
         self.contents.get(&kind).copied().unwrap_or_default()
     }
 
-    /// What a place says that the translation added.
+    /// The purpose of a place that the translation added.
     pub fn role(&self, kind: usize, number: i64) -> Option<&Role> {
         self.roles.get(&(kind, number))
     }

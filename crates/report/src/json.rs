@@ -346,7 +346,7 @@ pub(crate) struct Trace<'a> {
     source: Source<'a>,
     replayed: &'a Replayed,
     cells: Vec<u32>,
-    /// How the author calls the parts of the program, if this is a variant of the one that was loaded.
+    /// Source names, if the program is a variant of the loaded one.
     words: Option<Words>,
 }
 
@@ -399,7 +399,7 @@ struct StepObject<'a> {
     text: Option<&'a str>,
     memory: Memory<'a>,
     buffers: Buffers<'a>,
-    /// What happens, in the words of the program's author.
+    /// The effect in words; only for translated programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<String>,
 }
@@ -422,7 +422,7 @@ struct Write {
     to: &'static str,
 }
 
-/// A cell and its value as the author of the program would write them, if the program is a translation.
+/// A cell and its value by their source names, if the program is a translation.
 #[derive(Default, Serialize)]
 struct Named {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Cells, registers and values as the author of the program calls them, where the front end knows that; otherwise by the names of the program.
+//! Cells, registers and values by their source names where the front end knows them, otherwise by the names of the program.
 
 use fencewright_lang::facts::{Holds, Kind, Role, Start, Whole};
 use fencewright_lang::words::{Meaning, Spot};
@@ -8,26 +8,26 @@ use fencewright_program::{LocationId, RegisterId, Span, ThreadId};
 use crate::step::is_temporary;
 use crate::words::Source;
 
-/// Maximum number of expressions before a span among which the one around it is looked for.
+/// Maximum number of expressions before a span that are searched for one around it.
 const MOST_STEPS_BEFORE: usize = 1_000;
 
 impl<'a> Source<'a> {
-    /// The same program, with everything that its translation added as well.
+    /// The same source, shown with all details of the translation if `full`.
     pub fn in_full(self, full: bool) -> Self {
         Source { full, ..self }
     }
 
-    /// Whether the program is a translation whose parts have names of their author.
+    /// Whether the program is a translation with source names for its parts.
     pub fn is_translated(&self) -> bool {
         !self.facts.threads.is_empty()
     }
 
-    /// Whether what the translation added is left out.
+    /// Whether details that the translation added are hidden.
     pub fn hides(&self) -> bool {
         self.is_translated() && !self.full
     }
 
-    /// The expression around a span that a reader takes for one step, in the same call.
+    /// The innermost source expression around a span that is shown as one step, in the same call.
     pub fn expression_around(&self, span: Span) -> Option<Whole> {
         let steps = &self.facts.steps;
         let start = |whole: &Whole| (whole.span.file, whole.span.start);
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         Some(Whole { span: around.span.called(span.call), ..*around })
     }
 
-    /// A cell of shared memory.
+    /// The name of a cell of shared memory.
     pub fn cell(&self, cell: u32) -> String {
         let place = self.words.place(self.program, cell);
         let spot = place.and_then(|(kind, number)| self.facts.memory.spot(kind, number));
@@ -53,23 +53,23 @@ impl<'a> Source<'a> {
         self.facts.memory.role(kind, number)
     }
 
-    /// Whether a cell is shown: the translation did not add it, or everything is shown.
+    /// Whether a cell is shown: cells that the translation added are hidden unless everything is shown.
     pub fn shows(&self, cell: u32) -> bool {
         self.full || self.role(cell).is_none()
     }
 
-    /// What a cell holds.
+    /// The value of a cell as text.
     pub fn cell_value(&self, cell: u32, value: i64) -> String {
         self.value(self.cell_kind(cell), value)
     }
 
-    /// What the numbers in a cell mean.
+    /// The interpretation of the values of a cell.
     pub fn cell_kind(&self, cell: u32) -> Kind {
         let place = self.words.place(self.program, cell);
         place.map_or(Kind::Number, |(kind, _)| self.facts.memory.kind(kind))
     }
 
-    /// A number that means this.
+    /// A value as text, under an interpretation.
     pub fn value(&self, kind: Kind, value: i64) -> String {
         match self.facts.meaning(kind, value) {
             Meaning::Number(number) => number.to_string(),
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
         self.front_end.word(meaning, &line)
     }
 
-    /// A register that is shown: nothing for one that only holds a value on its way.
+    /// The name of a register; `None` if it is a temporary and hidden.
     pub fn register(&self, thread: ThreadId, register: RegisterId) -> Option<String> {
         let name = &self.program.thread(thread).registers[register.index()].name;
         if is_temporary(name) {
@@ -106,17 +106,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What the numbers in a register mean.
+    /// The interpretation of the values of a register.
     pub fn register_kind(&self, thread: ThreadId, register: RegisterId) -> Kind {
         self.words.register(thread, register).map_or(Kind::Number, |named| named.kind)
     }
 
-    /// What a register holds.
+    /// The value of a register as text.
     pub fn register_value(&self, thread: ThreadId, register: RegisterId, value: i64) -> String {
         self.value(self.register_kind(thread, register), value)
     }
 
-    /// A pointer to the object that a register marks as given back.
+    /// A pointer to the object that a register marks as freed.
     pub fn marked(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
@@ -128,12 +128,12 @@ impl<'a> Source<'a> {
         format!("{name}{sign}{value}")
     }
 
-    /// A cell with what it holds.
+    /// A cell with its value.
     pub fn cell_equation(&self, cell: u32, value: i64) -> String {
         self.equation(&self.cell(cell), &self.cell_value(cell, value))
     }
 
-    /// What stands between such equations.
+    /// The separator between such equations.
     pub fn separator(&self) -> &'static str {
         if self.is_translated() { ", " } else { " " }
     }
@@ -146,12 +146,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether the process has ended when a thread is there.
+    /// Whether threads stay at this location after the end of the process.
     pub fn is_exit(&self, thread: ThreadId, location: LocationId) -> bool {
         self.words.exits.contains(&(thread, location))
     }
 
-    /// How a thread comes into being: `worker_1 (worker, line 47)`.
+    /// A thread with its function and the line of its creation: `worker_1 (worker, line 47)`.
     pub fn started(&self, start: &Start) -> String {
         let line = self.position(start.span).line_name();
         format!("{} ({}, line {line})", start.thread, start.function)
@@ -166,7 +166,7 @@ impl<'a> Source<'a> {
         joined(&threads.iter().map(start).collect::<Vec<_>>())
     }
 
-    /// Who has created threads before anything else happens, in sentences.
+    /// The creation of the threads that run from the initial state, in sentences.
     pub fn created_first(&self) -> Vec<String> {
         let mut creators: Vec<(&String, Vec<String>)> = Vec::new();
         for start in self.facts.threads.iter().filter(|start| start.initial) {

@@ -1,4 +1,4 @@
-//! Where the values in temporary registers come from, so that a decision about them can be told in the words of the program: `mutex.last == 0`, not `t == 0`.
+//! The origins of values in temporary registers, so that a branch on them is shown in terms of the source: `mutex.last == 0`, not `t == 0`.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use fencewright_program::{BinaryOp, Event, EventKind, Expr, Op, RegisterId, Stat
 
 use crate::words::{Source, expression_of_texts};
 
-/// Longer texts of one value are not kept: the value itself is shown.
+/// Maximum length of the text of an origin; for longer ones the value itself is shown.
 const LONGEST_ORIGIN: usize = 80;
 
 /// The origins of the values that temporary registers hold at one point of an execution.
@@ -17,23 +17,23 @@ pub struct Origins {
     known: HashMap<(ThreadId, RegisterId), Origin>,
 }
 
-/// A part of a text about values.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
-    /// The text: a place that was read, or what is computed of such places.
+    /// Its text: a place that was read, or an expression over such places.
     pub text: String,
-    /// The meaning of the numbers.
+    /// The interpretation of the value.
     pub kind: Kind,
-    /// Whether it names a variable: if not, it is a number.
+    /// Whether the text names a variable rather than a number.
     pub is_named: bool,
-    /// Whether the value was read from memory just so.
+    /// Whether the value was read from memory unchanged.
     pub is_read: bool,
-    /// The register that holds it, if one does.
+    /// The register that holds the value.
     pub register: Option<RegisterId>,
 }
 
 impl Origins {
-    /// Follows an event: `effect` is what it did to memory, `before` is the state in which it happened.
+    /// Updates the origins for an event with this effect, in the state before it.
     pub fn follow(&mut self, source: Source<'_>, event: &Event, effect: &[Access], before: &State) {
         let EventKind::Step { edge, .. } = &event.kind else { return };
         let mut reads = effect.iter().filter_map(|access| match access {
@@ -77,7 +77,7 @@ impl Origins {
         };
     }
 
-    /// The origin of what a register holds in a state: its name if it is a variable.
+    /// The origin of the value of a register in a state: the name of the register if it is a variable.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         if let Some(text) = source.register(thread, register) {
@@ -96,7 +96,7 @@ impl Origins {
         }
     }
 
-    /// An expression of a thread with the origins of its registers; nothing if it names no variable.
+    /// An expression over the origins of the registers; `None` if it names no variable, or two different values by one name.
     pub fn text(
         &self,
         source: Source<'_>,
@@ -106,7 +106,7 @@ impl Origins {
     ) -> Option<String> {
         let texts = self.texts(source, thread, e, state);
         let (mut is_named, mut names) = (false, HashMap::new());
-        // Two values that were read from one place at different times would have one name.
+        // Two values that were read from one place at different times have the same text.
         let mut is_ambiguous = false;
         texts.for_each_leaf(&mut |origin: &Origin| {
             is_named |= origin.is_named;
@@ -136,7 +136,7 @@ impl Origins {
                 };
                 let (of_left, of_right) = (means(&left), means(&right));
                 let with = |side: Expr<Origin>, kind: Kind| match side {
-                    // A number that a pointer is compared with is a pointer.
+                    // A constant that is compared with a pointer is a pointer.
                     Expr::Const(value) if op.is_comparison() => {
                         let text = source.value(kind, value);
                         Expr::Leaf(Origin { text, kind, is_named: false, is_read: false, register: None })
@@ -153,13 +153,13 @@ impl Origins {
         }
     }
 
-    /// Whether a register holds what was computed of several values, rather than the value of a variable or place.
+    /// Whether a register holds the result of an expression rather than the value of a variable or place.
     fn is_computed(&self, source: Source<'_>, thread: ThreadId, register: RegisterId) -> bool {
         let origin = self.known.get(&(thread, register));
         source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
     }
 
-    /// What a decision has found: `mutex.last == 0`. Nothing if it is about no variable, or says no more than what was just read.
+    /// The fact that a branch establishes: `mutex.last == 0`. `None` if it is about no variable, or repeats the value that was just read.
     pub fn decision(
         &self,
         source: Source<'_>,

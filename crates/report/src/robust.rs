@@ -161,7 +161,7 @@ struct Link<'a> {
     statement: Option<String>,
     relation: Option<&'static str>,
     cell: Option<String>,
-    /// The cell as the author of the program calls it, if the program is a translation.
+    /// The source name of the cell, if the program is a translation.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
 }

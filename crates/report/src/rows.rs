@@ -7,8 +7,8 @@
 //! * Several iterations of a loop become one row that lists the changes. The iterations must touch registers only; or no other thread moves
 //!   meanwhile and the thread's buffer is empty before and after, so that other threads can only see the result.
 //!
-//! Where the front end says which expressions a reader takes for one step, all that a thread does for one of them is one row, unless another thread moves
-//! between two of its accesses.
+//! If the front end lists the source expressions that are one step each, all steps of a thread for one expression are one row, unless another thread
+//! moves between two accesses.
 //!
 //! Every step is in exactly one row, and each row has the indices of its steps.
 
@@ -77,7 +77,7 @@ enum Kind {
 struct Statements {
     known: HashMap<Span, (usize, usize)>,
     texts: HashMap<(FileId, usize, String), usize>,
-    /// The numbers of expressions that are one step for a reader, by the call in which they are.
+    /// The numbers of the source expressions that are shown as one step.
     expressions: HashMap<Span, usize>,
     count: usize,
 }
@@ -185,13 +185,13 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
     rows
 }
 
-/// The first of these steps that is more than a computation with registers.
+/// The first of these steps that does more than compute with registers.
 fn first_visible(facts: &[Fact], steps: &[usize]) -> Option<usize> {
     steps.iter().copied().find(|&step| !facts[step].is_local())
 }
 
-/// Whether a step belongs to the same expression as these steps of its thread, and can be shown with them: it touches registers only, or no other thread
-/// has moved since the first of them that does not.
+/// Whether a step belongs to the same source expression as these steps of its thread and can join their row: it touches registers only, or no other
+/// thread has moved since the first of them that does more.
 fn joins(facts: &[Fact], steps: &[usize], n: usize) -> bool {
     let fact = &facts[n];
     // A loop that comes back to the expression gets a new row.

@@ -29,7 +29,7 @@ pub struct Step<'a> {
     pub effect: &'a [Access],
     /// The state after the event.
     pub after: Rc<State>,
-    /// Where the values in registers come from before the event, if the program is a translation.
+    /// The origins of the values in registers before the event, if the program is a translation.
     pub origins: Rc<Origins>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The place in the text that is shown for the step; nothing for a flush, and for the end of a thread, which stands nowhere in the text.
+    /// The source position that is shown; `None` for a flush, and for the end of a thread in a translated program.
     pub fn shown_span(&self) -> Option<Span> {
         let ends = |access: &Access| match access {
             Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::End(_))),
@@ -139,7 +139,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether a decision is one of the translation: past a check of memory, or inside of something that decides nothing for its author.
+    /// Whether a branch comes from the translation: a memory check that passes, or a branch in an expression that has none in the source.
     fn is_own_decision(&self) -> bool {
         let around = self.span().and_then(|span| self.source.expression_around(span));
         if around.is_some_and(|whole| !whole.decides) {
@@ -150,7 +150,7 @@ impl<'a> Step<'a> {
         self.source.words.checks.contains(&(thread, from, to))
     }
 
-    /// Threads that the step creates, ends or joins, if that is how the author sees it.
+    /// Sentences about threads that the step creates, ends or joins.
     fn threads_in_words(&self) -> Vec<String> {
         if !self.source.hides() {
             return Vec::new();
@@ -199,7 +199,7 @@ impl<'a> Step<'a> {
         format!("{} is {outcome}", words::shortened(&text, LONGEST_CONDITION))
     }
 
-    /// Nothing for an access of the translation.
+    /// The access in words; `None` for an access that the translation added.
     fn access_in_words(&self, access: &Access) -> Option<String> {
         let source = self.source;
         if cell_of(access).is_some_and(|cell| !source.shows(cell)) {
@@ -257,7 +257,7 @@ impl<'a> Step<'a> {
         written.into_iter().filter_map(told).collect()
     }
 
-    /// What is given back if the register marks that: `frees node 1 from line 31`.
+    /// The object that the step frees by setting this mark: `frees node 1 from line 31`.
     fn gives_back(&self, register: RegisterId) -> Option<String> {
         let named = self.source.words.register(self.event.thread, register)?;
         let Holds::Mark(kind, number) = named.holds else { return None };

@@ -33,9 +33,9 @@ pub struct Source<'a> {
     pub warnings: &'a [Diagnostic],
     /// Facts of the front end that the program itself does not contain.
     pub facts: &'a Facts,
-    /// How its author calls its parts.
+    /// Source names of its parts.
     pub words: &'a Words,
-    /// Whether what a translation added is shown as well.
+    /// Whether details that the translation added are shown.
     pub full: bool,
 }
 

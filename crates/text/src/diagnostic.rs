@@ -16,7 +16,7 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// Advice how to fix it.
     pub help: Option<String>,
-    /// Whether the error is that the program says nowhere where it starts: the text may be part of a larger program.
+    /// Whether the error is the lack of an entry point, so that the text may be a fragment of a larger program.
     pub lacks_start: bool,
 }
 
@@ -32,7 +32,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says that the program has no start, so that the text may be part of a larger one.
+    /// Marks the error as the lack of an entry point.
     pub fn lacking_start(mut self) -> Self {
         self.lacks_start = true;
         self

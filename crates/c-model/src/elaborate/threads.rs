@@ -55,7 +55,7 @@ pub(super) struct State {
     flag: Option<ObjectId>,
     /// Whether it may reuse the stack of another thread, as far as known at its creation.
     late: bool,
-    /// The thread that creates it; nothing for `main`.
+    /// The thread that creates it; `None` for `main`.
     creator: Option<ThreadNumber>,
     /// The register of its creator that records whether it was created, if that is uncertain.
     created: Option<(ThreadNumber, Register)>,
@@ -71,12 +71,12 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The thread that creates it; nothing for `main`.
+    /// The thread that creates it; `None` for `main`.
     pub(super) fn creator(&self) -> Option<ThreadNumber> {
         self.creator
     }
 
-    /// The variable that says whether it was created; nothing if it starts with the program.
+    /// The flag that it was created; `None` if it starts with the program.
     pub(super) fn started(&self) -> Option<ObjectId> {
         self.flag
     }

@@ -49,7 +49,7 @@ pub(super) struct RegisterState {
     pub name: Rc<str>,
     pub range: Range,
     pub points: Option<NodeId>,
-    /// What it is for, for reports.
+    /// Its origin, for reports.
     pub about: About,
 }
 
@@ -146,7 +146,7 @@ impl Elaborator<'_> {
         register
     }
 
-    /// A register for a variable of the program.
+    /// A register for a variable of the source program.
     pub(super) fn variable(&mut self, name: Rc<str>, ty: &Type) -> Register {
         let register = self.register(name, ty);
         self.writer.registers[register.0 as usize].about.variable = true;

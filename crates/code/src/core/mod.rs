@@ -64,23 +64,23 @@ pub struct Object {
     pub initial: Vec<(Vec<Step>, Known)>,
     /// Whether parts without an entry in `initial` start undefined: locals and `malloc`, unlike globals and `calloc`.
     pub undefined: bool,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// Where it is declared or allocated.
     pub span: Span,
 }
 
-/// What an object is for.
+/// The purpose of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// The program has it.
+    /// An object of the source program.
     #[default]
     Program,
-    /// It says whether this thread has ended.
+    /// The flag that this thread has ended.
     Ended(ThreadNumber),
-    /// It says, by their numbers, which threads have ended.
+    /// The flags of all threads, by thread number, that they have ended.
     AllEnded,
-    /// The translation needs it for something else.
+    /// Any other object that the translation adds.
     Translation,
 }
 
@@ -142,9 +142,9 @@ pub struct Thread {
     pub late: bool,
     /// The function that it executes.
     pub function: String,
-    /// The thread that creates it; nothing for `main`.
+    /// The thread that creates it; `None` for `main`.
     pub creator: Option<ThreadNumber>,
-    /// The variable that says whether it was created, unless it runs from the start.
+    /// The flag that it was created; `None` if it runs from the initial state.
     pub started: Option<ObjectId>,
 }
 
@@ -157,16 +157,16 @@ pub struct RegisterInfo {
     pub initial: Option<i64>,
     /// The node that it points to, if it can hold a pointer: it is a pointer or an integer of the same width.
     pub points: Option<NodeId>,
-    /// What it is for, for reports.
+    /// Its origin, for reports.
     pub about: About,
 }
 
-/// What a register is for.
+/// The origin of a register in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// Whether it is a variable of the program: all others hold values on their way.
+    /// Whether it is a variable of the source program rather than a temporary.
     pub variable: bool,
-    /// Whether it holds pointers.
+    /// Whether its type is a pointer type.
     pub pointer: bool,
 }
 

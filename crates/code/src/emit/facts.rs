@@ -14,12 +14,12 @@ use crate::flat::{Mark, Program, UNDEFINED};
 use crate::layout::classes::{Class, Layout, Part as PartOf, Placement};
 use crate::nodes::{Nodes, Shape};
 
-/// Maximum number of places whose way from their object is written down.
+/// Maximum number of places whose path from their object is recorded.
 const MOST_PATHS: usize = 1 << 16;
-/// The word for allocated memory that is no structure.
+/// The noun for allocated memory that is no structure.
 const MEMORY: &str = "memory";
 
-/// All that is known about a program; `threads` are the names of its threads.
+/// Collects the facts about a program; `threads` are the names of its threads.
 pub(crate) fn facts(
     core: &Core,
     nodes: &Nodes,
@@ -75,7 +75,7 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects, each with a word for it: where several are called the same, they are numbered, and local variables have their threads.
+/// All objects with their nouns. Objects with the same noun are numbered; local variables with the same noun in several threads have their owners.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -117,7 +117,7 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
         .collect()
 }
 
-/// What to call an object: its name, or that of the structure that is allocated.
+/// The noun of an object: its name, or the tag of the allocated structure.
 fn noun(core: &Core, nodes: &Nodes, id: ObjectId) -> String {
     let object = &core.objects[id.0 as usize];
     if !matches!(object.origin, Origin::Heap { .. }) {
@@ -131,12 +131,12 @@ fn noun(core: &Core, nodes: &Nodes, id: ObjectId) -> String {
     }
 }
 
-/// Whether a structure or a member has no name in the text.
+/// Whether the name of a structure or member was generated.
 fn is_anonymous(name: &str) -> bool {
     name.strip_prefix("anonymous").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether some thread accesses an object of the program, or has a pointer to it.
+/// Whether an object of the source program is accessed or has its address taken.
 fn is_used(core: &Core, layout: &Layout, id: ObjectId) -> bool {
     let placed = layout.placed(id);
     let used = |class: usize| {
@@ -148,7 +148,7 @@ fn is_used(core: &Core, layout: &Layout, id: ObjectId) -> bool {
     is_of_program && (used(placed.class) || scalars().iter().any(|(class, _)| used(*class)))
 }
 
-/// What the variables of the translation say.
+/// The purposes of places that the translation added.
 fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTreeMap<(usize, i64), Role> {
     let mut roles = BTreeMap::new();
     for (id, object) in (0..).map(ObjectId).zip(&core.objects) {
@@ -185,7 +185,7 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     roles
 }
 
-/// The way from its object to each place, by class.
+/// The path from its object to each place, by class.
 fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
     let mut paths: Vec<Vec<String>> =
         layout.classes.iter().map(|class| vec![String::new(); class.places.len()]).collect();

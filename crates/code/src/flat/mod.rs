@@ -428,14 +428,14 @@ pub struct RegisterInfo {
     pub name: String,
     /// Its initial value.
     pub init: i64,
-    /// What it stands for, for reports.
+    /// The entity that it represents, for reports.
     pub holds: Holds,
-    /// What its numbers mean, for reports.
+    /// The interpretation of its values, for reports.
     pub kind: Kind,
 }
 
 impl RegisterInfo {
-    /// A register for values on their way.
+    /// A temporary.
     pub fn temporary(name: impl Into<String>, init: i64) -> Self {
         RegisterInfo { name: name.into(), init, holds: Holds::Temporary, kind: Kind::Number }
     }
@@ -449,9 +449,9 @@ pub struct Array {
     pub first: i64,
     /// The initial values of its elements.
     pub init: Vec<i64>,
-    /// The class whose places it holds, if that is what it is for.
+    /// The class whose places it holds, if that is its purpose.
     pub class: Option<usize>,
-    /// What the numbers in it mean, for reports.
+    /// The interpretation of its values, for reports.
     pub kind: Kind,
     /// The class whose freed objects it marks, if that is its purpose.
     pub marks: Option<(usize, Mark)>,

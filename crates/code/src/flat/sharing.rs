@@ -32,7 +32,7 @@ pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     // Keeps the registers that still occur in the code.
     let mut kept = Vec::new();
     let mut all = std::mem::take(&mut thread.registers);
-    // Reports say of a shared register what holds for all that share it.
+    // The facts about a shared register, for reports, are those that hold for all registers that share it.
     for (register, stands_for) in &names {
         let (one, kind) = (&all[register.0 as usize], all[stands_for.0 as usize].kind);
         let (holds, same) = (one.holds.clone(), one.kind == kind);

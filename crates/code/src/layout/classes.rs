@@ -189,18 +189,18 @@ impl Layout {
         Some((inner, width, base - self.classes[class].first * width))
     }
 
-    /// Whether a class has no node: its variables say which objects of another class other threads may take.
+    /// Whether a class holds flags for objects of another class that were passed on for reuse. Such a class has no node.
     pub fn says_what_is_returned(&self, class: usize) -> bool {
         self.returned.values().any(|returned| *returned == class)
     }
 
-    /// What numbers in a pointer to a node mean.
+    /// The interpretation of pointers to a node.
     pub fn pointers_to(&self, nodes: &Nodes, node: NodeId) -> Option<Kind> {
         let class = self.class(nodes, node)?;
         Some(Kind::Pointer(class, self.classes[class].scale))
     }
 
-    /// What the numbers in the places of a class mean, by the type with which they are used first.
+    /// The interpretation of the values in places of a class, by the type with which it is used first.
     pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
         let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
         if self.says_what_is_returned(class) {

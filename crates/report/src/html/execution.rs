@@ -181,7 +181,7 @@ impl View<'_> {
         shortened(&line_of(text), LONGEST_WORDS)
     }
 
-    /// What a cell holds.
+    /// The value of a cell.
     fn cell_value(&self, cell: u32, value: i64) -> String {
         line_of(&self.source.cell_value(cell, value))
     }
@@ -430,7 +430,7 @@ impl Shown<'_> {
                 }
                 continue;
             }
-            // What a step changes that tells nothing is shown with the next one.
+            // The changes of a hidden step are shown with the next step.
             if view.source.hides() && n + 1 < all && step.words().is_empty() {
                 untold.get_or_insert_with(|| State::clone(&step.before));
                 continue;
