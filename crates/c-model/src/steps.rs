@@ -9,6 +9,7 @@ use fencewright_c::ast::{
     BinaryOp, Block, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit,
 };
 use fencewright_front_end::facts::Whole;
+use fencewright_program::Span;
 use fencewright_text::Stop;
 
 /// All full expressions ordered by position: conditions, values, initialisers and expression statements.
@@ -46,7 +47,17 @@ impl Walk<'_> {
             | StatementKind::Goto(_)
             | StatementKind::Break
             | StatementKind::Continue => {}
-            StatementKind::Expression(e) => self.full(e),
+            StatementKind::Expression(e) => {
+                self.full(e);
+                // Steps of the translation have the span of the statement, which ends with a semicolon.
+                let contains = |span: Span| span.start <= e.span.start && e.span.end <= span.end;
+                if let Some(whole) = self.steps.last_mut()
+                    && statement.span.file == e.span.file
+                    && contains(statement.span)
+                {
+                    whole.span = statement.span;
+                }
+            }
             StatementKind::Declaration(declaration) => {
                 for declarator in &declaration.declarators {
                     declarator.initial.iter().for_each(|initial| self.initial(initial));

@@ -1,6 +1,6 @@
 //! Facts for reports: the objects behind the numbers of classes, the threads, and what registers stand for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::Rank;
@@ -138,14 +138,22 @@ fn is_anonymous(name: &str) -> bool {
 
 /// Whether an object of the source program is accessed or has its address taken.
 fn is_used(core: &Core, layout: &Layout, id: ObjectId) -> bool {
-    let placed = layout.placed(id);
-    let used = |class: usize| {
-        let used = &layout.classes[class].used;
+    let used = |class: &usize| {
+        let used = &layout.classes[*class].used;
         used.addressed || !used.accessed_by.is_empty()
     };
-    let is_of_program = core.objects[id.0 as usize].purpose == Purpose::Program;
-    let scalars = || layout.scalars_of(placed.class, placed.first, 1);
-    is_of_program && (used(placed.class) || scalars().iter().any(|(class, _)| used(*class)))
+    core.objects[id.0 as usize].purpose == Purpose::Program && classes_of(layout, id).iter().any(used)
+}
+
+/// The classes of an object and all its parts.
+fn classes_of(layout: &Layout, id: ObjectId) -> BTreeSet<usize> {
+    let (mut classes, mut open) = (BTreeSet::new(), vec![layout.placed(id).class]);
+    while let Some(class) = open.pop() {
+        if classes.insert(class) {
+            open.extend(layout.classes[class].parts.values().map(|(inner, ..)| *inner));
+        }
+    }
+    classes
 }
 
 /// The purposes of places that the translation added.
@@ -163,9 +171,13 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
                     .filter_map(|n| layout.locate(nodes, id, &[Step::Element(n as u64)]).zip(end(n))),
             ),
             Purpose::Translation => {
-                let placed = layout.placed(id);
-                let cells = layout.scalars_of(placed.class, placed.first, 1);
-                roles.extend(cells.into_iter().map(|cell| (cell, Role::Other)));
+                for class in classes_of(layout, id) {
+                    let of = &layout.classes[class];
+                    let own = (of.first..)
+                        .zip(&of.places)
+                        .filter(|(_, place)| place.is_some_and(|place| place.object == id));
+                    roles.extend(own.map(|(number, _)| ((class, number), Role::Other)));
+                }
             }
         }
     }
@@ -192,10 +204,15 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
     let mut open: Vec<(usize, i64, String)> = Vec::new();
     for id in (0..core.objects.len() as u32).map(ObjectId) {
         let placed = layout.placed(id);
+        let several = placed.elements > 1;
         for time in 0..placed.times.min(MOST_PATHS as u64) as i64 {
-            for element in 0..placed.elements.min(MOST_PATHS as u64) as i64 {
-                let path = if placed.elements > 1 { format!("[{element}]") } else { String::new() };
-                open.push((placed.class, placed.first + time * placed.stride + element, path));
+            for element in 0..placed.elements.min(layout.classes[placed.class].places.len() as u64) as i64 {
+                let path = if several { format!("[{element}]") } else { String::new() };
+                let number = placed.first.saturating_add(time.saturating_mul(placed.stride));
+                open.push((placed.class, number.saturating_add(element), path));
+            }
+            if open.len() > MOST_PATHS {
+                break;
             }
         }
     }
