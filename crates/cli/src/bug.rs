@@ -77,7 +77,7 @@ fn report(bug: &Bug, backtrace: &Backtrace) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.lines().map(fencewright_lang::source::escape).collect::<Vec<_>>().join("; ")
+    text.lines().map(fencewright::lang::source::escape).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

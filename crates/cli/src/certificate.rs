@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fencewright_certify::Certificate;
-use fencewright_certify::certificate::FORMAT;
+use fencewright::certify::Certificate;
+use fencewright::certify::certificate::FORMAT;
+use fencewright::input::in_words;
 
 use crate::files;
-use crate::input::describe;
 use crate::output::{Output, complain};
 use crate::status::Status;
 
@@ -33,7 +33,7 @@ pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Outpu
     match files::overwrite_with(path, &mut |to| certificate.write(to)) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            let why = format!("cannot write it: {}", describe(&error));
+            let why = format!("cannot write it: {}", in_words(&error));
             out.refuse(json, &path.to_string_lossy(), &why, None);
             Status::Bad
         }
@@ -54,7 +54,7 @@ pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status
         }
         Err(error) => {
             let why =
-                format!("no certificate: {why}; the one that is there is an old one: {}", describe(&error));
+                format!("no certificate: {why}; the one that is there is an old one: {}", in_words(&error));
             out.refuse(json, &name, &why, None);
             Status::Bad
         }

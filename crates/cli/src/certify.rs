@@ -7,17 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::certificate::Unreadable;
-use fencewright_certify::{Certificate, Claim, Rejection, Stop, Undecided, check};
-use fencewright_engines::{Limits, Reason};
-use fencewright_fingerprint::fingerprint;
-use fencewright_lang::source::escape;
-use fencewright_lang::{Loaded, Position};
+use fencewright::certify::certificate::Unreadable;
+use fencewright::certify::{Certificate, Claim, Rejection, Stop, Undecided, check};
+use fencewright::engines::{Limits, Reason};
+use fencewright::fingerprint::fingerprint;
+use fencewright::input::{in_words, is_standard_input, name_of};
+use fencewright::lang::source::escape;
+use fencewright::lang::{Loaded, Position};
+use fencewright::smt::Prover;
 use fencewright_report::certify::{Answer, Certified};
-use fencewright_smt::Prover;
 
 use crate::args::CertifyArgs;
-use crate::input::{describe, display_name, is_standard_input, load_or_tell, tell_notes};
+use crate::input::{load_or_tell, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
 use crate::stop;
@@ -33,8 +34,8 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
         return Status::Bad;
     }
     let limits = args.limits.starting_now();
-    let name = display_name(&args.certificate);
-    let program = display_name(&args.file);
+    let name = name_of(&args.certificate);
+    let program = name_of(&args.file);
     let certificate = match read(&args.certificate, &limits) {
         Ok(certificate) => certificate,
         Err(Unread::Bad(why, place)) => {
@@ -58,17 +59,18 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     let mut input = args.input.clone();
     input.settle(certificate.properties());
     input.robustness = matches!(certificate.claim, Claim::Robust { .. });
-    let loaded = match load_or_tell(&args.file, &input, &limits, args.json, out) {
-        Ok(loaded) => loaded,
+    let read = match load_or_tell(&args.file, &input, &limits, args.json, out) {
+        Ok(program) => program,
         Err(unloadable) => return unloadable.status,
     };
+    let loaded = read.loaded();
     if !args.json {
-        tell_notes(&loaded);
+        tell_notes(loaded);
     }
     let start = Instant::now();
-    let answer = match about_something_else(args, &certificate, &loaded) {
+    let answer = match about_something_else(args, &certificate, loaded) {
         Some(why) => Answer::Rejected(why),
-        None => checked(&certificate, &loaded, &limits),
+        None => checked(&certificate, loaded, &limits),
     };
     let seconds = start.elapsed().as_secs_f64();
     let certified =
@@ -126,7 +128,7 @@ enum Unread {
 fn read(path: &Path, limits: &Limits) -> Result<Certificate, Unread> {
     let text: Box<dyn Read> = match is_standard_input(path) {
         true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path).map_err(|error| Unread::Bad(describe(&error), None))?),
+        false => Box::new(File::open(path).map_err(|error| Unread::Bad(in_words(&error), None))?),
     };
     let (given_up, too_long) = (OnceCell::new(), OnceCell::new());
     let watched = Watched { text, limits, read: 0, given_up: &given_up, too_long: &too_long };

@@ -3,28 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fencewright_engines::domain::DomainName;
-use fencewright_engines::explicit::{Options, Reduction};
-use fencewright_engines::extrapolate::Record;
-use fencewright_engines::lazy::{self, OracleName};
-use fencewright_engines::races;
-use fencewright_engines::{
-    Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
-    contexts, discard, extrapolate, registry,
+use fencewright::engines::domain::DomainName;
+use fencewright::engines::explicit::{Options, Reduction};
+use fencewright::engines::extrapolate::Record;
+use fencewright::engines::lazy::{self, OracleName};
+use fencewright::engines::{
+    Checked, EngineInfo, Limits, Progress, buffers, cegar, contexts, discard, extrapolate, registry,
 };
-use fencewright_lang::source::escape;
-use fencewright_lang::{Diagnostic, Loaded};
-use fencewright_memory::{Bound, Kept};
-use fencewright_program::{MemoryModel, Property, Span};
+use fencewright::input::{in_words, name_of};
+use fencewright::lang::source::escape;
+use fencewright::memory::Kept;
+use fencewright::transform::extend::AttackingStore;
+use fencewright::{BufferBound, EngineOptions, MemoryModel, Posed, Question, Verdict};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, remarks, text};
-use fencewright_transform::extend::AttackingStore;
 
-use crate::args::{
-    BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg, TERMINATION,
-};
+use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
 use crate::gathered::Gathered;
-use crate::input::{describe, display_name, each_file, load_or_tell, stops_when_asked, tell_notes};
+use crate::input::{each_file, in_full, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, files, folder, gathered, memory, progress, stop};
@@ -33,16 +29,16 @@ use crate::{certificate, files, folder, gathered, memory, progress, stop};
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     out.style.full = args.common.full;
     let record: Option<Arc<Mutex<Record>>> = args.emit_boolean.as_ref().map(|_| Arc::default());
-    let Some(asked) = engine(args, args.jobs, None, None) else {
+    let Some(asked) = question(args, args.jobs, record.clone()) else {
         let names: Vec<&str> = registry().iter().map(|info| info.name.as_str()).collect();
         let why = format!("no such engine; there is {}", names.join(", "));
         out.refuse(args.common.json, &args.engine, &why, None);
         return Status::Bad;
     };
     if !args.common.quiet {
-        tell_meaningless(&*asked, given);
+        tell_meaningless(&args.engine, given);
     }
-    let counts_variables = args.buffer.as_ref().is_some_and(BufferArg::is_for_variables);
+    let counts_variables = args.buffer.as_ref().is_some_and(BufferBound::is_for_variables);
     if counts_variables && args.model.models().contains(&MemoryModel::Tso) {
         let why = "bounds for each variable are for pso: under tso a thread has one buffer for all variables";
         out.refuse(args.common.json, "--buffer", why, None);
@@ -86,78 +82,80 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
         }
     }
     let mut gathered = Gathered::new(args.sarif.as_ref(), args.html.as_ref());
-    let status = run_all(args, record, &mut gathered, out);
+    let status = run_all(args, &asked, record, &mut gathered, out);
     status.and(gathered.write(args.sarif.as_ref(), args.html.as_ref(), args.common.json, out))
 }
 
 /// Checks all files, and gathers the answers where that is wanted.
 fn run_all(
     args: &CheckArgs,
+    question: &Question,
     record: Option<Arc<Mutex<Record>>>,
     gathered: &mut Gathered,
     out: &mut Output,
 ) -> Status {
     if folder::is_asked(args) {
-        return folder::run(args, gathered, out);
+        // The programs are side by side, each on one thread.
+        let alone = question.clone().options(options(args, 1, None));
+        return folder::run(args, alone, gathered, out);
     }
     each_file(&args.common, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
-        let mut loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
-            Ok(loaded) => loaded,
+        let mut program = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
+            Ok(program) => program,
             Err(unloadable) => {
-                gathered.fail(&display_name(path), &unloadable.reason());
+                gathered.fail(&name_of(path), &unloadable.reason());
                 return unloadable.status;
             }
         };
-        gathered.read(&loaded.sources);
+        gathered.read(&program.loaded().sources);
         for path in [&args.certificate, &args.emit_boolean].into_iter().flatten() {
-            if let Some(why) = files::is_also_read(path, files::included(&loaded.sources)) {
+            if let Some(why) = files::is_also_read(path, files::included(&program.loaded().sources)) {
                 out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
                 return Status::Bad;
             }
         }
-        let races = races(&loaded, limits);
-        loaded.warnings.extend(races);
-        let bound = match args.buffer.as_ref().map(|buffer| buffer.bound(&loaded.program)).transpose() {
-            Ok(bound) => bound,
-            Err(why) => {
-                let why = format!("--buffer: {why}");
-                gathered.fail(loaded.sources.name(), &why);
-                out.refuse(args.common.json, loaded.sources.name(), &why, None);
+        program.warn_of_races(limits);
+        let posed = match question.pose(&program) {
+            Ok(posed) => posed,
+            Err(error) => {
+                let (name, why) = (program.loaded().sources.name(), in_full(&error));
+                gathered.fail(name, why.lines().next().unwrap_or_default());
+                out.refuse(args.common.json, name, &why, None);
                 return Status::Bad;
             }
         };
-        let Some(engine) = engine(args, args.jobs, bound, record.clone()) else { return Status::Bad };
-        let mut checker = Checker { args, engine: &*engine, record: record.as_deref(), gathered };
-        let status = checker.check_file(&loaded, limits, out);
-        // A program may be large too.
-        discard(memory::used(), loaded);
+        drop(program);
+        let mut checker = Checker { args, posed, record: record.as_deref(), gathered };
+        let status = checker.check_file(limits, out);
+        // Freeing a large program takes time.
+        discard(memory::used(), checker.posed.program);
         status
     })
 }
 
-/// The races between plain accesses that are found in a moment.
-pub fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
-    if loaded.plain.is_empty() {
-        return Vec::new();
-    }
-    let is_plain = |span: Span| loaded.plain.contains(&span.text());
-    let races = races::races(&loaded.program, &is_plain, limits);
-    remarks::races(Source::from(loaded), &races)
+/// The question that was asked, with this many threads and this place for boolean programs; `None` if there is no such engine.
+fn question(args: &CheckArgs, jobs: u16, record: Option<Arc<Mutex<Record>>>) -> Option<Question> {
+    let engine = registry().iter().find(|info| info.name.as_str() == args.engine)?.name;
+    let model = args.model.models()[0];
+    let question = Question::under(model)
+        .engine(engine)
+        .options(options(args, jobs, record))
+        .confirm(args.common.confirm())
+        .budget(args.common.budget());
+    let question = args.property.iter().fold(question, |question, name| question.property(name));
+    Some(match &args.buffer {
+        Some(bound) => question.buffer(bound.clone()),
+        None => question,
+    })
 }
 
-/// The engine that was asked for, with so many threads and this bound on the buffers of the program; nothing if there is no such engine.
-pub fn engine(
-    args: &CheckArgs,
-    jobs: u16,
-    buffer_bound: Option<Bound>,
-    record: Option<Arc<Mutex<Record>>>,
-) -> Option<Box<dyn Engine>> {
+/// The options of engines, for a search with this many threads.
+fn options(args: &CheckArgs, jobs: u16, record: Option<Arc<Mutex<Record>>>) -> EngineOptions {
     let searched = args.search.options(jobs);
     let explicit = Options {
         reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
         symmetry: !args.no_symmetry,
-        buffer_bound,
         certificates: args.certificate.is_some(),
         ..searched
     };
@@ -179,10 +177,10 @@ pub fn engine(
             clip: args.fix.contains(&FixArg::Clip),
             predicates: args.fix.contains(&FixArg::Predicates),
         },
-        buffer_bound,
         order: args.search.order(),
+        ..defaults
     };
-    let options = EngineOptions {
+    EngineOptions {
         explicit,
         cegar,
         buffers: buffers::Options { domain: args.buffer_domain, kept: cegar.kept },
@@ -200,21 +198,19 @@ pub fn engine(
             k: args.k.unwrap_or(1),
             record,
         },
-    };
-    let found = registry().iter().find(|info| info.name.as_str() == args.engine);
-    found.map(|info| (info.build)(&options))
+    }
 }
 
 /// Says which options are for other engines than this one.
-fn tell_meaningless(engine: &dyn Engine, given: &[String]) {
-    let own = engine.about().options;
-    for option in given.iter().map(String::as_str).filter(|option| !own.contains(option)) {
-        let build = |info: &EngineInfo| (info.build)(&EngineOptions::default());
-        let others = registry().iter().filter(|info| build(info).about().options.contains(&option));
+fn tell_meaningless(engine: &str, given: &[String]) {
+    let about = |info: &EngineInfo| (info.build)(&EngineOptions::default()).about();
+    let knows = |info: &EngineInfo, option: &str| about(info).options.contains(&option);
+    let Some(own) = registry().iter().find(|info| info.name.as_str() == engine) else { return };
+    for option in given.iter().filter(|option| !knows(own, option)) {
+        let others = registry().iter().filter(|info| knows(info, option));
         let others: Vec<&str> = others.map(|info| info.name.as_str()).collect();
         if !others.is_empty() {
-            let (name, others) = (engine.name(), others.join(", "));
-            complain(option, &format!("means nothing to engine {name}, only to {others}"));
+            complain(option, &format!("means nothing to engine {engine}, only to {}", others.join(", ")));
         }
     }
 }
@@ -234,7 +230,7 @@ pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
 
 struct Checker<'a> {
     args: &'a CheckArgs,
-    engine: &'a dyn Engine,
+    posed: Posed,
     /// Where the engine leaves its boolean program, if that is wanted.
     record: Option<&'a Mutex<Record>>,
     /// Where answers are gathered.
@@ -243,16 +239,9 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     /// Checks a file under all models, the first of them with what loading it has left.
-    fn check_file(&mut self, loaded: &Loaded, limits: &Limits, out: &mut Output) -> Status {
-        let properties = match select(loaded, &self.args.property) {
-            Ok(properties) => properties,
-            Err(message) => {
-                let first = message.lines().next().unwrap_or_default();
-                self.gathered.fail(loaded.sources.name(), first);
-                out.refuse(self.args.common.json, loaded.sources.name(), &message, None);
-                return Status::Bad;
-            }
-        };
+    fn check_file(&mut self, limits: &Limits, out: &mut Output) -> Status {
+        let program = self.posed.program.clone();
+        let loaded = program.loaded();
         if self.args.common.is_talkative() {
             tell_notes(loaded);
         }
@@ -269,7 +258,7 @@ impl Checker<'_> {
                 status = status.and(Status::Unknown);
                 continue;
             }
-            status = status.and(self.check_model(loaded, model, &properties, &limits, out));
+            status = status.and(self.check_model(source, model, &limits, out));
             limits = self.args.common.limits_from_now();
         }
         if self.args.common.is_talkative() {
@@ -280,23 +269,19 @@ impl Checker<'_> {
 
     fn check_model(
         &mut self,
-        loaded: &Loaded,
+        source: Source<'_>,
         model: MemoryModel,
-        properties: &[Property],
         limits: &Limits,
         out: &mut Output,
     ) -> Status {
         let common = &self.args.common;
-        let task = Task::new(&loaded.program, model, properties.to_vec());
         let _search = stop::Search::begin();
         let show = common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
-        let source = Source::from(loaded);
         let mut tell =
             |_: usize, checked: &Checked| progress::make_room(|| self.tell(source, model, checked, out));
-        let results = progress::shown(show, &measured, || {
-            check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell).verdicts
-        });
+        let results =
+            progress::shown(show, &measured, || self.posed.check(model, limits, &measured, &mut tell));
         results.iter().for_each(|checked| self.gathered.add(None, source, model, checked));
         let status = status(&results);
         let status = match (&self.args.emit_boolean, self.record) {
@@ -358,7 +343,7 @@ fn write_boolean(path: &Path, text: &str, json: bool, out: &mut Output) -> Statu
     match files::overwrite(path, text.as_bytes()) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);
+            out.refuse(json, &name, &format!("cannot write it: {}", in_words(&error)), None);
             Status::Bad
         }
     }
@@ -390,62 +375,4 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
         complain(&path.to_string_lossy(), &why);
     }
     certificate::write(path, certificate, json, out)
-}
-
-const NO_PROPERTY: &str = "the program states no property, so there is nothing to check
-  help: say what should hold, for instance
-            forbid NAME: p@critical && q@critical;          no reachable state is like this
-            invariant NAME: x >= 0;                         every reachable state is
-            finally NAME: never p.r == 0 && q.r == 0;       no final state is
-            assert r == 1;                                  inside a thread
-        or ask for freedom from deadlock: --property deadlock";
-
-/// The properties with these names; without names, all that the program states.
-pub fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
-    let program = &loaded.program;
-    if names.is_empty() {
-        return match program.properties.is_empty() {
-            true => Err(NO_PROPERTY.into()),
-            false => Ok(program.properties.clone()),
-        };
-    }
-    let mut selected: Vec<Property> = Vec::new();
-    if names.iter().any(|name| name == TERMINATION) && names.iter().any(|name| name == "deadlock") {
-        return Err("`deadlock` and `termination` are asked for one at a time: \
-                    for the one a loop that waits is a loop, for the other a step that cannot be taken"
-            .into());
-    }
-    for name in names {
-        if selected.iter().any(|p| p.name == *name) {
-            continue;
-        }
-        match program.properties.iter().find(|p| p.name == *name) {
-            Some(property) => selected.push(property.clone()),
-            None if name == "deadlock" => selected.push(Property::deadlock()),
-            None => {
-                let mut known = stated(loaded);
-                known.push("deadlock".into());
-                known.extend(loaded.front_end.more_properties().iter().map(|&name| name.into()));
-                let known = known.join(", ");
-                return Err(format!("no property is called `{}`; there is {known}", escape(name)));
-            }
-        }
-    }
-    Ok(selected)
-}
-
-/// How many properties a message lists.
-const MOST_LISTED: usize = 20;
-
-/// The properties that a program states, with their places, for messages.
-pub fn stated(loaded: &Loaded) -> Vec<String> {
-    let Loaded { program, sources, .. } = loaded;
-    let place = |property: &Property| match property.span == Span::default() {
-        true => escape(&property.name),
-        false => format!("{} ({})", escape(&property.name), sources.position(property.span)),
-    };
-    let mut listed: Vec<String> = program.properties.iter().take(MOST_LISTED).map(place).collect();
-    let more = program.properties.len() - listed.len();
-    listed.extend((more > 0).then(|| format!("{more} more")));
-    listed
 }

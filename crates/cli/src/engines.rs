@@ -1,6 +1,6 @@
 //! `fencewright engines`: which engines there are.
 
-use fencewright_engines::{About, EngineName, EngineOptions, registry};
+use fencewright::engines::{About, EngineName, EngineOptions, registry};
 use fencewright_report::engines;
 
 use crate::args::EnginesArgs;

@@ -3,27 +3,25 @@
 use std::path::Path;
 use std::time::Instant;
 
-use fencewright_engines::auto::Auto;
-use fencewright_engines::explicit::Explicit;
-use fencewright_engines::robust;
-use fencewright_engines::{Limits, Progress};
-use fencewright_fences::audit::{Need, Unmet, audit};
-use fencewright_fences::text::{self, NoPlaces};
-use fencewright_fences::{Bounded, Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
-use fencewright_lang::source::escape;
-use fencewright_lang::{Loaded, Position, Sources};
-use fencewright_memory::{Bound, CellBounds};
-use fencewright_program::{MemoryModel, Span};
+use fencewright::engines::auto::Auto;
+use fencewright::engines::explicit::Explicit;
+use fencewright::engines::robust;
+use fencewright::engines::{Limits, Progress};
+use fencewright::fences::audit::{Need, Unmet, audit};
+use fencewright::fences::text::{self, NoPlaces};
+use fencewright::fences::{Bounded, Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
+use fencewright::input::{is_standard_input, name_of};
+use fencewright::lang::source::escape;
+use fencewright::lang::{Loaded, Position, Sources};
+use fencewright::memory::{Bound, CellBounds};
+use fencewright::program::{MemoryModel, Span};
+use fencewright::transform::attack::Notion;
+use fencewright::{TERMINATION, stated_by};
 use fencewright_report::{Source, Style, fences, remarks};
-use fencewright_transform::attack::Notion;
 
-use crate::args::{FencesArgs, GoalArg, OverflowArg, TERMINATION};
-use crate::check::stated;
+use crate::args::{FencesArgs, GoalArg, OverflowArg};
 use crate::gathered::Gathered;
-use crate::input::{
-    Originals, display_name, each_file, is_standard_input, load_originals, load_quietly, stops_when_asked,
-    tell_notes,
-};
+use crate::input::{Originals, each_file, load_originals, load_quietly, stops_when_asked, tell_notes};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::{diff, gathered, progress, stop};
@@ -50,23 +48,24 @@ fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Sta
     let json = args.common.json;
     each_file(&args.common, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
-        let loaded = match args.write {
+        let read = match args.write {
             true if is_standard_input(path) => {
                 out.refuse(json, "-", "the standard input cannot be written to; use --diff", None);
                 return Status::Bad;
             }
             true => load_originals(path, &args.common.input, limits)
-                .map(|(loaded, original)| (loaded, Some(original))),
-            false => load_quietly(path, &args.common.input, limits).map(|loaded| (loaded, None)),
+                .map(|(program, original)| (program, Some(original))),
+            false => load_quietly(path, &args.common.input, limits).map(|program| (program, None)),
         };
-        match loaded {
-            Ok((loaded, original)) => {
+        match read {
+            Ok((program, original)) => {
+                let loaded = program.loaded();
                 gathered.read(&loaded.sources);
                 let mut to = To { gathered, out };
-                file(args, path, &loaded, original.as_ref(), limits, &mut to)
+                file(args, path, loaded, original.as_ref(), limits, &mut to)
             }
             Err(unloadable) => {
-                gathered.fail(&display_name(path), &unloadable.reason());
+                gathered.fail(&name_of(path), &unloadable.reason());
                 write_error(&unloadable.message);
                 out.tell_failure(json, &unloadable.failure);
                 unloadable.status
@@ -171,7 +170,7 @@ fn unbounded_goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn G
             return refuse("--property", why);
         }
         if !loaded.program.properties.iter().any(|p| p.name == *name) {
-            let known = stated(loaded);
+            let known = stated_by(loaded);
             let there = if known.is_empty() { "none".into() } else { known.join(", ") };
             return refuse(file, &format!("no property is called `{}`; there is {there}", escape(name)));
         }

@@ -11,10 +11,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use fencewright_lang::Sources;
-use fencewright_program::FileId;
+use fencewright::input::{in_words, is_standard_input, name_of};
+use fencewright::lang::Sources;
+use fencewright::program::FileId;
 
-use crate::input::{describe, display_name, is_standard_input};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::stop;
@@ -73,7 +73,7 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
     match overwrite(path, text.as_bytes()) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
+            complain(&name_of(path), &format!("cannot write it: {}", in_words(&error)));
             Status::Bad
         }
     }
@@ -109,7 +109,7 @@ pub fn is_also_read<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path
     let same =
         |path: &&Path| of(if is_standard_input(path) { standard_input } else { path }) == Some(written);
     let input = inputs.into_iter().find(same)?;
-    Some(format!("this file is also read (as {}), so nothing is written to it", display_name(input)))
+    Some(format!("this file is also read (as {}), so nothing is written to it", name_of(input)))
 }
 
 /// The files that a program includes, as far as they were read.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fencewright_engines::Checked;
-use fencewright_lang::Sources;
-use fencewright_program::MemoryModel;
+use fencewright::engines::Checked;
+use fencewright::input::{in_words, is_standard_input};
+use fencewright::lang::Sources;
+use fencewright::program::MemoryModel;
 use fencewright_report::Source;
 use fencewright_report::html::Page;
 use fencewright_report::sarif::Log;
 
-use crate::input::{describe, is_standard_input};
 use crate::output::Output;
 use crate::status::Status;
 use crate::{files, stop};
@@ -113,7 +113,7 @@ impl Gathered {
         let mut status = Status::Fine;
         for (path, written) in log.into_iter().chain(page) {
             if let Err(error) = written {
-                let why = format!("cannot write it: {}", describe(&error));
+                let why = format!("cannot write it: {}", in_words(&error));
                 out.refuse(json, &path.to_string_lossy(), &why, None);
                 status = Status::Bad;
             }

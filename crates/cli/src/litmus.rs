@@ -9,15 +9,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use fencewright_engines::explicit::{Options, finals};
-use fencewright_lang::Loaded;
-use fencewright_lang::source::escape;
-use fencewright_program::{MemoryModel, Property, PropertyKind};
+use fencewright::engines::explicit::{Options, finals};
+use fencewright::input::{in_words, name_of};
+use fencewright::lang::Loaded;
+use fencewright::lang::source::escape;
+use fencewright::program::{MemoryModel, Property, PropertyKind};
 use fencewright_report::json::Failure;
 use fencewright_report::litmus::{self, Entry, Outcome, Test};
 
 use crate::args::LitmusArgs;
-use crate::input::{Unloadable, describe, display_name, load_quietly};
+use crate::input::{Unloadable, load_quietly};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::stop;
@@ -78,10 +79,10 @@ fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
         }
         let mut found = Vec::new();
         if let Err((place, error)) = search(path, &mut found) {
-            failures.push(Failure::new(display_name(&place), describe(&error), None));
+            failures.push(Failure::new(name_of(&place), in_words(&error), None));
         } else if found.is_empty() {
             let why = "there is no .litmus file in this directory";
-            failures.push(Failure::new(display_name(path), why, None));
+            failures.push(Failure::new(name_of(path), why, None));
         }
         found.sort();
         files.append(&mut found);
@@ -157,7 +158,8 @@ impl Tester<'_> {
     }
 
     fn test_file(&self, path: &Path) -> FileResult {
-        let loaded = load_quietly(path, &self.args.input, &self.args.limits.starting_now())?;
+        let program = load_quietly(path, &self.args.input, &self.args.limits.starting_now())?;
+        let loaded = program.loaded();
         let properties = &loaded.program.properties;
         let conditions: Vec<&Property> =
             properties.iter().filter(|p| matches!(p.kind, PropertyKind::Finally(..))).collect();
@@ -169,12 +171,12 @@ impl Tester<'_> {
                 escape(loaded.sources.name())
             );
             let failure = Failure::new(loaded.sources.name(), why, None);
-            return Err(Box::new(Unloadable { message, failure, status: Status::Bad, is_pressed: false }));
+            return Err(Box::new(Unloadable { message, failure, status: Status::Bad }));
         }
         let several = conditions.len() > 1;
         let of_model = |&model: &MemoryModel| {
             let outcomes =
-                conditions.iter().filter_map(|condition| self.test(&loaded, condition, several, model));
+                conditions.iter().filter_map(|condition| self.test(loaded, condition, several, model));
             outcomes.collect::<Vec<_>>()
         };
         Ok(self.args.model.models().iter().flat_map(of_model).collect())

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cap::Cap;
-use fencewright_engines::wait_until_freed;
+use fencewright::Meter;
+use fencewright::engines::wait_until_freed;
 
 /// Counts and forbids nothing: a command that reaches `--memory` says so and ends in order.
 #[global_allocator]
@@ -36,6 +37,9 @@ static RESIDENT: AtomicU64 = AtomicU64::new(0);
 /// What the allocator would not give back, in bytes: the next program uses it first.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
+/// Measures this process.
+pub const METER: Meter = Meter { used, make_room };
+
 /// How many bytes are in use: what is allocated, or what the process has beyond the allowance, whichever is more.
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
@@ -49,7 +53,7 @@ pub fn make_room(limit: Option<u64>) {
         return;
     }
     wait_until_freed(FOR_FREEING);
-    fencewright_trim::give_back();
+    fencewright::trim::give_back();
     NEXT.store(0, Ordering::Relaxed);
     HELD.store(resident().saturating_sub(ALLOCATOR.allocated() as u64), Ordering::Relaxed);
 }

@@ -5,8 +5,8 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-use fencewright_lang::Position;
-use fencewright_lang::source::escape;
+use fencewright::lang::Position;
+use fencewright::lang::source::escape;
 use fencewright_report::Style;
 use fencewright_report::json::Failure;
 

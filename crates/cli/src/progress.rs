@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use fencewright_engines::Progress;
+use fencewright::engines::Progress;
 use fencewright_report::words::grouped;
 
 use crate::output::write_error;

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use fencewright_engines::Progress;
-use fencewright_engines::robust::{Options, Robustness, Search, analyse};
+use fencewright::engines::Progress;
+use fencewright::engines::robust::{Options, Robustness, Search, analyse};
+use fencewright::input::name_of;
+use fencewright::transform::attack::Notion;
 use fencewright_report::{Source, remarks, robust};
-use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
 use crate::gathered::Gathered;
-use crate::input::{display_name, each_file, load_or_tell, stops_when_asked, tell_notes};
+use crate::input::{each_file, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
 use crate::{certificate, files, gathered, progress, stop};
@@ -58,13 +59,14 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
 fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, out: &mut Output) -> Status {
     each_file(&args.common, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
-        let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
-            Ok(loaded) => loaded,
+        let program = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
+            Ok(program) => program,
             Err(unloadable) => {
-                gathered.fail(&display_name(path), &unloadable.reason());
+                gathered.fail(&name_of(path), &unloadable.reason());
                 return unloadable.status;
             }
         };
+        let loaded = program.loaded();
         gathered.read(&loaded.sources);
         if let Some(path) = &args.certificate
             && let Some(why) = files::is_also_read(path, files::included(&loaded.sources))
@@ -73,14 +75,14 @@ fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, ou
             return Status::Bad;
         }
         if args.common.is_talkative() {
-            tell_notes(&loaded);
+            tell_notes(loaded);
         }
         let _search = stop::Search::begin();
         let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
         let answer =
             progress::shown(show, &measured, || analyse(&loaded.program, options, limits, &measured));
-        let source = Source::from(&loaded);
+        let source = Source::from(loaded);
         out.print(&match args.common.json {
             true => robust::json(source, &answer, args.all),
             false => robust::text(source, &answer, args.all, args.common.quiet, out.style),

@@ -1,8 +1,8 @@
 //! `fencewright show`: the control-flow graphs of a program, or the program as engine `lazy` extends it.
 
-use fencewright_engines::Progress;
-use fencewright_engines::lazy::Lazy;
-use fencewright_lang::export;
+use fencewright::engines::Progress;
+use fencewright::engines::lazy::Lazy;
+use fencewright::lang::export;
 use fencewright_report::{Source, dot};
 
 use crate::args::ShowArgs;
@@ -15,12 +15,13 @@ use crate::stop;
 /// Prints the graphs of all threads, or the extended program.
 pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
     let limits = args.limits.starting_now().with_own_solver(args.solver.no_z3);
-    let loaded = match load_program(&args.file, &args.input, &limits) {
-        Ok(loaded) => loaded,
+    let program = match load_program(&args.file, &args.input, &limits) {
+        Ok(program) => program,
         Err(status) => return status,
     };
+    let loaded = program.loaded();
     if !args.extended {
-        out.print(&dot::graphs(Source::from(&loaded)));
+        out.print(&dot::graphs(Source::from(loaded)));
         return Status::Fine;
     }
     let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };

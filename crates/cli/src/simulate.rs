@@ -3,18 +3,19 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::rc::Rc;
 
-use fencewright_engines::{Limits, chance};
-use fencewright_generate::Random;
-use fencewright_lang::Loaded;
-use fencewright_lang::source::escape;
-use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
-use fencewright_program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
+use fencewright::engines::{Limits, chance};
+use fencewright::generate::Random;
+use fencewright::input::is_standard_input;
+use fencewright::lang::Loaded;
+use fencewright::lang::source::escape;
+use fencewright::program::reference::{Access, Limit, Refusal, decided_by, holds};
+use fencewright::program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
 
 use crate::args::RunArgs;
-use crate::input::{is_standard_input, load_program, tell_notes};
+use crate::input::{load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 
@@ -31,14 +32,15 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Status {
         complain("run", "the program cannot come from the standard input when the choices do");
         return Status::Bad;
     }
-    let loaded = match load_program(&args.file, &args.input, &Limits::default()) {
-        Ok(loaded) => loaded,
+    let program = match load_program(&args.file, &args.input, &Limits::default()) {
+        Ok(program) => program,
         Err(status) => return status,
     };
-    tell_notes(&loaded);
+    let loaded = program.loaded();
+    tell_notes(loaded);
     let seed = args.seed.unwrap_or_else(Random::fresh_seed);
     out.print(&format!("{} steps under {}, --seed {seed}\n", choice_word(args), args.model.0.name()));
-    let mut simulation = Simulation::new(args, &loaded, seed, out.style);
+    let mut simulation = Simulation::new(args, loaded, seed, out.style);
     simulation.run(out);
     simulation.status
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use fencewright_engines::Token;
+use fencewright::engines::Token;
 
 /// Cancelled when somebody asks to stop.
 static ASKED: LazyLock<Token> = LazyLock::new(Token::default);

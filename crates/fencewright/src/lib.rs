@@ -39,26 +39,39 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod budget;
+mod buffer;
 mod error;
+pub mod folder;
+pub mod input;
 mod question;
 mod read;
 
 pub use fencewright_certify as certify;
 pub use fencewright_engines as engines;
 pub use fencewright_fences as fences;
+pub use fencewright_fingerprint as fingerprint;
+pub use fencewright_generate as generate;
 pub use fencewright_lang as lang;
+pub use fencewright_memory as memory;
 pub use fencewright_program as program;
+pub use fencewright_reduce as reduce;
 pub use fencewright_report as report;
+pub use fencewright_smt as smt;
+pub use fencewright_transform as transform;
+pub use fencewright_trim as trim;
 
 pub use answer::{Answer, Fences, html, sarif};
+pub use budget::{Budget, Meter};
+pub use buffer::BufferBound;
 pub use certify::{Accepted, Certificate};
 pub use engines::robust::Robustness;
 pub use engines::{EngineName, EngineOptions, Token, Verdict};
 pub use error::Error;
 pub use lang::{COptions, Options};
 pub use program::MemoryModel;
-pub use question::Question;
-pub use read::Program;
+pub use question::{DEADLOCK, Posed, Question, TERMINATION, stated_by};
+pub use read::{Program, Reader};
 
 /// The page of the manual about this crate, so that its examples are compiled and run.
 #[cfg(doctest)]

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use fencewright_lang::edit::Change;
-use fencewright_program::FileId;
+use fencewright::lang::edit::Change;
+use fencewright::program::FileId;
 use lsp_types::{
     AnnotatedTextEdit, ChangeAnnotation, CodeAction, CodeActionContext, CodeActionDisabled, CodeActionKind,
     CodeActionOrCommand, Diagnostic, DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, Range,

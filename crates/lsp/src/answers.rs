@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fencewright_engines::{Checked, Verdict};
-use fencewright_fences::Audited;
-use fencewright_lang::{Diagnostic, Loaded};
-use fencewright_program::{MemoryModel, Property};
+use fencewright::engines::{Checked, Verdict};
+use fencewright::fences::Audited;
+use fencewright::lang::{Diagnostic, Loaded};
+use fencewright::program::{MemoryModel, Property};
 use fencewright_report::html::Page;
 use fencewright_report::known::Known;
 use fencewright_report::{Source, Style, text};

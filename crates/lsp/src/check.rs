@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencewright_engines::auto::Auto;
-use fencewright_engines::explicit::{Explicit, Options, Reduction};
-use fencewright_engines::{
+use fencewright::engines::auto::Auto;
+use fencewright::engines::explicit::{Explicit, Options, Reduction};
+use fencewright::engines::{
     Checked, Confirm, Evidence, Limits, Progress, Task, Token, Verdict, check, check_each, races,
 };
-use fencewright_fences::{Audited, Safety, audit};
-use fencewright_lang::{Diagnostic, Loaded};
-use fencewright_program::{Action, MemoryModel, Program, Property, Span};
+use fencewright::fences::{Audited, Safety, audit};
+use fencewright::lang::{Diagnostic, Loaded};
+use fencewright::program::{Action, MemoryModel, Program, Property, Span};
 use fencewright_report::known::{Known, known};
 use fencewright_report::{Source, remarks};
 

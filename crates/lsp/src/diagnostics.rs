@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_engines::{Checked, Verdict};
-use fencewright_fences::audit::Need;
-use fencewright_lang::{self as lang, LoadError, Sources};
-use fencewright_program::{MemoryModel, Span};
+use fencewright::engines::{Checked, Verdict};
+use fencewright::fences::audit::Need;
+use fencewright::lang::{self as lang, LoadError, Sources};
+use fencewright::program::{MemoryModel, Span};
 use fencewright_report::sarif::{rule, shown_at};
 use fencewright_report::step::steps;
 use lsp_types::{

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fencewright_lang::{FrontEnd, front_end};
+use fencewright::lang::{FrontEnd, front_end};
 use lsp_types::{TextDocumentContentChangeEvent, TextDocumentItem, Uri};
 
 use crate::text::{Encoding, Lines};

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_engines::auto::Auto;
-use fencewright_engines::{Checked, Confirm, Limits, Progress, Verdict};
-use fencewright_fences::text::{self, NoPlaces};
-use fencewright_fences::{Candidate, Chosen, Options, Safety, Synthesis, synthesise};
-use fencewright_lang::Loaded;
-use fencewright_lang::edit::{self, Change, Edit};
-use fencewright_lang::load::load_again;
-use fencewright_program::{FileId, MemoryModel, Span};
+use fencewright::engines::auto::Auto;
+use fencewright::engines::{Checked, Confirm, Limits, Progress, Verdict};
+use fencewright::fences::text::{self, NoPlaces};
+use fencewright::fences::{Candidate, Chosen, Options, Safety, Synthesis, synthesise};
+use fencewright::lang::Loaded;
+use fencewright::lang::edit::{self, Change, Edit};
+use fencewright::lang::load::load_again;
+use fencewright::program::{FileId, MemoryModel, Span};
 use fencewright_report::fences::{self, Question};
 use fencewright_report::{Source, Style};
 
@@ -108,7 +108,7 @@ fn found(loaded: &Loaded, goal: &Safety, limits: &Limits, progress: &Progress) -
 fn in_words(source: Source<'_>, goal: &Safety, found: &Synthesis) -> String {
     let question = Question { goal: "safety", model: goal.model.name(), bound: None, seconds: 0.0 };
     let line = fences::text(source, question, found, false, Style::PLAIN);
-    let name = format!("{}: ", fencewright_lang::source::escape(source.name()));
+    let name = format!("{}: ", fencewright::lang::source::escape(source.name()));
     let line = line.strip_prefix(&name).unwrap_or(&line).trim_end();
     line.to_owned()
 }

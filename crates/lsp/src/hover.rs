@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use fencewright_fences::audit::Need;
-use fencewright_lang::source::escape;
-use fencewright_memory::Cell;
-use fencewright_program::{Action, LocationId, Program, RegisterId, Span, ThreadId};
+use fencewright::fences::audit::Need;
+use fencewright::lang::source::escape;
+use fencewright::memory::Cell;
+use fencewright::program::{Action, LocationId, Program, RegisterId, Span, ThreadId};
 use fencewright_report::words::shortened;
 
 use crate::answers::{Answers, word};
@@ -216,7 +216,7 @@ fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
 
 fn thread_in_words(answers: &Answers, name: &str) -> String {
     let program = &answers.loaded.program;
-    let own: Vec<&fencewright_program::Thread> = program
+    let own: Vec<&fencewright::program::Thread> = program
         .threads()
         .filter(|(id, _)| is_instance(program, *id, name))
         .map(|(_, thread)| thread)

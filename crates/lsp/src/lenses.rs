@@ -1,8 +1,8 @@
 //! Verdicts above the properties and threads that they are about.
 
-use fencewright_engines::{Checked, Verdict};
-use fencewright_lang::ast::{Item, Thread};
-use fencewright_program::{
+use fencewright::engines::{Checked, Verdict};
+use fencewright::lang::ast::{Item, Thread};
+use fencewright::program::{
     Fault, MemoryModel, Observable, Op, Program, Property, PropertyKind, Span, ThreadId,
 };
 use lsp_types::{CodeLens, Command, Range, Uri};

@@ -4,9 +4,9 @@ use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fencewright_engines::{Limits, Reason, Token};
-use fencewright_lang::load::Failure;
-use fencewright_lang::{FrontEnd, LoadError, Loaded, Loader, Stop};
+use fencewright::engines::{Limits, Reason, Token};
+use fencewright::lang::load::Failure;
+use fencewright::lang::{FrontEnd, LoadError, Loaded, Loader, Stop};
 
 use crate::Environment;
 use crate::documents::Texts;

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use fencewright_lang::ast::{
+use fencewright::lang::ast::{
     Block, Declarator, File, Item, Name, Procedure, Property, Statement, StatementKind, Thread,
 };
-use fencewright_program::{FileId, Span};
+use fencewright::program::{FileId, Span};
 
 /// What is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencewright_lang::fw;
+    use fencewright::lang::fw;
 
     const TEXT: &str = "const N = 2; shared x, y;
 fn get(v) { var r; again: r = v; goto again; return r; }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use fencewright_lang::Sources;
-use fencewright_program::{FileId, Span};
+use fencewright::lang::Sources;
+use fencewright::program::{FileId, Span};
 use lsp_types::{Location, Range, Uri};
 
 use crate::text::{Encoding, Lines};

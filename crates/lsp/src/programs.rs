@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_engines::Checked;
-use fencewright_program::MemoryModel;
+use fencewright::engines::Checked;
+use fencewright::program::MemoryModel;
 use lsp_server::ErrorCode;
 use lsp_types::notification::{self as notes, Notification as _};
 use lsp_types::{MessageType, PublishDiagnosticsParams, Uri};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fencewright_lang::ast::File;
-use fencewright_lang::{FrontEnd, fw};
+use fencewright::lang::ast::File;
+use fencewright::lang::{FrontEnd, fw};
 use lsp_server::{ErrorCode, Request};
 use lsp_types::request::{self as requests, Request as _};
 use lsp_types::{
@@ -61,7 +61,7 @@ impl Server {
                 self.with_text(request, &at.text_document.uri.clone(), move |asked| {
                     let lines = Lines::new(&asked.text, asked.encoding);
                     let found = declaration(&asked.file, &asked.text, lines.offset(at.position));
-                    let location = |span: fencewright_program::Span| Location {
+                    let location = |span: fencewright::program::Span| Location {
                         uri: asked.uri.clone(),
                         range: lines.range(span.range()),
                     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use fencewright_engines::{Progress, Token};
+use fencewright::engines::{Progress, Token};
 use lsp_server::{Request, RequestId};
 use lsp_types::Uri;
 

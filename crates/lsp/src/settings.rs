@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fencewright_lang::{FrontEnd, Options};
-use fencewright_program::MemoryModel;
+use fencewright::lang::{FrontEnd, Options};
+use fencewright::program::MemoryModel;
 use serde_json::Value;
 
 /// What a user can set.
@@ -142,7 +142,7 @@ fn defines(value: &Value) -> Option<Vec<(String, Option<String>)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencewright_lang::front_end;
+    use fencewright::lang::front_end;
     use serde_json::json;
 
     #[test]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use fencewright_engines::buffers::BufferDomain;
+use fencewright::BufferBound;
+use fencewright::engines::buffers::BufferDomain;
 
-use super::buffer::{BufferArg, buffer};
 use super::values::{ENGINE, buffer_domain};
 use super::{AnalysisArgs, ENGINES, ModelArg, OUTPUT, SearchArgs};
 
@@ -35,8 +35,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
     pub jobs: u16,
     /// At most N buffered stores in each thread; under pso also N/variable, or x=2,y=1. If an execution needs more, the verdict is `unknown`
-    #[arg(long, value_name = "N", value_parser = buffer, help_heading = ENGINES)]
-    pub buffer: Option<BufferArg>,
+    #[arg(long, value_name = "N", help_heading = ENGINES)]
+    pub buffer: Option<BufferBound>,
     /// The same as --reduction none: explore every interleaving
     #[arg(long, conflicts_with = "reduction", help_heading = ENGINES)]
     pub no_local_first: bool,

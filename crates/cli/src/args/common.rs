@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use fencewright_engines::{Confirm, Limits};
-use fencewright_lang::{COptions, FrontEnd, Options, front_end};
-use fencewright_program::MemoryModel;
+use fencewright::engines::{Confirm, Limits};
+use fencewright::lang::{COptions, FrontEnd, Options, front_end};
+use fencewright::program::MemoryModel;
+use fencewright::{Budget, Reader};
 
-use crate::stop;
+use crate::{memory, stop};
 
-use super::values::{Limit, define, memory, timeout};
+use super::values::{self, Limit, define, timeout};
 use super::{C_PROGRAMS, OUTPUT};
 
 /// How to read a program.
@@ -50,8 +51,8 @@ impl InputArgs {
         self.asked = properties.to_vec();
     }
 
-    /// What is said about a program outside of its text.
-    pub fn options(&self) -> Options {
+    /// How programs are read, for the properties that are asked for.
+    pub fn reader(&self) -> Reader {
         let c = COptions {
             folders: self.folders.clone(),
             heap: self.heap,
@@ -63,7 +64,7 @@ impl InputArgs {
         if self.robustness {
             options.ask_robustness();
         }
-        options
+        Reader { options, format: self.format.map(|format| format.0), ..Reader::default() }
     }
 }
 
@@ -74,16 +75,25 @@ pub struct LimitArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = timeout)]
     pub timeout: Limit<Duration>,
     /// Give up beyond this much memory (512M, 2G, none)
-    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = values::memory)]
     pub memory: Limit<u64>,
 }
 
 impl LimitArgs {
+    /// The time and memory of a search.
+    pub fn budget(&self, own_solver: bool) -> Budget {
+        Budget {
+            timeout: self.timeout.get(),
+            memory: self.memory.get(),
+            token: stop::token(),
+            own_solver,
+            meter: Some(memory::METER),
+        }
+    }
+
     /// The limits of a search that starts now.
     pub fn starting_now(&self) -> Limits {
-        crate::memory::make_room(self.memory.get());
-        Limits::starting_now(self.timeout.get(), self.memory.get(), stop::token())
-            .measured_by(crate::memory::used)
+        self.budget(false).start()
     }
 }
 
@@ -126,7 +136,12 @@ pub struct SolverArgs {
 impl AnalysisArgs {
     /// The limits of a search that starts now.
     pub fn limits_from_now(&self) -> Limits {
-        self.limits.starting_now().with_own_solver(self.solver.no_z3)
+        self.budget().start()
+    }
+
+    /// The time and memory of each search.
+    pub fn budget(&self) -> Budget {
+        self.limits.budget(self.solver.no_z3)
     }
 
     /// How far verdicts are confirmed.

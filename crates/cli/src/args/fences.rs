@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fencewright_fences::Prices;
+use fencewright::fences::Prices;
 
 use super::{AnalysisArgs, ModelArg, OUTPUT, SearchArgs};
 

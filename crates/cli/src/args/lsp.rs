@@ -1,7 +1,7 @@
 //! The command line of `lsp`.
 
 use clap::Args;
-use fencewright_lang::{COptions, Options};
+use fencewright::lang::{COptions, Options};
 use fencewright_lsp::Settings;
 
 use super::values::define;

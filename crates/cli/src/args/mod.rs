@@ -1,6 +1,5 @@
 //! The command line.
 
-mod buffer;
 mod certify;
 mod check;
 mod common;
@@ -22,7 +21,6 @@ mod values;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
-pub use buffer::BufferArg;
 pub use certify::CertifyArgs;
 pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
@@ -124,9 +122,6 @@ impl Command {
         }
     }
 }
-
-/// What C programs can be asked for: that no thread waits for ever in a loop.
-pub const TERMINATION: &str = "termination";
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fencewright_reduce::c::Width;
+use fencewright::reduce::c::Width;
 
 use super::values::{Sizes, buffer_sizes};
 use super::{InputArgs, OneModelArg};

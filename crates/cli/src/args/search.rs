@@ -1,7 +1,7 @@
 //! How the explicit engine searches, wherever it runs.
 
 use clap::{Args, ValueEnum};
-use fencewright_engines::explicit::{Options, Order, Reduction};
+use fencewright::engines::explicit::{Options, Order, Reduction};
 
 use super::ENGINES;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
-use fencewright_engines::buffers::BufferDomain;
-use fencewright_engines::{EngineOptions, registry};
+use fencewright::engines::buffers::BufferDomain;
+use fencewright::engines::{EngineOptions, registry};
 
 use super::examples;
 
@@ -18,7 +18,7 @@ pub struct Listed(fn() -> Vec<PossibleValue>);
 /// The engines, each with what it is.
 pub const ENGINE: Listed = Listed(|| {
     let options = EngineOptions::default();
-    let value = |info: &fencewright_engines::EngineInfo| {
+    let value = |info: &fencewright::engines::EngineInfo| {
         PossibleValue::new(info.name.as_str()).help((info.build)(&options).about().summary)
     };
     registry().iter().map(value).collect()

@@ -7,9 +7,9 @@ use std::fs;
 
 use crate::browser::Browser;
 use crate::common::{DIVERGING, Files, Outcome, SAFE, STORE_BUFFERING, WRONG, repository, run};
-use fencewright_engines::auto::Auto;
-use fencewright_engines::{Confirm, Limits, Progress, Task, check};
-use fencewright_program::MemoryModel;
+use fencewright::engines::auto::Auto;
+use fencewright::engines::{Confirm, Limits, Progress, Task, check};
+use fencewright::program::MemoryModel;
 use fencewright_report::Source;
 use fencewright_report::html::Page;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn example(name: &str) -> String {
 
 /// The page about the first property of a program under TSO, for a panel of an editor.
 fn editor_page(name: &str, text: &str) -> String {
-    let loaded = fencewright_lang::load(name, text.as_bytes(), None, &[]).expect("it is right");
+    let loaded = fencewright::lang::load(name, text.as_bytes(), None, &[]).expect("it is right");
     let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
     let (limits, progress) = (Limits::default(), Progress::default());
     let checked = check(&Auto::default(), &task, &limits, &progress, Confirm::default());

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::common::*;
-use fencewright_engines::explicit::Explicit;
-use fencewright_engines::lazy::{Lazy, Options, OracleName};
-use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
-use fencewright_lang::load;
-use fencewright_program::{MemoryModel, Program};
+use fencewright::engines::explicit::Explicit;
+use fencewright::engines::lazy::{Lazy, Options, OracleName};
+use fencewright::engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright::lang::load;
+use fencewright::program::{MemoryModel, Program};
 
 #[test]
 fn delayed_stores_are_found() {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use fencewright_program::MemoryModel;
 use toml::{Table, Value};
 
-use crate::input::{describe, read_included};
+use crate::input::{in_words, read_included};
 
 /// The file that says what is expected in a folder.
 pub const NAME: &str = "expected.toml";
@@ -44,7 +44,7 @@ pub fn of(folder: &Path) -> Result<Vec<Entry>, String> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let bytes = read_included(&path).map_err(|error| describe(&error))?;
+    let bytes = read_included(&path).map_err(|error| in_words(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| "this is not UTF-8".to_string())?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
     let examples = match table.get("example") {
