@@ -4,17 +4,16 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
+use fencewright::certify::Claim;
 use fencewright::certify::certificate::Unreadable;
-use fencewright::certify::{Certificate, Claim, Rejection, Stop, Undecided, check};
 use fencewright::engines::{Limits, Reason};
 use fencewright::fingerprint::fingerprint;
 use fencewright::input::{in_words, is_standard_input, name_of};
 use fencewright::lang::source::escape;
 use fencewright::lang::{Loaded, Position};
-use fencewright::smt::Prover;
+use fencewright::{Certificate, Error, Program};
 use fencewright_report::certify::{Answer, Certified};
 
 use crate::args::CertifyArgs;
@@ -70,7 +69,7 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     let start = Instant::now();
     let answer = match about_something_else(args, &certificate, loaded) {
         Some(why) => Answer::Rejected(why),
-        None => checked(&certificate, loaded, &limits),
+        None => checked(&certificate, &read, &limits),
     };
     let seconds = start.elapsed().as_secs_f64();
     let certified =
@@ -101,19 +100,12 @@ fn about_something_else(args: &CertifyArgs, certificate: &Certificate, loaded: &
     Some(format!("the certificate is not about the property `{missing}`"))
 }
 
-fn checked(certificate: &Certificate, loaded: &Loaded, limits: &Limits) -> Answer {
+fn checked(certificate: &Certificate, program: &Program, limits: &Limits) -> Answer {
     let _search = stop::Search::begin();
-    let watched = limits.clone();
-    let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
-    match check(certificate, &loaded.program, &Prover, &stop) {
+    match program.certify_within(certificate, limits) {
         Ok(accepted) => Answer::Accepted(accepted),
-        Err(Rejection::Undecided(Undecided::Stopped)) => {
-            // What the checker has allocated is free again; time does not come back.
-            let memory = limits.memory.map(Reason::Memory);
-            let reason = limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled);
-            Answer::Unknown(reason.to_string())
-        }
-        Err(rejection) => Answer::Rejected(rejection.to_string()),
+        Err(Error::Stopped(reason)) => Answer::Unknown(reason.to_string()),
+        Err(error) => Answer::Rejected(error.to_string()),
     }
 }
 

@@ -3,23 +3,17 @@
 use std::path::Path;
 use std::time::Instant;
 
-use fencewright::engines::auto::Auto;
-use fencewright::engines::explicit::Explicit;
-use fencewright::engines::robust;
 use fencewright::engines::{Limits, Progress};
-use fencewright::fences::audit::{Need, Unmet, audit};
-use fencewright::fences::text::{self, NoPlaces};
-use fencewright::fences::{Bounded, Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
+use fencewright::fences::audit::{Need, Unmet};
+use fencewright::fences::{Options, Synthesis, Verdict};
 use fencewright::input::{is_standard_input, name_of};
 use fencewright::lang::source::escape;
 use fencewright::lang::{Loaded, Position, Sources};
-use fencewright::memory::{Bound, CellBounds};
-use fencewright::program::{MemoryModel, Span};
-use fencewright::transform::attack::Notion;
-use fencewright::{TERMINATION, stated_by};
+use fencewright::program::Span;
+use fencewright::{EngineOptions, Error, PosedRepair, Program, Purpose, Question, Repair, is_met};
 use fencewright_report::{Source, Style, fences, remarks};
 
-use crate::args::{FencesArgs, GoalArg, OverflowArg};
+use crate::args::{FencesArgs, GoalArg};
 use crate::gathered::Gathered;
 use crate::input::{Originals, each_file, load_originals, load_quietly, stops_when_asked, tell_notes};
 use crate::output::{Output, complain, write_error};
@@ -59,10 +53,9 @@ fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Sta
         };
         match read {
             Ok((program, original)) => {
-                let loaded = program.loaded();
-                gathered.read(&loaded.sources);
+                gathered.read(&program.loaded().sources);
                 let mut to = To { gathered, out };
-                file(args, path, loaded, original.as_ref(), limits, &mut to)
+                file(args, path, &program, original.as_ref(), limits, &mut to)
             }
             Err(unloadable) => {
                 gathered.fail(&name_of(path), &unloadable.reason());
@@ -92,106 +85,61 @@ impl To<'_> {
 fn file(
     args: &FencesArgs,
     path: &Path,
-    loaded: &Loaded,
+    program: &Program,
     original: Option<&Originals>,
     limits: &Limits,
     to: &mut To<'_>,
 ) -> Status {
+    let loaded = program.loaded();
     if args.common.is_talkative() {
         tell_notes(loaded);
     }
-    let goal = match goal(args, loaded) {
-        Ok(goal) => goal,
-        Err(Refusal { about, message, position }) => {
-            to.refuse(args.common.json, &about, loaded.sources.name(), &message, position);
-            return Status::Bad;
-        }
+    let posed = match repair(args).and_then(|repair| repair.pose(program)) {
+        Ok(posed) => posed,
+        Err(error) => return refuse(&error, loaded, args.common.json, to),
     };
     let _search = stop::Search::begin();
-    let work = Work { args, path, loaded, original, goal: &*goal, limits };
+    let mut work = Work { args, path, loaded, original, posed, limits };
     let status = if args.audit { work.audited(to) } else { work.found(to) };
     to.out.flush();
     status
 }
 
-/// Why a question makes no sense.
-struct Refusal<'a> {
-    about: String,
-    message: String,
-    position: Option<Position<'a>>,
-}
-
-/// The goal that was asked for, with the bound on buffers if there is one.
-fn goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refusal<'a>> {
-    let goal = unbounded_goal(args, loaded)?;
-    let Some(OverflowArg { stores, per_variable }) = args.no_overflow else { return Ok(goal) };
-    let is_pso = goal.model() == MemoryModel::Pso;
-    if per_variable == Some(true) && !is_pso {
-        let message = "under tso a thread has one buffer for all variables; K counts its stores".into();
-        return Err(Refusal { about: "--no-overflow".into(), message, position: None });
-    }
-    let bound = match per_variable.unwrap_or(is_pso) {
-        true => CellBounds::new(&[stores]).map(Bound::Cell),
-        false => None,
-    };
-    let bound = bound.unwrap_or(Bound::Thread(stores.into()));
-    Ok(Box::new(Bounded { goal, bound }))
-}
-
-/// The goal apart from the bound on buffers.
-fn unbounded_goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refusal<'a>> {
-    let refuse = |about: &str, message: &str| {
-        Err(Refusal { about: about.into(), message: message.into(), position: None })
-    };
-    let confirm = args.common.confirm();
+/// The question that was asked; an error if it is about several memory models.
+fn repair(args: &FencesArgs) -> Result<Repair, Error> {
     let [model] = args.model.models() else {
-        return refuse("--model", "fences are found for one memory model at a time");
+        return Err(Error::Setting("model", "fences are found for one memory model at a time".into()));
     };
-    if *model == MemoryModel::Sc {
-        return refuse("--model", "under sc there is nothing a fence could do");
-    }
-    let notion = match args.goal {
-        GoalArg::Safety => None,
-        GoalArg::Robustness => Some(Notion::HappensBefore),
-        GoalArg::Triangular => Some(Notion::Triangular),
+    let engines = EngineOptions { explicit: args.search.options(0), ..EngineOptions::default() };
+    let question =
+        Question::under(*model).options(engines).confirm(args.common.confirm()).budget(args.common.budget());
+    let question = args.property.iter().fold(question, |question, name| question.property(name));
+    let purpose = match args.goal {
+        GoalArg::Safety => Purpose::Safety,
+        GoalArg::Robustness => Purpose::Robustness,
+        GoalArg::Triangular => Purpose::Triangular,
     };
-    if let Some(notion) = notion {
-        if *model != MemoryModel::Tso {
-            return refuse("--goal", "robustness is about tso");
+    let sets = if args.all { MOST_SETS } else { 1 };
+    let options = Options { prices: args.price.prices(), sets, evidence: !args.no_evidence };
+    Ok(Repair { question, purpose, no_overflow: args.no_overflow, options })
+}
+
+/// Says why a question makes no sense for a program; the status of the command.
+fn refuse(error: &Error, loaded: &Loaded, json: bool, to: &mut To<'_>) -> Status {
+    let name = loaded.sources.name();
+    let help = "help: see `fencewright check`, or ask for --goal robustness";
+    let (about, message, span) = match error {
+        Error::Setting(setting, why) => (format!("--{setting}"), why.clone(), None),
+        Error::NothingForFences(span) => (name.into(), format!("{error}\n  {help}"), *span),
+        Error::Text(error) => {
+            let first = error.diagnostics.first();
+            (name.into(), escape(first.map_or("", |d| d.message.as_str())), first.map(|d| d.span))
         }
-        let explicit = args.search.options(0);
-        let options = robust::Options { notion, explicit, confirm, ..robust::Options::default() };
-        return Ok(Box::new(Robustness { options }));
-    }
-    let file = loaded.sources.name();
-    for name in &args.property {
-        if name == "deadlock" || name == TERMINATION {
-            let why = "a fence may make a deadlock, so none is looked for that prevents one";
-            return refuse("--property", why);
-        }
-        if !loaded.program.properties.iter().any(|p| p.name == *name) {
-            let known = stated_by(loaded);
-            let there = if known.is_empty() { "none".into() } else { known.join(", ") };
-            return refuse(file, &format!("no property is called `{}`; there is {there}", escape(name)));
-        }
-    }
-    let explicit = Explicit { options: args.search.options(0) };
-    let engine = Auto { explicit, ..Auto::default() };
-    let goal = Safety { model: *model, properties: args.property.clone(), engine, confirm };
-    if args.no_overflow.is_none() && !goal.is_about_fences(&loaded.program) {
-        let help = "help: see `fencewright check`, or ask for --goal robustness";
-        let Some(property) = goal.of(&loaded.program).into_iter().next() else {
-            return refuse(
-                file,
-                &format!("the program states no property that fences could help with\n  {help}"),
-            );
-        };
-        let why = "fences cannot help with `finally exists`: they only take executions away";
-        let message = format!("{why}\n  {help}");
-        let position = Some(loaded.sources.position(property.span));
-        return Err(Refusal { about: file.to_owned(), message, position });
-    }
-    Ok(Box::new(goal))
+        error => (name.into(), error.to_string(), None),
+    };
+    let position = span.map(|span| loaded.sources.position(span));
+    to.refuse(json, &about, name, &message, position);
+    if matches!(error, Error::Contradiction(_)) { Status::Unknown } else { Status::Bad }
 }
 
 /// A file, and what is to be found out about it.
@@ -201,7 +149,7 @@ struct Work<'a> {
     loaded: &'a Loaded,
     /// What to write the fences back to, if that is asked for.
     original: Option<&'a Originals>,
-    goal: &'a dyn Goal,
+    posed: PosedRepair,
     limits: &'a Limits,
 }
 
@@ -215,9 +163,9 @@ impl Work<'_> {
 
     /// Which of the fences there are is needed.
     fn audited(&self, to: &mut To<'_>) -> Status {
-        let Work { args, loaded, goal, limits, .. } = *self;
+        let Work { args, loaded, limits, .. } = *self;
         let source = Source::from(loaded);
-        let audited = match self.watched(|measured| audit(&loaded.program, goal, limits, measured)) {
+        let audited = match self.watched(|measured| self.posed.audit(limits, measured)) {
             Ok(audited) => audited,
             Err(Unmet { reason, property }) => {
                 let stated = property.filter(|property| property.span != Span::default());
@@ -229,7 +177,7 @@ impl Work<'_> {
             }
         };
         if let Some(page) = to.gathered.page() {
-            page.audit(source, goal.model().name(), &audited);
+            page.audit(source, self.posed.goal.model().name(), &audited);
         }
         let style = to.out.style;
         to.out.print(&match args.common.json {
@@ -241,35 +189,24 @@ impl Work<'_> {
     }
 
     /// Which fences are needed, and the edit that puts them in.
-    fn found(&self, to: &mut To<'_>) -> Status {
-        let Work { args, loaded, goal, limits, .. } = *self;
-        let name = loaded.sources.name();
-        let start = Instant::now();
-        let placed = match text::places(loaded, &loaded.defines) {
-            Ok(placed) => placed,
-            Err(NoPlaces::Refused(diagnostics)) => {
-                let first = diagnostics.first();
-                let position = first.map(|d| loaded.sources.position(d.span));
-                let message = first.map_or("", |d| d.message.as_str());
-                to.refuse(args.common.json, name, name, &escape(message), position);
-                return Status::Bad;
-            }
-            Err(NoPlaces::Contradiction) => {
-                let what = "internal contradiction, please report it: places change the program";
-                to.refuse(args.common.json, name, name, what, None);
-                return Status::Unknown;
-            }
-        };
-        let mut prices = args.price.prices();
-        if prices.swap.is_some() && !loaded.front_end.has_locked_stores() {
-            complain(loaded.sources.name(), "note: in this format no locked instruction can replace a store");
+    fn found(&mut self, to: &mut To<'_>) -> Status {
+        let prices = &mut self.posed.options.prices;
+        let cannot_swap = prices.swap.is_some() && !self.loaded.front_end.has_locked_stores();
+        if cannot_swap {
             prices.swap = None;
         }
-        let sets = if args.all { MOST_SETS } else { 1 };
-        let options = Options { prices, sets, evidence: !args.no_evidence };
-        let found = self.watched(|measured| synthesise(&placed, goal, &options, limits, measured));
+        let Work { args, loaded, limits, .. } = *self;
+        if cannot_swap {
+            complain(loaded.sources.name(), "note: in this format no locked instruction can replace a store");
+        }
+        let start = Instant::now();
+        let found = match self.watched(|measured| self.posed.find(limits, measured)) {
+            Ok(found) => found,
+            Err(error) => return refuse(&error, loaded, args.common.json, to),
+        };
         let seconds = start.elapsed().as_secs_f64();
         let Edits { sources, diff, written } = self.edited(&found);
+        let goal = &*self.posed.goal;
         let (goal, model, bound) = (goal.name(), goal.model().name(), goal.bound());
         let question = fences::Question { goal, model, bound, seconds };
         let source = Source::from(loaded);
@@ -310,13 +247,12 @@ impl Work<'_> {
 
     /// The files with the fences in them, if anybody wants to see them or to have them written.
     fn edited(&self, found: &Synthesis) -> Edits {
-        let Work { args, path, loaded, original, goal, limits } = *self;
+        let Work { args, path, loaded, original, limits, .. } = *self;
         let asked = args.diff || args.write;
-        let is_met = matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed);
-        if !(asked || args.html.is_some()) || !is_met {
+        if !(asked || args.html.is_some()) || !is_met(found) {
             return Edits { sources: Ok(None), diff: Ok(None), written: Ok(false) };
         }
-        let edited = match text::edited(loaded, found, goal, limits) {
+        let edited = match self.posed.edited(found, limits) {
             Ok(edited) => edited,
             Err(why) => {
                 let failed = Failed { why, status: Status::Unknown };

@@ -153,11 +153,6 @@ impl Fences {
     pub fn files(&self) -> Option<&Sources> {
         self.texts.as_ref()?.as_ref().ok()
     }
-
-    /// Whether the program with the fences that were found has its properties.
-    pub(crate) fn is_met(found: &Synthesis) -> bool {
-        matches!(found.verdict, Found::AlreadySafe | Found::Fixed)
-    }
 }
 
 impl fmt::Display for Fences {

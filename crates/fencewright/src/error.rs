@@ -6,6 +6,7 @@ use std::{fmt, io};
 use fencewright_certify::Rejection;
 use fencewright_engines::Reason;
 use fencewright_lang::LoadError;
+use fencewright_program::Span;
 
 use crate::input;
 
@@ -27,6 +28,12 @@ pub enum Error {
     NoProperty,
     /// A setting of the question does not fit the program: its name in [`settings`](crate::settings), and why.
     Setting(&'static str, String),
+    /// None of the properties that are asked about can be repaired by fences; the place of the first one, if the program states any.
+    NothingForFences(Option<Span>),
+    /// Time or memory ran out, or the token was cancelled.
+    Stopped(Reason),
+    /// Two computations disagree, because of a defect of this project.
+    Contradiction(&'static str),
     /// The question does not fit the program: why, in words.
     Question(String),
     /// The certificate is no proof about the program.
@@ -51,6 +58,14 @@ impl fmt::Display for Error {
             Error::Unfinished { reason, at: None } => write!(f, "not even loaded: {reason}"),
             Error::NoProperty => f.write_str("the program states no property, so there is nothing to check"),
             Error::Setting(name, why) => write!(f, "{name}: {why}"),
+            Error::NothingForFences(None) => {
+                f.write_str("the program states no property that fences could help with")
+            }
+            Error::NothingForFences(Some(_)) => {
+                f.write_str("fences cannot help with `finally exists`: they only take executions away")
+            }
+            Error::Stopped(reason) => write!(f, "{reason}"),
+            Error::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
             Error::Question(why) => f.write_str(why),
             Error::Rejected(rejection) => write!(f, "{rejection}"),
         }

@@ -46,6 +46,7 @@ pub mod folder;
 pub mod input;
 mod question;
 mod read;
+mod repair;
 
 pub use fencewright_certify as certify;
 pub use fencewright_engines as engines;
@@ -72,6 +73,7 @@ pub use lang::{COptions, Options};
 pub use program::MemoryModel;
 pub use question::{DEADLOCK, Posed, Question, TERMINATION, stated_by};
 pub use read::{Program, Reader};
+pub use repair::{Changes, NoOverflow, PosedRepair, Purpose, Repair, is_met};
 
 /// The page of the manual about this crate, so that its examples are compiled and run.
 #[cfg(doctest)]

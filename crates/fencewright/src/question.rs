@@ -1,19 +1,16 @@
 //! Questions about programs, and how they are asked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fencewright_engines::auto::Auto;
 use fencewright_engines::robust::{self, Robustness};
 use fencewright_engines::{
     Checked, Confirm, Engine, EngineName, EngineOptions, Limits, Progress, Task, Token, check_each, registry,
 };
-use fencewright_fences::text::{NoPlaces, edited, places};
-use fencewright_fences::{Goal, Safety, synthesise};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::{MemoryModel, Property, Span};
 
-use crate::{Answer, Budget, BufferBound, Error, Fences, Program};
+use crate::{Answer, Budget, BufferBound, Error, Program};
 
 /// A question about programs, with the engine, its options and the limits that are used to find the answer.
 ///
@@ -167,38 +164,6 @@ impl Question {
         Ok(Posed { program: program.clone(), properties, engine, confirm: self.confirm })
     }
 
-    /// Finds the cheapest fences with which the properties hold. The engine is always `auto`.
-    pub fn fences(&self, program: &Program) -> Result<Fences, Error> {
-        let (limits, start) = (self.budget.start(), Instant::now());
-        let loaded = program.loaded();
-        if self.model == MemoryModel::Sc {
-            return Err(Error::Question("under sc there is nothing a fence could do".into()));
-        }
-        if self.properties.iter().any(|name| name == "deadlock" || name == "termination") {
-            let why = "a fence may make a deadlock, so none is looked for that prevents one";
-            return Err(Error::Question(why.into()));
-        }
-        self.selected(loaded)?;
-        let (model, properties) = (self.model, self.properties.clone());
-        let goal = Safety { model, properties, engine: Auto::default(), confirm: Confirm::default() };
-        if !goal.is_about_fences(&loaded.program) {
-            let why = "fences cannot help with `finally exists`: they only take executions away";
-            return Err(Error::Question(why.into()));
-        }
-        let placed = places(loaded, &loaded.defines).map_err(|refused| match refused {
-            NoPlaces::Refused(diagnostics) => {
-                Error::Question(loaded.sources.render(&diagnostics, false).trim_end().to_owned())
-            }
-            NoPlaces::Contradiction => {
-                Error::Question("internal contradiction, please report it: places change the program".into())
-            }
-        })?;
-        let found = synthesise(&placed, &goal, &Default::default(), &limits, &Progress::default());
-        let texts = Fences::is_met(&found).then(|| edited(loaded, &found, &goal, &limits));
-        let seconds = start.elapsed().as_secs_f64();
-        Ok(Fences { program: program.clone(), goal: goal.name(), model, found, texts, seconds })
-    }
-
     /// Decides whether every execution under TSO has the happens-before relation of one under SC. Neither the memory model nor the properties
     /// of the question matter. The witness is an execution of [`Program::for_robustness`].
     ///
@@ -228,6 +193,18 @@ impl Question {
 
     pub(crate) fn own_budget(&self) -> &Budget {
         &self.budget
+    }
+
+    pub(crate) fn own_model(&self) -> MemoryModel {
+        self.model
+    }
+
+    pub(crate) fn own_options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    pub(crate) fn own_confirm(&self) -> Confirm {
+        self.confirm
     }
 
     pub(crate) fn own_properties(&self) -> &[String] {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use fencewright_certify::{Accepted, Certificate, Claim, Stop};
+use fencewright_certify::{Accepted, Certificate, Claim, Rejection, Stop, Undecided};
 use fencewright_engines::{Limits, Reason, races};
 use fencewright_fingerprint::fingerprint;
 use fencewright_lang::front_end::Open;
@@ -152,6 +152,11 @@ impl Program {
     /// # Ok::<(), fencewright::Error>(())
     /// ```
     pub fn certify(&self, certificate: &Certificate) -> Result<Accepted, Error> {
+        self.certify_within(certificate, &Limits::default())
+    }
+
+    /// The same within limits.
+    pub fn certify_within(&self, certificate: &Certificate, limits: &Limits) -> Result<Accepted, Error> {
         let loaded = match certificate.claim {
             Claim::Robust { .. } => self.for_robustness()?.loaded,
             _ => self.loaded_for(certificate.properties())?,
@@ -159,8 +164,18 @@ impl Program {
         if certificate.program != fingerprint(&loaded.program) {
             return Err(Error::Question("the certificate is about another program".into()));
         }
-        let stop: Stop = Arc::new(|| false);
-        fencewright_certify::check(certificate, &loaded.program, &Prover, &stop).map_err(Error::Rejected)
+        let watched = limits.clone();
+        let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
+        fencewright_certify::check(certificate, &loaded.program, &Prover, &stop).map_err(|rejected| {
+            match rejected {
+                Rejection::Undecided(Undecided::Stopped) => {
+                    // The checker has freed its memory by now, so if no other limit is exceeded it was the memory.
+                    let memory = limits.memory.map(Reason::Memory);
+                    Error::Stopped(limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled))
+                }
+                rejected => Error::Rejected(rejected),
+            }
+        })
     }
 
     /// Searches for data races of plain accesses for a moment, and adds a warning for each race that was found. It reports races that it

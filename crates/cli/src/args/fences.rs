@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use fencewright::NoOverflow;
 use fencewright::fences::Prices;
 
 use super::{AnalysisArgs, ModelArg, OUTPUT, SearchArgs};
@@ -24,7 +25,7 @@ pub struct FencesArgs {
     pub property: Vec<String>,
     /// Also keep every buffer within K stores: of each thread, under pso of each thread to each variable (K/thread: of each thread)
     #[arg(long, value_name = "K", value_parser = no_overflow)]
-    pub no_overflow: Option<OverflowArg>,
+    pub no_overflow: Option<NoOverflow>,
     /// Prices: fence=2,sfence=1,xchg=2 (only then a locked instruction may replace a store), loop=1 (more inside loops)
     #[arg(long, value_name = "WHAT=PRICE,...", default_value = "", value_parser = price)]
     pub price: PriceArg,
@@ -61,18 +62,11 @@ pub enum GoalArg {
     Triangular,
 }
 
-/// How many stores buffers are to stay within, and of what; nothing said is what the memory model has a buffer for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OverflowArg {
-    pub stores: u8,
-    pub per_variable: Option<bool>,
-}
-
 /// More stores than this are not worth keeping apart: the checker knows no larger buffers.
 const MOST_STORES: u8 = 64;
 
 /// `K`, `K/thread`, `K/variable`
-fn no_overflow(text: &str) -> Result<OverflowArg, String> {
+fn no_overflow(text: &str) -> Result<NoOverflow, String> {
     let (stores, per_variable) = match text.split_once('/') {
         None => (text, None),
         Some((stores, "thread")) => (stores, Some(false)),
@@ -81,7 +75,7 @@ fn no_overflow(text: &str) -> Result<OverflowArg, String> {
     };
     let stores = stores.parse().ok().filter(|stores| *stores <= MOST_STORES);
     let expected = || format!("expected K, K/thread or K/variable, with K at most {MOST_STORES}");
-    stores.map(|stores| OverflowArg { stores, per_variable }).ok_or_else(expected)
+    stores.map(|stores| NoOverflow { stores, per_variable }).ok_or_else(expected)
 }
 
 /// Prices of fences.

@@ -27,7 +27,7 @@ pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneMod
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;
 pub use examples::{STATUS, of as examples_of};
-pub use fences::{FencesArgs, GoalArg, OverflowArg};
+pub use fences::{FencesArgs, GoalArg};
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
