@@ -1,9 +1,10 @@
-//! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers, memory, faults,
-//! deadlocks and final states. The same seed gives the same program on every machine. [`arithmetic`] makes them compute, [`apart`] has
-//! their threads keep to themselves, [`bystanders`] gives
-//! them threads that cannot matter, [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds
-//! test inputs from elsewhere, [`sets`] interprets the commands of machines with summary cells, [`waiting`] makes
-//! threads wait for each other.
+//! Random programs for differential tests, and other test inputs.
+//!
+//! The random programs are small, with every kind of action and with properties over labels, registers, memory, faults,
+//! deadlocks and final states. The same seed gives the same program on every machine. These modules modify them: [`arithmetic`] adds operators,
+//! [`apart`] separates the variables of threads, [`bystanders`] adds irrelevant threads, [`waiting`] makes threads wait for each other. [`hard`] has
+//! programs that stress resource limits, [`measure`] measures a command on them, [`corpora`] finds external test inputs, and [`sets`] interprets
+//! the commands of machines with summary cells.
 
 #![forbid(unsafe_code)]
 
@@ -27,17 +28,17 @@ use fencewright_program::{
 
 pub use fencewright_generate::Random;
 
-/// What random programs look like.
+/// Size and features of random programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Threads at most (at least two).
+    /// Maximum number of threads, at least two.
     pub threads: usize,
-    /// Statements in each thread at most.
+    /// Maximum number of statements per thread.
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
-    /// Whether to test corner cases of the language: ranges and choices below 0, in many programs with `numbers nat`; open arrays,
-    /// and arrays of a single cell; indivisible steps that store after they may have faulted; `numbers real`.
+    /// Whether to test corner cases of the language: ranges and choices below 0, often with `numbers nat`; open arrays
+    /// and arrays of a single cell; atomic steps that store after they may have faulted; `numbers real`.
     pub corners: bool,
 }
 
@@ -103,12 +104,12 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
     program
 }
 
-/// A declared range.
+/// A random range of a declaration.
 fn declared(random: &mut Random, corners: bool, high: i64) -> Range {
     Range { low: if corners { random.between(-1, 0) } else { 0 }, high: random.between(1, high) }
 }
 
-/// Removes choices, and operators that the reals do not have, so that all values are whole numbers although the program declares
+/// Removes choices, and operators that the reals do not have, so that all values are integers although the program declares
 /// reals.
 fn make_exact(program: &mut Program) {
     let registers = program.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
@@ -156,7 +157,7 @@ fn make_linear(e: &mut Expr<RegisterId>) {
     }
 }
 
-/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread loads, or loads
+/// Makes delayed stores observable: most edges become stores to a variable that another thread loads, or loads
 /// of one that another thread stores; one edge in `kept` stays as it is. Without this, almost all random programs are robust.
 pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
@@ -185,7 +186,7 @@ pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     }
 }
 
-/// Puts a store-store fence, or now and then a full one, after most stores: in place of the edges that leave the location after the store.
+/// Replaces the edges after most stores by a store-store fence, or sometimes by a full one.
 pub fn separate(random: &mut Random, program: &mut Program) {
     for thread in &mut program.threads {
         for store in 0..thread.edges.len() {
@@ -201,8 +202,8 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes groups of stores that may leave in any order under PSO: some steps in a row become stores to any cells, perhaps with other steps between them, and most
-/// groups are kept apart from what comes before and after.
+/// Makes groups of stores that may leave in any order under PSO: some consecutive steps become stores to any cells, perhaps with other steps between them, and most
+/// groups are separated by fences from the code before and after.
 pub fn group(random: &mut Random, program: &mut Program) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {
@@ -292,7 +293,7 @@ fn thread(
             };
             let (from, to) = (LocationId(from as u32), LocationId(to as u32));
             if ways == 2 && way == 0 && random.one_in(2) {
-                // A real branch: a condition and its negation.
+                // A branch: a condition and its negation.
                 let e = condition(random, registers.len());
                 let after = LocationId(random.below(places) as u32);
                 let after = if after <= from { LocationId(from.0 + 1) } else { after };
@@ -354,7 +355,7 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
     }
 }
 
-/// An indivisible step that stores, does something that may fault, and stores again.
+/// An atomic step that stores, does something that may fault, and stores again.
 fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
     let register = RegisterId(random.below(registers) as u32);
     let store =
@@ -435,7 +436,7 @@ fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
     ]
 }
 
-/// Two or more threads at certain labels at the same time: what mutual exclusion looks like.
+/// All threads are at certain labels at the same time, as in mutual exclusion.
 fn labels(random: &mut Random, program: &Program) -> Formula {
     let places = program.threads.iter().map(|t| t.locations.len() - 1).min().unwrap_or(1);
     let same = random.one_in(2).then(|| LocationId(random.below(places) as u32));
@@ -479,13 +480,13 @@ fn mixed(random: &mut Random, program: &Program, depth: usize) -> Formula {
     Expr::binary(op, Expr::Leaf(leaf), Expr::Const(random.between(0, 2)))
 }
 
-/// How many random programs a test takes: what `FENCEWRIGHT_PROGRAMS` says, otherwise this many.
+/// The number of random programs for a test: `FENCEWRIGHT_PROGRAMS` if it is set, otherwise this many.
 pub fn programs_or(otherwise: usize) -> usize {
     let asked = std::env::var("FENCEWRIGHT_PROGRAMS").ok();
     asked.map_or(otherwise, |n| n.parse().expect("FENCEWRIGHT_PROGRAMS is a number of programs"))
 }
 
-/// What a function makes of each number of a range, on all cores, in the order of the numbers.
+/// Maps a range of numbers in parallel on all cores; the results are in order.
 pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = std::sync::atomic::AtomicU64::new(numbers.start);
     let part = || {
@@ -501,7 +502,7 @@ pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The debug output of a syntax tree without its source spans, to compare trees that were read from different texts.
+/// The debug output of a syntax tree without its source spans, to compare trees that were parsed from different texts.
 pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
     let text = format!("{tree:?}");
     let mut kept = String::with_capacity(text.len());

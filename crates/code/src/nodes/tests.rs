@@ -1,4 +1,4 @@
-//! Nodes of small programs, made by hand.
+//! Unification of the nodes of small programs.
 
 use super::*;
 use fencewright_c::ast::{Integer, Rank};

@@ -280,7 +280,7 @@ impl Agents {
         Agents { threads, flushers, buffers }
     }
 
-    /// How many there are.
+    /// The number of agents.
     pub fn count(&self) -> usize {
         self.threads + self.buffers.len()
     }

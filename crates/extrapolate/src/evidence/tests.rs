@@ -158,7 +158,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
 
 /// Unconstrained counts and cells stand for all values within the bound, and values of places become buffer entries.
 #[test]
-fn what_is_not_known_means_everything_within_the_bound() {
+fn unknown_buffer_contents_allow_everything_within_the_bound() {
     let text = "shared x, y; thread p { x = 1; y = 2; } forbid early: y == 2 && x == 0;";
     let program = load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program;
     let reduced = reduce(&program, MemoryModel::Tso, &Bounds::PerThread(2)).expect("it can be reduced");

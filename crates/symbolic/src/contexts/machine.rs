@@ -229,7 +229,7 @@ impl Machine for Contexts<'_> {
         }
     }
 
-    /// The case is the number of groups that leave at the end of the execution.
+    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`.
     fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);
         let mut sees_memory = false;

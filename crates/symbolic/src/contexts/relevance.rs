@@ -10,7 +10,6 @@
 //!   start of its next context; if it has none, the steps are irrelevant.
 //! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only what properties
 //!   observe matters. If that excludes every violation, the context is not begun.
-//!   properties look at matters. If that rules out every violation, the context is not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 

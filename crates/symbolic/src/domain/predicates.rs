@@ -124,7 +124,7 @@ enum Predicate {
     General(Linear),
     /// Constant truth value.
     Constant(bool),
-    /// A conjunction: one predicate about each of the values that summary cells stand for.
+    /// A conjunction: the instances of a predicate for all values that its summary cells may stand for.
     All(Vec<Predicate>),
 }
 

@@ -1,4 +1,4 @@
-//! `memset`, `memcpy` and their kin on objects of known size, and texts that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp` on objects of constant size, and string literals that are only printed.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -10,7 +10,7 @@ use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
-/// The pointer before it was made one to bytes.
+/// Strips the conversion of a pointer to a pointer to bytes.
 fn to_object(pointer: &Expr) -> &Expr {
     let pointer = unconverted(pointer);
     match (&pointer.kind, &pointer.ty.kind) {
@@ -26,7 +26,7 @@ fn is_byte(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Integer(ty) if ty.greatest() <= 255)
 }
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Set,
@@ -34,7 +34,7 @@ pub(super) enum Operation {
     Compare,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "memset" => Operation::Set,
@@ -44,7 +44,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The text of a string in the program.
+/// The text of a string literal.
 pub(super) fn text(unit: &Unit, argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Convert(inner) => text(unit, inner),
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
                 if operation == Operation::Compare {
                     return self.compared(&targets, values, span);
                 }
-                // All is read before anything is written: the pieces may overlap.
+                // All values are read before the first write, because the objects may overlap.
                 for ((target, source), value) in targets.iter().zip(&sources).zip(values) {
                     let value = self.cast(value, &source.ty, &target.ty, span)?;
                     self.write(target, value, span)?;
@@ -110,7 +110,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The scalars in a piece of memory that a pointer points to the start of.
+    /// The scalars in a region of memory that starts at a pointer.
     fn region(&mut self, pointer: &Operand, expr: &Expr, bytes: u64, span: Span) -> Result<Vec<Target>> {
         let to = match &expr.ty.kind {
             TypeKind::Pointer(to) if to.kind != TypeKind::Void => (**to).clone(),
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         Ok(targets)
     }
 
-    /// The value of a type all of whose bytes are this one.
+    /// The value of a type whose bytes all have this value.
     fn filled(&mut self, ty: &Type, byte: &Operand, span: Span) -> Result<Operand> {
         let byte = byte.known().map(|byte| byte & 0xff);
         match (byte, &ty.kind) {
@@ -163,7 +163,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// 0 where all is the same. Which is greater otherwise is left open.
+    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic sign.
     fn compared(&mut self, targets: &[Target], values: Vec<Operand>, span: Span) -> Result<Operand> {
         let mut same = Operand::number(1);
         for (target, value) in targets.iter().zip(values) {

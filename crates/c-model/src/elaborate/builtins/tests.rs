@@ -1,4 +1,4 @@
-//! Names that somebody can call without defining them: each means something, or is refused with advice.
+//! Names that a program can call without defining them: each is a builtin, or rejected with advice.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use fencewright_c::typed::builtin_names;
 
 use super::*;
 
-/// Names that are about threads, which elaboration knows itself.
+/// Names of thread functions, which elaboration handles directly.
 const THREADS: [&str; 13] = [
     "pthread_create",
     "pthread_join",

@@ -1,4 +1,4 @@
-//! What `main` is called with, if it looks at that: the program is started without arguments.
+//! The arguments of `main`: the program is started without command-line arguments.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::super::{Elaborator, Result};
 use super::Parameter;
 
 impl Elaborator<'_> {
-    /// The values of `argc` and `argv`; none if `main` does not look at them.
+    /// The values of `argc` and `argv`; empty if `main` has no parameters.
     pub(super) fn command_line(&mut self, main: FunctionId, span: Span) -> Result<Vec<Parameter>> {
         let main = &self.unit.functions[main.index()];
         let kinds: Vec<&TypeKind> =
@@ -43,7 +43,7 @@ impl Elaborator<'_> {
         Ok(vec![Parameter::Known(Operand::number(1)), Parameter::Known(texts)])
     }
 
-    /// A variable that is there from the start, with these parts in it and else zeros.
+    /// A global variable with these initial parts, and zeros elsewhere.
     fn given(&mut self, ty: &Type, initial: Vec<(Vec<Step>, Known)>, span: Span) -> ObjectId {
         let node = self.nodes.object(ty, span);
         let facts = initial.clone();
