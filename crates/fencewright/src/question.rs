@@ -191,6 +191,11 @@ impl Question {
         robust::analyse(&program.loaded().program, &options, &self.budget.start(), &Progress::default())
     }
 
+    /// Limits that start now.
+    pub fn limits(&self) -> Limits {
+        self.budget.start()
+    }
+
     pub(crate) fn own_budget(&self) -> &Budget {
         &self.budget
     }

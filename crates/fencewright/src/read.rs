@@ -9,7 +9,7 @@ use fencewright_engines::{Limits, Reason, races};
 use fencewright_fingerprint::fingerprint;
 use fencewright_lang::front_end::Open;
 use fencewright_lang::load::{Failure, load_again};
-use fencewright_lang::{FrontEnd, Loaded, Loader, Options, load};
+use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Loader, Options, load};
 use fencewright_program::Span;
 use fencewright_report::{Source, remarks};
 use fencewright_smt::Prover;
@@ -178,15 +178,19 @@ impl Program {
         })
     }
 
-    /// Searches for data races of plain accesses for a moment, and adds a warning for each race that was found. It reports races that it
-    /// found an execution for, and misses others.
-    pub fn warn_of_races(&mut self, limits: &Limits) {
+    /// Searches for data races of plain accesses for a moment: a warning for each race that an execution shows. Races may be missed.
+    pub fn races(&self, limits: &Limits) -> Vec<Diagnostic> {
         if self.loaded.plain.is_empty() {
-            return;
+            return Vec::new();
         }
         let is_plain = |span: Span| self.loaded.plain.contains(&span.text());
         let races = races::races(&self.loaded.program, &is_plain, limits);
-        let warnings = remarks::races(Source::from(&*self.loaded), &races);
+        remarks::races(Source::from(&*self.loaded), &races)
+    }
+
+    /// Adds the warnings of [`races`](Program::races) to the program.
+    pub fn warn_of_races(&mut self, limits: &Limits) {
+        let warnings = self.races(limits);
         if !warnings.is_empty() {
             Arc::make_mut(&mut self.loaded).warnings.extend(warnings);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use fencewright::Changes;
 use fencewright::lang::edit::Change;
 use fencewright::program::FileId;
 use lsp_types::{
@@ -12,7 +13,7 @@ use lsp_types::{
 
 use crate::answers::Answers;
 use crate::client::Client;
-use crate::fixes::{Changes, Fence, Fences, Fixes};
+use crate::fixes::{Fence, Fences, Fixes};
 use crate::places::Places;
 
 /// An action on the whole file.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use fencewright::Program;
 use fencewright::engines::{Checked, Verdict};
 use fencewright::fences::Audited;
-use fencewright::lang::{Diagnostic, Loaded};
+use fencewright::lang::Diagnostic;
 use fencewright::program::{MemoryModel, Property};
 use fencewright_report::html::Page;
 use fencewright_report::known::Known;
@@ -19,7 +20,7 @@ use crate::fixes::Fixes;
 #[derive(Clone)]
 pub struct Answers {
     /// The program.
-    pub loaded: Arc<Loaded>,
+    pub program: Program,
     /// The memory models that were asked about; none if nobody has asked yet.
     pub models: Vec<MemoryModel>,
     /// Whether verdicts are still to come.
@@ -38,9 +39,9 @@ pub struct Answers {
 
 impl Answers {
     /// A program that nobody has asked about.
-    pub fn new(loaded: Arc<Loaded>) -> Self {
+    pub fn new(program: Program) -> Self {
         Answers {
-            loaded,
+            program,
             models: Vec::new(),
             checking: false,
             warnings: Vec::new(),
@@ -65,12 +66,12 @@ impl Answers {
 
     /// The program with its text.
     pub fn source(&self) -> Source<'_> {
-        Source::from(&*self.loaded)
+        Source::from(self.program.loaded())
     }
 
     /// The properties that verdicts are about.
     pub fn properties(&self) -> &[Property] {
-        &self.loaded.program.properties
+        &self.program.loaded().program.properties
     }
 
     /// The verdicts on a property, one for each model that has one.

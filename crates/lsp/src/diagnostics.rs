@@ -52,7 +52,7 @@ impl Writer<'_> {
 
     /// What is known about a program.
     pub fn answers(&self, answers: &Answers) -> ByFile {
-        let warnings = answers.loaded.warnings.iter().chain(&answers.warnings);
+        let warnings = answers.program.loaded().warnings.iter().chain(&answers.warnings);
         let warnings = warnings.map(|warning| self.diagnostic(warning, DiagnosticSeverity::WARNING));
         let violated = |checked: &&Checked| matches!(checked.verdict(), Verdict::Unsafe);
         let verdicts = answers.verdicts.iter().map(|((model, _), checked)| (*model, &**checked));

@@ -73,13 +73,13 @@ fn plain(text: &str) -> String {
 
 /// What to show at an offset of the main file.
 pub fn hover(answers: &Answers, offset: usize) -> Option<Shown> {
-    let text = &answers.loaded.sources.main().text;
+    let text = &answers.program.loaded().sources.main().text;
     if let Some(shown) = fence(answers, offset) {
         return Some(shown);
     }
     let (start, name) = word_at(text, offset)?;
     let span = Span::new(start, start + name.len());
-    let declared = declaration(&answers.loaded.file, text, offset);
+    let declared = declaration(&answers.program.loaded().file, text, offset);
     let cells = cells(answers, declared.as_ref(), name, span);
     let code = match &declared {
         Some(declared) => introduction(answers, declared),
@@ -117,7 +117,7 @@ fn introduction(answers: &Answers, declared: &Declaration) -> String {
 
 /// The cells that a name stands for.
 fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Span) -> Vec<Cell> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let memory = |name: &str| {
         let variable = program.variables.iter().find(|variable| variable.name == name);
         let cells = variable.map(|variable| variable.cells()).unwrap_or_default();
@@ -149,7 +149,7 @@ fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Sp
 
 /// What proofs say about some cells: where the text is, and everywhere.
 fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let mut lines = Vec::new();
     for (model, known) in &answers.known {
         let always = cells.iter().filter_map(|cell| known.everywhere(*cell)).take(MOST_CELLS);
@@ -192,7 +192,7 @@ fn points_at(program: &Program, span: Span) -> Vec<(ThreadId, LocationId)> {
 
 /// What is known where a label stands.
 fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let inside = declared.inside.as_deref().unwrap_or_default();
     let mut lines = Vec::new();
     for (model, known) in &answers.known {
@@ -215,7 +215,7 @@ fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
 }
 
 fn thread_in_words(answers: &Answers, name: &str) -> String {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let own: Vec<&fencewright::program::Thread> = program
         .threads()
         .filter(|(id, _)| is_instance(program, *id, name))
@@ -239,7 +239,7 @@ fn verdicts(answers: &Answers, name: &str) -> Vec<String> {
 /// Why a fence is needed, if there is one at this offset and that is known.
 fn fence(answers: &Answers, offset: usize) -> Option<Shown> {
     let here = Span::new(offset, offset);
-    let edges = answers.loaded.program.threads.iter().flat_map(|thread| &thread.edges);
+    let edges = answers.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);
     let mut fences = edges.filter(|edge| matches!(edge.action, Action::Fence | Action::StoreFence));
     let span = fences.find(|edge| edge.span.covers(here))?.span.text();
     let mut lines = Vec::new();

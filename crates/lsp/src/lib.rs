@@ -39,7 +39,6 @@ mod tokens;
 mod transport;
 mod uri;
 
-use std::path::Path;
 use std::time::Duration;
 
 pub use settings::Settings;
@@ -52,12 +51,10 @@ pub const EXECUTION: &str = "fencewright.execution";
 /// A client that does not read what was written for it has so much time left when it has taken leave.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What the process can do.
+/// The process that the server runs in.
 #[derive(Clone, Copy)]
 pub struct Environment {
-    /// Reads a file that is included; in words why that is not possible.
-    pub read: fn(&Path) -> Result<Vec<u8>, String>,
-    /// How many bytes the process uses.
+    /// The number of bytes in use.
     pub memory: fn() -> u64,
 }
 

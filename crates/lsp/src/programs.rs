@@ -119,7 +119,7 @@ impl Server {
         let (mut answers, mut said) = (None, None);
         let open = self.open();
         match outcome {
-            Outcome::Program(loaded) => answers = Some(Answers::new(loaded)),
+            Outcome::Program(program) => answers = Some(Answers::new(program)),
             Outcome::Wrong(error) => {
                 let places = Places::new(&error.sources, uri, &open, self.client.encoding);
                 let related = self.client.related;
@@ -180,7 +180,7 @@ impl Server {
         let Some(answers) = self.session.get(uri).and_then(|program| program.answers.as_ref()) else {
             return;
         };
-        let sources = &answers.loaded.sources;
+        let sources = &answers.program.loaded().sources;
         let places = Places::new(sources, uri, &open, self.client.encoding);
         let writer = Writer { places: &places, sources, main: uri, related: self.client.related };
         let said = writer.answers(answers);

@@ -163,7 +163,7 @@ impl Server {
             return Ok(());
         }
         self.with_program(request, &uri.clone(), move |about| {
-            let file = about.answers.loaded.file.clone();
+            let file = about.answers.program.loaded().file.clone();
             answer(Read { uri, text, file, front_end, encoding })
         })
     }
@@ -242,15 +242,15 @@ struct About {
 
 impl About {
     fn places(&self) -> Places<'_> {
-        Places::new(&self.answers.loaded.sources, &self.uri, &self.open, self.server.encoding)
+        Places::new(&self.answers.program.loaded().sources, &self.uri, &self.open, self.server.encoding)
     }
 
     fn lines(&self) -> Lines<'_> {
-        Lines::new(&self.answers.loaded.sources.main().text, self.server.encoding)
+        Lines::new(&self.answers.program.loaded().sources.main().text, self.server.encoding)
     }
 
     fn language(&self) -> &'static str {
-        self.answers.loaded.front_end.name()
+        self.answers.program.loaded().front_end.name()
     }
 
     /// What a verdict stands on.
@@ -262,7 +262,7 @@ impl About {
             title: format!("{property} under {}", model.name()),
             text: self.answers.told(model, checked),
             page: pages.then(|| self.answers.page(model, checked, for_editor)),
-            files: pages.then(|| self.answers.loaded.sources.iter().map(uri).collect()),
+            files: pages.then(|| self.answers.program.loaded().sources.iter().map(uri).collect()),
         })
     }
 }

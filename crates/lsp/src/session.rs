@@ -223,11 +223,11 @@ impl Session {
     pub fn examine(&mut self, uri: &Uri, settings: &Arc<Settings>) -> bool {
         let Some(program) = self.programs.get_mut(uri) else { return false };
         let Some(answers) = &mut program.answers else { return false };
-        *answers = Answers::new(Arc::clone(&answers.loaded));
+        *answers = Answers::new(answers.program.clone());
         (answers.models, answers.checking) = (settings.models.clone(), true);
         let (token, progress) = (Token::default(), Arc::new(Progress::default()));
         let question = check::Question {
-            loaded: Arc::clone(&answers.loaded),
+            program: answers.program.clone(),
             settings: Arc::clone(settings),
             environment: self.environment,
             token: token.clone(),
