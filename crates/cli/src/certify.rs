@@ -16,7 +16,7 @@ use fencewright::lang::{Loaded, Position};
 use fencewright::{Certificate, Error, Program};
 use fencewright_report::certify::{Answer, Certified};
 
-use crate::args::CertifyArgs;
+use crate::args::{CertifyArgs, limits};
 use crate::input::{load_or_tell, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
@@ -29,10 +29,10 @@ const MOST_BYTES: u64 = 1 << 29;
 pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     if is_standard_input(&args.certificate) && is_standard_input(&args.file) {
         let why = "the certificate and the program cannot both come from the standard input";
-        out.refuse(args.json, "certify", why, None);
+        out.refuse(args.settings.json, "certify", why, None);
         return Status::Bad;
     }
-    let limits = args.limits.starting_now();
+    let limits = limits(&args.settings);
     let name = name_of(&args.certificate);
     let program = name_of(&args.file);
     let certificate = match read(&args.certificate, &limits) {
@@ -44,26 +44,28 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
                 line,
                 column: column.max(1),
             });
-            out.refuse(args.json, &name, &why, at);
+            out.refuse(args.settings.json, &name, &why, at);
             return Status::Bad;
         }
         Err(Unread::GivenUp(reason)) => {
             let answer = Answer::Unknown(reason.to_string());
             let certified =
                 Certified { name: &name, program: &program, certificate: None, answer, seconds: 0.0 };
-            return tell(&certified, args.json, out);
+            return tell(&certified, args.settings.json, out);
         }
     };
     // What it is about decides how the program was read.
-    let mut input = args.input.clone();
-    input.settle(certificate.properties());
-    input.robustness = matches!(certificate.claim, Claim::Robust { .. });
-    let read = match load_or_tell(&args.file, &input, &limits, args.json, out) {
+    let mut reader = args.settings.reader();
+    reader.options.ask(certificate.properties());
+    if matches!(certificate.claim, Claim::Robust { .. }) {
+        reader.options.ask_robustness();
+    }
+    let read = match load_or_tell(&args.file, &reader, &limits, args.settings.json, out) {
         Ok(program) => program,
         Err(unloadable) => return unloadable.status,
     };
     let loaded = read.loaded();
-    if !args.json {
+    if !args.settings.json {
         tell_notes(loaded);
     }
     let start = Instant::now();
@@ -74,7 +76,7 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     let seconds = start.elapsed().as_secs_f64();
     let certified =
         Certified { name: &name, program: &program, certificate: Some(&certificate), answer, seconds };
-    tell(&certified, args.json, out)
+    tell(&certified, args.settings.json, out)
 }
 
 fn tell(certified: &Certified<'_>, json: bool, out: &mut Output) -> Status {
@@ -91,12 +93,13 @@ fn about_something_else(args: &CertifyArgs, certificate: &Certificate, loaded: &
     if certificate.program != fingerprint(&loaded.program) {
         return Some("the certificate is about another program".into());
     }
-    if let (Some(wanted), Some(model)) = (args.model.map(|m| m.0), certificate.model())
+    if let (Some(wanted), Some(model)) = (args.settings.certified_model, certificate.model())
         && wanted != model
     {
         return Some(format!("the certificate is about {}, not about {}", model.name(), wanted.name()));
     }
-    let missing = args.property.iter().find(|name| !certificate.properties().contains(name))?;
+    let missing =
+        args.settings.certified_property.iter().find(|name| !certificate.properties().contains(name))?;
     Some(format!("the certificate is not about the property `{missing}`"))
 }
 

@@ -3,87 +3,90 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fencewright::engines::domain::DomainName;
-use fencewright::engines::explicit::{Options, Reduction};
 use fencewright::engines::extrapolate::Record;
-use fencewright::engines::lazy::{self, OracleName};
-use fencewright::engines::{
-    Checked, EngineInfo, Limits, Progress, buffers, cegar, contexts, discard, extrapolate, registry,
-};
+use fencewright::engines::{Checked, Limits, Progress, discard, registry};
 use fencewright::input::{in_words, name_of};
 use fencewright::lang::source::escape;
-use fencewright::memory::Kept;
-use fencewright::transform::extend::AttackingStore;
-use fencewright::{BufferBound, EngineOptions, MemoryModel, Posed, Question, Verdict};
+use fencewright::settings::{Row, Settings};
+use fencewright::{BufferBound, MemoryModel, Posed, Question, Verdict};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, remarks, text};
 
-use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
+use crate::args::{self, CheckArgs, is_talkative, question};
 use crate::gathered::Gathered;
 use crate::input::{each_file, in_full, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, files, folder, gathered, memory, progress, stop};
 
-/// Checks all files. These options are `given` on the command line, with their dashes.
-pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
-    out.style.full = args.common.full;
-    let record: Option<Arc<Mutex<Record>>> = args.emit_boolean.as_ref().map(|_| Arc::default());
-    let Some(asked) = question(args, args.jobs, record.clone()) else {
+/// Checks all files.
+pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
+    out.style.full = args.settings.full;
+    let record: Option<Arc<Mutex<Record>>> = args.settings.emit_boolean.as_ref().map(|_| Arc::default());
+    let mut options = args.settings.engine_options();
+    options.extrapolate.record.clone_from(&record);
+    let Some(asked) = question(&args.settings).map(|question| question.options(options)) else {
         let names: Vec<&str> = registry().iter().map(|info| info.name.as_str()).collect();
         let why = format!("no such engine; there is {}", names.join(", "));
-        out.refuse(args.common.json, &args.engine, &why, None);
+        out.refuse(args.settings.json, &args.settings.engine.0, &why, None);
         return Status::Bad;
     };
-    if !args.common.quiet {
-        tell_meaningless(&args.engine, given);
+    if !args.settings.quiet {
+        tell_meaningless(&args.settings);
     }
-    let counts_variables = args.buffer.as_ref().is_some_and(BufferBound::is_for_variables);
-    if counts_variables && args.model.models().contains(&MemoryModel::Tso) {
+    let counts_variables = args.settings.buffer.as_ref().is_some_and(BufferBound::is_for_variables);
+    if counts_variables && args.settings.model.models().contains(&MemoryModel::Tso) {
         let why = "bounds for each variable are for pso: under tso a thread has one buffer for all variables";
-        out.refuse(args.common.json, "--buffer", why, None);
+        out.refuse(args.settings.json, "--buffer", why, None);
         return Status::Bad;
     }
-    if let Some(path) = &args.certificate {
-        if args.model.models().len() > 1 {
+    if let Some(path) = &args.settings.certificate {
+        if args.settings.model.models().len() > 1 {
             let why = "a certificate is about one model";
-            out.refuse(args.common.json, "--certificate", why, None);
+            out.refuse(args.settings.json, "--certificate", why, None);
             return Status::Bad;
         }
-        if !certificate::can_be_written(path, &args.common.files, args.common.json, out) {
+        if !certificate::can_be_written(path, &args.files, args.settings.json, out) {
             return Status::Bad;
         }
     }
-    if let Some(path) = &args.emit_boolean {
+    if let Some(path) = &args.settings.emit_boolean {
         let why = match () {
-            () if args.model.models().len() > 1 => Some("a boolean program is about one model".to_string()),
-            () if args.common.files.len() > 1 => Some("a boolean program is about one program".to_string()),
-            () => files::is_also_read(path, args.common.files.iter().map(PathBuf::as_path)),
+            () if args.settings.model.models().len() > 1 => {
+                Some("a boolean program is about one model".to_string())
+            }
+            () if args.files.len() > 1 => Some("a boolean program is about one program".to_string()),
+            () => files::is_also_read(path, args.files.iter().map(PathBuf::as_path)),
         };
         if let Some(why) = why {
-            out.refuse(args.common.json, "--emit-boolean", &why, None);
+            out.refuse(args.settings.json, "--emit-boolean", &why, None);
             return Status::Bad;
         }
     }
     let outputs = [
-        ("--certificate", &args.certificate),
-        ("--emit-boolean", &args.emit_boolean),
-        ("--sarif", &args.sarif),
-        ("--html", &args.html),
+        ("--certificate", &args.settings.certificate),
+        ("--emit-boolean", &args.settings.emit_boolean),
+        ("--sarif", &args.settings.sarif),
+        ("--html", &args.settings.html),
     ];
     if let Some((option, why)) = files::are_the_same(&outputs) {
-        out.refuse(args.common.json, option, &why, None);
+        out.refuse(args.settings.json, option, &why, None);
         return Status::Bad;
     }
-    for (option, path) in [("--sarif", &args.sarif), ("--html", &args.html)] {
+    for (option, path) in [("--sarif", &args.settings.sarif), ("--html", &args.settings.html)] {
         let Some(path) = path else { continue };
-        if !gathered::can_be_written(option, path, &args.common.files, args.common.json, out) {
+        if !gathered::can_be_written(option, path, &args.files, args.settings.json, out) {
             return Status::Bad;
         }
     }
-    let mut gathered = Gathered::new(args.sarif.as_ref(), args.html.as_ref());
+    let mut gathered = Gathered::new(args.settings.sarif.as_ref(), args.settings.html.as_ref());
     let status = run_all(args, &asked, record, &mut gathered, out);
-    status.and(gathered.write(args.sarif.as_ref(), args.html.as_ref(), args.common.json, out))
+    status.and(gathered.write(
+        args.settings.sarif.as_ref(),
+        args.settings.html.as_ref(),
+        args.settings.json,
+        out,
+    ))
 }
 
 /// Checks all files, and gathers the answers where that is wanted.
@@ -96,12 +99,15 @@ fn run_all(
 ) -> Status {
     if folder::is_asked(args) {
         // The programs are side by side, each on one thread.
-        let alone = question.clone().options(options(args, 1, None));
+        let mut options = args.settings.engine_options();
+        options.explicit.workers = 1;
+        let alone = question.clone().options(options);
         return folder::run(args, alone, gathered, out);
     }
-    each_file(&args.common, out, |path, limits, out| {
+    let reader = args.settings.reader();
+    each_file(&args.files, &args.settings, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
-        let mut program = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
+        let mut program = match load_or_tell(path, &reader, limits, args.settings.json, out) {
             Ok(program) => program,
             Err(unloadable) => {
                 gathered.fail(&name_of(path), &unloadable.reason());
@@ -109,9 +115,9 @@ fn run_all(
             }
         };
         gathered.read(&program.loaded().sources);
-        for path in [&args.certificate, &args.emit_boolean].into_iter().flatten() {
+        for path in [&args.settings.certificate, &args.settings.emit_boolean].into_iter().flatten() {
             if let Some(why) = files::is_also_read(path, files::included(&program.loaded().sources)) {
-                out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
+                out.refuse(args.settings.json, &path.to_string_lossy(), &why, None);
                 return Status::Bad;
             }
         }
@@ -121,7 +127,7 @@ fn run_all(
             Err(error) => {
                 let (name, why) = (program.loaded().sources.name(), in_full(&error));
                 gathered.fail(name, why.lines().next().unwrap_or_default());
-                out.refuse(args.common.json, name, &why, None);
+                out.refuse(args.settings.json, name, &why, None);
                 return Status::Bad;
             }
         };
@@ -134,97 +140,14 @@ fn run_all(
     })
 }
 
-/// The question that was asked, with this many threads and this place for boolean programs; `None` if there is no such engine.
-fn question(args: &CheckArgs, jobs: u16, record: Option<Arc<Mutex<Record>>>) -> Option<Question> {
-    let engine = registry().iter().find(|info| info.name.as_str() == args.engine)?.name;
-    let model = args.model.models()[0];
-    let question = Question::under(model)
-        .engine(engine)
-        .options(options(args, jobs, record))
-        .confirm(args.common.confirm())
-        .budget(args.common.budget());
-    let question = args.property.iter().fold(question, |question, name| question.property(name));
-    Some(match &args.buffer {
-        Some(bound) => question.buffer(bound.clone()),
-        None => question,
-    })
-}
-
-/// The options of engines, for a search with this many threads.
-fn options(args: &CheckArgs, jobs: u16, record: Option<Arc<Mutex<Record>>>) -> EngineOptions {
-    let searched = args.search.options(jobs);
-    let explicit = Options {
-        reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
-        symmetry: !args.no_symmetry,
-        certificates: args.certificate.is_some(),
-        ..searched
-    };
-    let domain = args.domain.map(|domain| match domain {
-        DomainArg::Zones => DomainName::Zones,
-        DomainArg::Predicates => DomainName::Predicates,
-        DomainArg::Concrete => DomainName::Concrete,
-        DomainArg::Order => DomainName::Order,
-    });
-    let defaults = cegar::Options::default();
-    let cegar = cegar::Options {
-        k: args.k.unwrap_or(defaults.k),
-        kept: if args.kept == KeptArg::Oldest { Kept::Oldest } else { Kept::Newest },
-        summaries: args.summaries,
-        domain: domain.unwrap_or(defaults.domain),
-        clip: args.clip.map_or(defaults.clip, i32::from),
-        fixed: cegar::Fixed {
-            k: args.fix.contains(&FixArg::K),
-            clip: args.fix.contains(&FixArg::Clip),
-            predicates: args.fix.contains(&FixArg::Predicates),
-        },
-        order: args.search.order(),
-        ..defaults
-    };
-    EngineOptions {
-        explicit,
-        cegar,
-        buffers: buffers::Options { domain: args.buffer_domain, kept: cegar.kept },
-        lazy: lazy::Options { certificates: args.certificate.is_some(), ..lazy_options(&args.lazy) },
-        contexts: contexts::Options {
-            contexts: args.contexts,
-            domain,
-            certificates: !args.common.no_certify,
-        },
-        extrapolate: extrapolate::Options {
-            method: match args.method {
-                MethodArg::Predicates => extrapolate::Method::Predicates,
-                MethodArg::Cubes => extrapolate::Method::Cubes,
-            },
-            k: args.k.unwrap_or(1),
-            record,
-        },
-    }
-}
-
-/// Says which options are for other engines than this one.
-fn tell_meaningless(engine: &str, given: &[String]) {
-    let about = |info: &EngineInfo| (info.build)(&EngineOptions::default()).about();
-    let knows = |info: &EngineInfo, option: &str| about(info).options.contains(&option);
-    let Some(own) = registry().iter().find(|info| info.name.as_str() == engine) else { return };
-    for option in given.iter().filter(|option| !knows(own, option)) {
-        let others = registry().iter().filter(|info| knows(info, option));
-        let others: Vec<&str> = others.map(|info| info.name.as_str()).collect();
-        if !others.is_empty() {
-            complain(option, &format!("means nothing to engine {engine}, only to {}", others.join(", ")));
-        }
-    }
-}
-
-/// How engine lazy delays stores.
-pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
-    lazy::Options {
-        oracle: match args.oracle {
-            OracleArg::Robust => OracleName::Robust,
-            OracleArg::Enumerate => OracleName::Enumerate,
-        },
-        store: if args.keep_store { AttackingStore::Kept } else { AttackingStore::Removed },
-        rounds: args.rounds,
-        certificates: false,
+/// Says which options are for other engines than the one that was asked.
+fn tell_meaningless(settings: &Settings) {
+    let engine = settings.engine.0.as_str();
+    let knows = |row: &Row, engine: &str| row.engines.iter().any(|known| known.as_str() == engine);
+    for row in settings.given().filter(|row| !row.engines.is_empty() && !knows(row, engine)) {
+        let others = registry().iter().map(|info| info.name.as_str()).filter(|other| knows(row, other));
+        let others = others.collect::<Vec<_>>().join(", ");
+        complain(&row.name(), &format!("means nothing to engine {engine}, only to {others}"));
     }
 }
 
@@ -242,26 +165,26 @@ impl Checker<'_> {
     fn check_file(&mut self, limits: &Limits, out: &mut Output) -> Status {
         let program = self.posed.program.clone();
         let loaded = program.loaded();
-        if self.args.common.is_talkative() {
+        if is_talkative(&self.args.settings) {
             tell_notes(loaded);
         }
         let mut limits = limits.clone();
         let mut status = Status::Fine;
         let source = Source::from(loaded);
-        for &model in self.args.model.models() {
+        for &model in self.args.settings.model.models() {
             if out.is_closed() {
                 return status.and(Status::Unknown);
             }
             if stop::is_asked() {
                 let why = format!("stopped before {} was checked", model.name());
-                out.tell_failure(self.args.common.json, &Failure::new(loaded.sources.name(), why, None));
+                out.tell_failure(self.args.settings.json, &Failure::new(loaded.sources.name(), why, None));
                 status = status.and(Status::Unknown);
                 continue;
             }
             status = status.and(self.check_model(source, model, &limits, out));
-            limits = self.args.common.limits_from_now();
+            limits = args::limits(&self.args.settings);
         }
-        if self.args.common.is_talkative() {
+        if is_talkative(&self.args.settings) {
             out.print(&remarks::meaning(source));
         }
         status
@@ -274,9 +197,9 @@ impl Checker<'_> {
         limits: &Limits,
         out: &mut Output,
     ) -> Status {
-        let common = &self.args.common;
+        let settings = &*self.args.settings;
         let _search = stop::Search::begin();
-        let show = common.is_talkative() && progress::is_watched();
+        let show = is_talkative(settings) && progress::is_watched();
         let measured = Progress::default();
         let mut tell =
             |_: usize, checked: &Checked| progress::make_room(|| self.tell(source, model, checked, out));
@@ -284,15 +207,15 @@ impl Checker<'_> {
             progress::shown(show, &measured, || self.posed.check(model, limits, &measured, &mut tell));
         results.iter().for_each(|checked| self.gathered.add(None, source, model, checked));
         let status = status(&results);
-        let status = match (&self.args.emit_boolean, self.record) {
+        let status = match (&self.args.settings.emit_boolean, self.record) {
             (Some(path), Some(record)) => {
                 let record = record.lock().unwrap_or_else(PoisonError::into_inner);
-                status.and(write_boolean(path, &record.boolean, common.json, out))
+                status.and(write_boolean(path, &record.boolean, settings.json, out))
             }
             _ => status,
         };
-        let status = match &self.args.certificate {
-            Some(path) => status.and(write_certificate(path, &results, common.json, out)),
+        let status = match &self.args.settings.certificate {
+            Some(path) => status.and(write_certificate(path, &results, settings.json, out)),
             None => status,
         };
         // Proofs may be as large as what was searched.
@@ -302,15 +225,15 @@ impl Checker<'_> {
 
     /// Prints one verdict, at once.
     fn tell(&self, source: Source<'_>, model: MemoryModel, checked: &Checked, out: &mut Output) {
-        let common = &self.args.common;
-        if common.json {
+        let settings = &*self.args.settings;
+        if settings.json {
             out.print(&json::verdict(source, model, checked));
         } else {
             out.print(&text::verdict(source, model, checked, out.style));
-            if !common.quiet {
+            if !settings.quiet {
                 out.print(&text::evidence(source, checked, out.style));
             }
-            if let (true, Some(certificate)) = (self.args.invariants, checked.certificate()) {
+            if let (true, Some(certificate)) = (self.args.settings.invariants, checked.certificate()) {
                 out.print(&invariants::invariants(source, certificate));
             }
         }

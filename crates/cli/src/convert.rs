@@ -16,7 +16,7 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    let mut program = match load_program(&args.file, &args.input, &Limits::default()) {
+    let mut program = match load_program(&args.file, &args.settings.reader(), &Limits::default()) {
         Ok(program) => program,
         Err(status) => return status,
     };

@@ -5,51 +5,53 @@ use std::time::Instant;
 
 use fencewright::engines::{Limits, Progress};
 use fencewright::fences::audit::{Need, Unmet};
-use fencewright::fences::{Options, Synthesis, Verdict};
+use fencewright::fences::{Synthesis, Verdict};
 use fencewright::input::{is_standard_input, name_of};
 use fencewright::lang::source::escape;
 use fencewright::lang::{Loaded, Position, Sources};
 use fencewright::program::Span;
-use fencewright::{EngineOptions, Error, PosedRepair, Program, Purpose, Question, Repair, is_met};
+use fencewright::{Error, PosedRepair, Program, Purpose, is_met};
 use fencewright_report::{Source, Style, fences, remarks};
 
-use crate::args::{FencesArgs, GoalArg};
+use crate::args::{FencesArgs, is_talkative, reader_for_robustness, repair};
 use crate::gathered::Gathered;
 use crate::input::{Originals, each_file, load_originals, load_quietly, stops_when_asked, tell_notes};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::{diff, gathered, progress, stop};
 
-/// How many equally cheap sets `--all` lists at most.
-const MOST_SETS: usize = 1_000;
-
 /// Finds fences for all files.
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
-    let json = args.common.json;
-    out.style.full = args.common.full;
-    if let Some(path) = &args.html
-        && !gathered::can_be_written("--html", path, &args.common.files, json, out)
+    let json = args.settings.json;
+    out.style.full = args.settings.full;
+    if let Some(path) = &args.settings.html
+        && !gathered::can_be_written("--html", path, &args.files, json, out)
     {
         return Status::Bad;
     }
-    let mut gathered = Gathered::new(None, args.html.as_ref());
+    let mut gathered = Gathered::new(None, args.settings.html.as_ref());
     let status = find_all(args, &mut gathered, out);
-    status.and(gathered.write(None, args.html.as_ref(), json, out))
+    status.and(gathered.write(None, args.settings.html.as_ref(), json, out))
 }
 
 /// Finds fences for all files, and gathers the answers where that is wanted.
 fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Status {
-    let json = args.common.json;
-    each_file(&args.common, out, |path, limits, out| {
+    let json = args.settings.json;
+    let reader = match args.settings.goal {
+        Purpose::Safety => args.settings.reader(),
+        Purpose::Robustness | Purpose::Triangular => reader_for_robustness(&args.settings),
+    };
+    each_file(&args.files, &args.settings, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
-        let read = match args.write {
+        let read = match args.settings.write {
             true if is_standard_input(path) => {
                 out.refuse(json, "-", "the standard input cannot be written to; use --diff", None);
                 return Status::Bad;
             }
-            true => load_originals(path, &args.common.input, limits)
-                .map(|(program, original)| (program, Some(original))),
-            false => load_quietly(path, &args.common.input, limits).map(|program| (program, None)),
+            true => {
+                load_originals(path, &reader, limits).map(|(program, original)| (program, Some(original)))
+            }
+            false => load_quietly(path, &reader, limits).map(|program| (program, None)),
         };
         match read {
             Ok((program, original)) => {
@@ -91,37 +93,18 @@ fn file(
     to: &mut To<'_>,
 ) -> Status {
     let loaded = program.loaded();
-    if args.common.is_talkative() {
+    if is_talkative(&args.settings) {
         tell_notes(loaded);
     }
-    let posed = match repair(args).and_then(|repair| repair.pose(program)) {
+    let posed = match repair(&args.settings).and_then(|repair| repair.pose(program)) {
         Ok(posed) => posed,
-        Err(error) => return refuse(&error, loaded, args.common.json, to),
+        Err(error) => return refuse(&error, loaded, args.settings.json, to),
     };
     let _search = stop::Search::begin();
     let mut work = Work { args, path, loaded, original, posed, limits };
-    let status = if args.audit { work.audited(to) } else { work.found(to) };
+    let status = if args.settings.audit { work.audited(to) } else { work.found(to) };
     to.out.flush();
     status
-}
-
-/// The question that was asked; an error if it is about several memory models.
-fn repair(args: &FencesArgs) -> Result<Repair, Error> {
-    let [model] = args.model.models() else {
-        return Err(Error::Setting("model", "fences are found for one memory model at a time".into()));
-    };
-    let engines = EngineOptions { explicit: args.search.options(0), ..EngineOptions::default() };
-    let question =
-        Question::under(*model).options(engines).confirm(args.common.confirm()).budget(args.common.budget());
-    let question = args.property.iter().fold(question, |question, name| question.property(name));
-    let purpose = match args.goal {
-        GoalArg::Safety => Purpose::Safety,
-        GoalArg::Robustness => Purpose::Robustness,
-        GoalArg::Triangular => Purpose::Triangular,
-    };
-    let sets = if args.all { MOST_SETS } else { 1 };
-    let options = Options { prices: args.price.prices(), sets, evidence: !args.no_evidence };
-    Ok(Repair { question, purpose, no_overflow: args.no_overflow, options })
 }
 
 /// Says why a question makes no sense for a program; the status of the command.
@@ -157,7 +140,7 @@ impl Work<'_> {
     /// Runs something long, with its progress shown to whoever watches.
     fn watched<T>(&self, run: impl FnOnce(&Progress) -> T) -> T {
         let measured = Progress::default();
-        let show = self.args.common.is_talkative() && progress::is_watched();
+        let show = is_talkative(&self.args.settings) && progress::is_watched();
         progress::shown(show, &measured, || run(&measured))
     }
 
@@ -172,7 +155,7 @@ impl Work<'_> {
                 let position = stated.map(|property| source.position(property.span));
                 let message = format!("there is nothing to audit: {}", escape(&reason));
                 let name = loaded.sources.name();
-                to.refuse(args.common.json, name, name, &message, position);
+                to.refuse(args.settings.json, name, name, &message, position);
                 return Status::Unknown;
             }
         };
@@ -180,9 +163,9 @@ impl Work<'_> {
             page.audit(source, self.posed.goal.model().name(), &audited);
         }
         let style = to.out.style;
-        to.out.print(&match args.common.json {
+        to.out.print(&match args.settings.json {
             true => fences::audit_json(source, &audited),
-            false => fences::audit_text(source, &audited, !args.common.quiet, style),
+            false => fences::audit_text(source, &audited, !args.settings.quiet, style),
         });
         let unknown = audited.iter().any(|a| matches!(a.need, Need::Unknown(_)));
         if unknown { Status::Unknown } else { Status::Fine }
@@ -202,7 +185,7 @@ impl Work<'_> {
         let start = Instant::now();
         let found = match self.watched(|measured| self.posed.find(limits, measured)) {
             Ok(found) => found,
-            Err(error) => return refuse(&error, loaded, args.common.json, to),
+            Err(error) => return refuse(&error, loaded, args.settings.json, to),
         };
         let seconds = start.elapsed().as_secs_f64();
         let Edits { sources, diff, written } = self.edited(&found);
@@ -216,16 +199,16 @@ impl Work<'_> {
         }
         let out = &mut *to.out;
         let failed = written.as_ref().err().or(diff.as_ref().err());
-        if args.common.json {
+        if args.settings.json {
             let edited = fences::Edited {
                 diff: diff.as_ref().ok().and_then(|diff| diff.as_deref()),
                 written: written == Ok(true),
                 error: failed.map(|failed| failed.why.as_str()),
             };
             out.print(&fences::json(source, question, &found, edited));
-        } else if !args.diff {
-            out.print(&fences::text(source, question, &found, !args.common.quiet, out.style));
-            if !args.common.quiet {
+        } else if !args.settings.diff {
+            out.print(&fences::text(source, question, &found, !args.settings.quiet, out.style));
+            if !args.settings.quiet {
                 out.print(&remarks::meaning(source));
             }
         } else if let (Ok(Some(diff)), Verdict::AlreadySafe | Verdict::Fixed) = (&diff, &found.verdict) {
@@ -248,8 +231,8 @@ impl Work<'_> {
     /// The files with the fences in them, if anybody wants to see them or to have them written.
     fn edited(&self, found: &Synthesis) -> Edits {
         let Work { args, path, loaded, original, limits, .. } = *self;
-        let asked = args.diff || args.write;
-        if !(asked || args.html.is_some()) || !is_met(found) {
+        let asked = args.settings.diff || args.settings.write;
+        if !(asked || args.settings.html.is_some()) || !is_met(found) {
             return Edits { sources: Ok(None), diff: Ok(None), written: Ok(false) };
         }
         let edited = match self.posed.edited(found, limits) {
@@ -261,7 +244,7 @@ impl Work<'_> {
                 return Edits { sources: Err(failed), diff, written: Ok(false) };
             }
         };
-        let diff = args.diff.then(|| diff::unified(path, &loaded.sources, &edited));
+        let diff = args.settings.diff.then(|| diff::unified(path, &loaded.sources, &edited));
         let written = original.map_or(Ok(false), |original| original.write(&loaded.sources, &edited));
         let written = written.map_err(|why| Failed { why, status: Status::Bad });
         Edits { sources: Ok(Some(edited)), diff: Ok(diff), written }

@@ -9,10 +9,11 @@ use fencewright::input::{MOST_BYTES, in_words, is_standard_input, name_of};
 use fencewright::lang::source::{escape, marked_like};
 use fencewright::lang::{Loaded, Sources};
 use fencewright::program::FileId;
+use fencewright::settings::Settings;
 use fencewright::{Error, Program, Reader};
 use fencewright_report::json;
 
-use crate::args::{AnalysisArgs, InputArgs};
+use crate::args::limits;
 use crate::files::Original;
 use crate::gathered::Gathered;
 use crate::output::{Output, complain, error_colour, write_error};
@@ -89,28 +90,29 @@ pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search
 /// Examines all files, each with its own limits, which begin before it is loaded. If nobody reads the output any more, the remaining files
 /// are not examined; after Ctrl-C they are only named.
 pub fn each_file(
-    args: &AnalysisArgs,
+    files: &[PathBuf],
+    settings: &Settings,
     out: &mut Output,
     mut examine: impl FnMut(&Path, &Limits, &mut Output) -> Status,
 ) -> Status {
     let mut status = Status::Fine;
-    for path in &args.files {
+    for path in files {
         if out.is_closed() {
             return status.and(Status::Unknown);
         }
         status = status.and(if stop::is_asked() {
-            out.tell_failure(args.json, &json::Failure::new(name_of(path), "stopped", None));
+            out.tell_failure(settings.json, &json::Failure::new(name_of(path), "stopped", None));
             Status::Unknown
         } else {
-            examine(path, &args.limits_from_now(), out)
+            examine(path, &limits(settings), out)
         });
     }
     status
 }
 
 /// Loads a program; if that fails, says why on the standard error.
-pub fn load_program(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Program, Status> {
-    load_quietly(path, input, limits).map_err(|unloadable| {
+pub fn load_program(path: &Path, reader: &Reader, limits: &Limits) -> Result<Program, Status> {
+    load_quietly(path, reader, limits).map_err(|unloadable| {
         write_error(&unloadable.message);
         unloadable.status
     })
@@ -119,26 +121,21 @@ pub fn load_program(path: &Path, input: &InputArgs, limits: &Limits) -> Result<P
 /// Loads a program; if that fails, says why on the standard error, and if `json` is wanted on the standard output too.
 pub fn load_or_tell(
     path: &Path,
-    input: &InputArgs,
+    reader: &Reader,
     limits: &Limits,
     json: bool,
     out: &mut Output,
 ) -> Result<Program, Box<Unloadable>> {
-    load_quietly(path, input, limits).inspect_err(|unloadable| {
+    load_quietly(path, reader, limits).inspect_err(|unloadable| {
         write_error(&unloadable.message);
         out.tell_failure(json, &unloadable.failure);
     })
 }
 
 /// Loads a program, or says why that is not possible.
-pub fn load_quietly(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Program, Box<Unloadable>> {
-    let read = reader(input, limits).open(path);
+pub fn load_quietly(path: &Path, reader: &Reader, limits: &Limits) -> Result<Program, Box<Unloadable>> {
+    let read = reader.within(limits).open(path);
     read.map_err(|error| Box::new(Unloadable::new(&name_of(path), &error)))
-}
-
-/// How the command line says that programs are read.
-fn reader(input: &InputArgs, limits: &Limits) -> Reader {
-    Reader { limits: limits.clone(), ..input.reader() }
 }
 
 /// The files of a program as they were when it was loaded.
@@ -171,7 +168,7 @@ impl Originals {
 /// Loads a program whose files are to be replaced later, and gives the files as they are now.
 pub fn load_originals(
     path: &Path,
-    input: &InputArgs,
+    reader: &Reader,
     limits: &Limits,
 ) -> Result<(Program, Originals), Box<Unloadable>> {
     let failed = |error: Error| Box::new(Unloadable::new(&name_of(path), &error));
@@ -185,7 +182,7 @@ pub fn load_originals(
         included.borrow_mut().push((path, original));
         Ok(bytes)
     };
-    let program = reader(input, limits).read_with(&name_of(path), &main.bytes, &open).map_err(failed)?;
+    let program = reader.within(limits).read_with(&name_of(path), &main.bytes, &open).map_err(failed)?;
     Ok((program, Originals { main: (path.to_owned(), main), included: included.into_inner() }))
 }
 

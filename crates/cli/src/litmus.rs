@@ -17,7 +17,7 @@ use fencewright::program::{MemoryModel, Property, PropertyKind};
 use fencewright_report::json::Failure;
 use fencewright_report::litmus::{self, Entry, Outcome, Test};
 
-use crate::args::LitmusArgs;
+use crate::args::{LitmusArgs, limits};
 use crate::input::{Unloadable, load_quietly};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
@@ -43,14 +43,14 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
                         Some(false) => Status::Violated,
                         None => Status::Unknown,
                     });
-                    if args.json {
+                    if args.settings.json {
                         entries.push(Entry::Outcome(Box::new(outcome)));
                     } else {
                         out.print(&outcome.text(out.style));
                         out.print("\n");
                     }
                 }
-                if !args.json {
+                if !args.settings.json {
                     out.flush();
                 }
             }
@@ -62,7 +62,7 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
         }
         !out.is_closed()
     });
-    if args.json {
+    if args.settings.json {
         out.print(&litmus::json(&entries));
     }
     if out.is_closed() { status.and(Status::Unknown) } else { status }
@@ -119,7 +119,11 @@ impl Tester<'_> {
     /// Tests all files and gives the results to `take` in the order of the files, until that says that it is enough.
     fn run_all(&self, files: &[PathBuf], mut take: impl FnMut(FileResult) -> bool) {
         let next = AtomicUsize::new(0);
-        let workers = if self.args.jobs == 0 { Options::default().workers } else { self.args.jobs.into() };
+        let workers = if self.args.settings.jobs.get() == 0 {
+            Options::default().workers
+        } else {
+            self.args.settings.jobs.get() as usize
+        };
         let (results, arriving) = mpsc::channel();
         thread::scope(|scope| {
             let test = |results: mpsc::Sender<(usize, FileResult)>| {
@@ -158,7 +162,7 @@ impl Tester<'_> {
     }
 
     fn test_file(&self, path: &Path) -> FileResult {
-        let program = load_quietly(path, &self.args.input, &self.args.limits.starting_now())?;
+        let program = load_quietly(path, &self.args.settings.reader(), &limits(&self.args.settings))?;
         let loaded = program.loaded();
         let properties = &loaded.program.properties;
         let conditions: Vec<&Property> =
@@ -179,7 +183,7 @@ impl Tester<'_> {
                 conditions.iter().filter_map(|condition| self.test(loaded, condition, several, model));
             outcomes.collect::<Vec<_>>()
         };
-        Ok(self.args.model.models().iter().flat_map(of_model).collect())
+        Ok(self.args.settings.model.models().iter().flat_map(of_model).collect())
     }
 
     /// Finds all final states of a test, as far as they are shown; the condition is a `finally`.
@@ -192,7 +196,7 @@ impl Tester<'_> {
     ) -> Option<Outcome> {
         let start = Instant::now();
         let test = Test::new(loaded, condition, model)?;
-        let limits = self.args.limits.starting_now();
+        let limits = limits(&self.args.settings);
         let _search = stop::Search::begin();
         let found = finals::decide(&test.condition, &limits);
         let name = loaded.title();

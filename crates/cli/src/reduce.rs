@@ -21,7 +21,7 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    let program = match load_program(&args.file, &args.input, &Limits::default()) {
+    let program = match load_program(&args.file, &args.settings.reader(), &Limits::default()) {
         Ok(program) => program,
         Err(status) => return status,
     };

@@ -5,8 +5,7 @@ use fencewright::engines::lazy::Lazy;
 use fencewright::lang::export;
 use fencewright_report::{Source, dot};
 
-use crate::args::ShowArgs;
-use crate::check::lazy_options;
+use crate::args::{ShowArgs, limits};
 use crate::input::load_program;
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -14,8 +13,8 @@ use crate::stop;
 
 /// Prints the graphs of all threads, or the extended program.
 pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
-    let limits = args.limits.starting_now().with_own_solver(args.solver.no_z3);
-    let program = match load_program(&args.file, &args.input, &limits) {
+    let limits = limits(&args.settings);
+    let program = match load_program(&args.file, &args.settings.reader(), &limits) {
         Ok(program) => program,
         Err(status) => return status,
     };
@@ -24,7 +23,7 @@ pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
         out.print(&dot::graphs(Source::from(loaded)));
         return Status::Fine;
     }
-    let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };
+    let lazy = Lazy { options: args.settings.delays(), ..Lazy::default() };
     let _search = stop::Search::begin();
     let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
         Ok(extended) => extended,

@@ -32,7 +32,7 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Status {
         complain("run", "the program cannot come from the standard input when the choices do");
         return Status::Bad;
     }
-    let program = match load_program(&args.file, &args.input, &Limits::default()) {
+    let program = match load_program(&args.file, &args.settings.reader(), &Limits::default()) {
         Ok(program) => program,
         Err(status) => return status,
     };

@@ -47,6 +47,7 @@ pub mod input;
 mod question;
 mod read;
 mod repair;
+pub mod settings;
 
 pub use fencewright_certify as certify;
 pub use fencewright_engines as engines;

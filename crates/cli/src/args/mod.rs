@@ -14,7 +14,7 @@ mod lsp;
 mod reduce;
 mod robust;
 mod run;
-mod search;
+mod settings;
 mod show;
 mod values;
 
@@ -22,29 +22,22 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use certify::CertifyArgs;
-pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
-pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
+pub use check::CheckArgs;
+pub use common::{FormatArg, OneModelArg};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;
 pub use examples::{STATUS, of as examples_of};
-pub use fences::{FencesArgs, GoalArg};
+pub use fences::FencesArgs;
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
 pub use lsp::LspArgs;
 pub use reduce::{ReduceArgs, TargetArg};
-pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
+pub use robust::RobustArgs;
 pub use run::RunArgs;
-pub use search::SearchArgs;
+pub use settings::{is_talkative, limits, question, reader_for_robustness, repair};
 pub use show::ShowArgs;
 pub use values::Sizes;
-
-/// The heading in help under which options stand that only some engines know.
-const ENGINES: &str = "Options of engines";
-/// The heading for options that are about C programs.
-const C_PROGRAMS: &str = "C programs";
-/// The heading for options that say what is told, and where.
-const OUTPUT: &str = "Output";
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]
@@ -109,18 +102,6 @@ pub enum Command {
         #[arg(value_parser = values::COMMAND)]
         command: Option<String>,
     },
-}
-
-impl Command {
-    /// Tells the options about reading what is asked.
-    pub fn settle(&mut self) {
-        match self {
-            Command::Check(args) => args.common.input.settle(&args.property),
-            Command::Robust(args) => args.common.input.robustness = true,
-            Command::Fences(args) => args.common.input.robustness = args.goal != GoalArg::Safety,
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

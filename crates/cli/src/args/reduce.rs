@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencewright::reduce::c::Width;
 
+use super::OneModelArg;
+use super::settings::{ForReduce, Given};
 use super::values::{Sizes, buffer_sizes};
-use super::{InputArgs, OneModelArg};
 
 /// `reduce`
 #[derive(Args)]
@@ -14,7 +15,7 @@ pub struct ReduceArgs {
     /// The program; `-` is the standard input
     pub file: PathBuf,
     #[command(flatten)]
-    pub input: InputArgs,
+    pub settings: Given<ForReduce>,
     /// The memory model whose store buffers become variables
     #[arg(long, value_enum, default_value = "tso", value_name = "MODEL")]
     pub model: OneModelArg,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, OneModelArg};
+use super::OneModelArg;
+use super::settings::{ForRun, Given};
 
 /// `run`
 #[derive(Args)]
@@ -12,7 +13,7 @@ pub struct RunArgs {
     /// The program; `-` is the standard input
     pub file: PathBuf,
     #[command(flatten)]
-    pub input: InputArgs,
+    pub settings: Given<ForRun>,
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: OneModelArg,

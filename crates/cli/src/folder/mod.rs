@@ -15,7 +15,7 @@ use fencewright::input::name_of;
 use fencewright_report::table::{Row, Summary, Table};
 use fencewright_report::{Source, json};
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, is_talkative};
 use crate::check;
 use crate::gathered::Gathered;
 use crate::input::Unloadable;
@@ -26,37 +26,39 @@ use printer::{Line, Printer};
 
 /// Whether a command line asks about a folder.
 pub fn is_asked(args: &CheckArgs) -> bool {
-    args.common.files.iter().any(|path| path.is_dir())
+    args.files.iter().any(|path| path.is_dir())
 }
 
 /// Checks all programs of all folders, and all other files, and gathers the answers where that is wanted.
 pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &mut Output) -> Status {
     let start = Instant::now();
-    let one_program =
-        [("--certificate", args.certificate.is_some()), ("--emit-boolean", args.emit_boolean.is_some())];
+    let one_program = [
+        ("--certificate", args.settings.certificate.is_some()),
+        ("--emit-boolean", args.settings.emit_boolean.is_some()),
+    ];
     if let Some((option, _)) = one_program.into_iter().find(|(_, given)| *given) {
-        out.refuse(args.common.json, option, "it is about one program, not about a folder", None);
+        out.refuse(args.settings.json, option, "it is about one program, not about a folder", None);
         return Status::Bad;
     }
     let refuse = |gathered: &mut Gathered, out: &mut Output, about: &str, why: &str| {
         gathered.fail(about, why.lines().next().unwrap_or_default());
-        out.refuse(args.common.json, about, why, None);
+        out.refuse(args.settings.json, about, why, None);
         Status::Bad
     };
-    let programs = match folder::programs(&args.common.files) {
+    let programs = match folder::programs(&args.files) {
         Ok(programs) => programs,
         Err(unreadable) => return refuse(gathered, out, &unreadable.name, &unreadable.why),
     };
     if programs.is_empty() {
-        let about = args.common.files.first().map_or_else(String::new, |path| name_of(path));
+        let about = args.files.first().map_or_else(String::new, |path| name_of(path));
         return refuse(gathered, out, &about, "there are no programs in this folder");
     }
     let expectations: BTreeSet<PathBuf> =
         programs.iter().filter_map(|program| Some(program.file.parent()?.join(expected::NAME))).collect();
-    for (option, path) in [("--sarif", &args.sarif), ("--html", &args.html)] {
+    for (option, path) in [("--sarif", &args.settings.sarif), ("--html", &args.settings.html)] {
         let read = programs.iter().map(|program| &program.file).chain(&expectations).map(PathBuf::as_path);
         if let Some(why) = path.as_ref().and_then(|path| files::is_also_read(path, read)) {
-            out.refuse(args.common.json, option, &why, None);
+            out.refuse(args.settings.json, option, &why, None);
             // Nothing is written.
             *gathered = Gathered::default();
             return Status::Bad;
@@ -65,20 +67,20 @@ pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &
     let files: BTreeSet<&Path> = programs.iter().map(|program| program.file.as_path()).collect();
     let summary = Summary { programs: files.len(), ..Summary::default() };
     let of_model = |program: folder::Item| {
-        args.model.models().iter().map(move |&model| Asked { program: program.clone(), model })
+        args.settings.model.models().iter().map(move |&model| Asked { program: program.clone(), model })
     };
     let asked: Vec<Asked> = programs.into_iter().flat_map(of_model).collect();
     let names: BTreeSet<String> = asked.iter().map(Asked::name).collect();
     let part = gathered.part();
     let batch = Batch {
         asked,
-        reader: args.common.input.reader(),
+        reader: args.settings.reader(),
         question,
-        jobs: args.jobs.into(),
-        warn_of_races: args.common.json || part.is_wanted(),
+        jobs: args.settings.jobs.get() as usize,
+        warn_of_races: args.settings.json || part.is_wanted(),
     };
     let mut printer = Printer {
-        json: args.common.json,
+        json: args.settings.json,
         table: Table::new(names.iter().map(String::as_str), out.style),
         summary,
         status: Status::Fine,
@@ -87,12 +89,12 @@ pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &
     };
     printer.begin();
     let measured = Progress::default();
-    let show = args.common.is_talkative() && progress::is_watched();
+    let show = is_talkative(&args.settings) && progress::is_watched();
     let _search = stop::Search::begin();
     progress::shown(show, &measured, || {
         let count = batch.asked.len();
         let done = |done: usize| measured.say(format!("{done} of {count}"));
-        let rows = Rows { json: args.common.json, part };
+        let rows = Rows { json: args.settings.json, part };
         batch.run(&rows, &measured, |events| printer.print_all(&batch.asked, events, done));
     });
     printer.summary.seconds = start.elapsed().as_secs_f64();
