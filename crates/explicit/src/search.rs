@@ -178,7 +178,7 @@ pub fn search(
                     handles.into_iter().map(|h| h.join().ok().flatten()).collect()
                 });
                 if started < workers {
-                    return Err(too_few_threads(started, workers));
+                    return Err(Reason::TooFewThreads { started, wanted: workers });
                 }
                 match gathered {
                     Some(gathered) => crew = gathered,
@@ -213,12 +213,6 @@ pub fn search(
     }
     found.stopped = shared.stopped.into_inner().expect("no worker panicked");
     Ok(found)
-}
-
-/// The reason if the system could not start all threads.
-fn too_few_threads(started: usize, workers: usize) -> Reason {
-    let what = format!("the system starts only {started} of {workers} threads; use fewer with --jobs");
-    Reason::Unsupported(what, None)
 }
 
 /// Why a single thread stops acting for all workers.
