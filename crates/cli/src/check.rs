@@ -227,7 +227,7 @@ impl Checker<'_> {
     fn tell(&self, source: Source<'_>, model: MemoryModel, checked: &Checked, out: &mut Output) {
         let settings = &*self.args.settings;
         if settings.json {
-            out.print(&json::verdict(source, model, checked));
+            out.print(&json::verdict_with(source, model, checked, &settings.of_engines()));
         } else {
             out.print(&text::verdict(source, model, checked, out.style));
             if !settings.quiet {

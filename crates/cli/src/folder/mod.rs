@@ -94,7 +94,7 @@ pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &
     progress::shown(show, &measured, || {
         let count = batch.asked.len();
         let done = |done: usize| measured.say(format!("{done} of {count}"));
-        let rows = Rows { json: args.settings.json, part };
+        let rows = Rows { json: args.settings.json, options: args.settings.of_engines(), part };
         batch.run(&rows, &measured, |events| printer.print_all(&batch.asked, events, done));
     });
     printer.summary.seconds = start.elapsed().as_secs_f64();
@@ -104,6 +104,8 @@ pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &
 /// Renders outcomes as rows of the table or lines of JSON, and for the files that are written at the end.
 struct Rows {
     json: bool,
+    /// The options of engines that were set.
+    options: json::RunOptions,
     /// An empty part of those files.
     part: Gathered,
 }
@@ -119,7 +121,10 @@ impl Scribe for Rows {
                 let source = Source::from(program.loaded());
                 Line {
                     row: Box::new(Row { file: name, ..Row::new(source, model, checked) }),
-                    json: if self.json { json::verdict(source, model, checked) } else { String::new() },
+                    json: match self.json {
+                        true => json::verdict_with(source, model, checked, &self.options),
+                        false => String::new(),
+                    },
                     status: check::status(std::slice::from_ref(checked)),
                 }
             }

@@ -23,7 +23,7 @@
 mod reference;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -251,13 +251,13 @@ macro_rules! options {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[doc = $help] pub $field: field!($kind $type),)*)*
-            /// The fields that were set.
-            given: BTreeSet<&'static str>,
+            /// The fields that were set, with their texts.
+            given: BTreeMap<&'static str, String>,
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Settings { $($($field: initial!($kind $type, $default),)*)* given: BTreeSet::new() }
+                Settings { $($($field: initial!($kind $type, $default),)*)* given: BTreeMap::new() }
             }
         }
 
@@ -269,7 +269,14 @@ macro_rules! options {
                     $($(stringify!($field) => store!($kind $type, self.$field, text),)*)*
                     _ => return Err(format!("no option is called {field}")),
                 }
-                self.given.insert(row(field).field);
+                let row = row(field);
+                let given = self.given.entry(row.field).or_default();
+                if !given.is_empty() && (row.is_repeated || row.is_list) {
+                    given.push(',');
+                } else {
+                    given.clear();
+                }
+                given.push_str(&text.to_string_lossy());
                 Ok(())
             }
         }
@@ -363,7 +370,13 @@ pub const CONFLICTS: [(&str, &str); 2] = [("certificate", "all_attacks"), ("no_r
 impl Settings {
     /// The options that were set, in the order of the table.
     pub fn given(&self) -> impl Iterator<Item = &'static Row> {
-        TABLE.iter().filter(|row| self.given.contains(row.field))
+        TABLE.iter().filter(|row| self.given.contains_key(row.field))
+    }
+
+    /// The options of engines that were set, by their long names, with their values: empty for flags.
+    pub fn of_engines(&self) -> BTreeMap<String, String> {
+        let rows = self.given().filter(|row| !row.engines.is_empty());
+        rows.filter_map(|row| Some((row.long()?.to_owned(), self.given.get(row.field)?.clone()))).collect()
     }
 
     /// How programs are read, for questions about the properties that are named.
