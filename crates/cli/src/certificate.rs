@@ -12,7 +12,7 @@ use crate::files;
 use crate::output::{Output, complain};
 use crate::status::Status;
 
-/// Whether a certificate of one of these inputs can be written to this file; if not, that is told.
+/// Whether a certificate for these inputs can be written to this file. If not, prints why.
 pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Output) -> bool {
     if inputs.len() > 1 {
         out.refuse(json, "--certificate", "a certificate is about one program", None);
@@ -28,7 +28,7 @@ pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Out
     why.is_none()
 }
 
-/// Writes a certificate; if that fails, it is told.
+/// Writes a certificate. Failures are reported.
 pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Output) -> Status {
     match files::overwrite_with(path, &mut |to| certificate.write(to)) {
         Ok(()) => Status::Fine,
@@ -40,7 +40,7 @@ pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Outpu
     }
 }
 
-/// Says why there is no certificate to write. One that is there must not be taken for it, so it is removed; any other file stays.
+/// Reports why there is no certificate. An old certificate in the file is removed, so that it is not mistaken for a new one; other files are kept.
 pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status {
     let name = path.to_string_lossy();
     if !is_certificate(path) {

@@ -89,7 +89,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     ))
 }
 
-/// Checks all files, and gathers the answers where that is wanted.
+/// Checks all files, and gathers the answers for `--sarif` and `--html`.
 fn run_all(
     args: &CheckArgs,
     question: &Question,
@@ -140,7 +140,7 @@ fn run_all(
     })
 }
 
-/// Says which options are for other engines than the one that was asked.
+/// Warns about options that the chosen engine ignores.
 fn tell_meaningless(settings: &Settings) {
     let engine = settings.engine.0.as_str();
     let knows = |row: &Row, engine: &str| row.engines.iter().any(|known| known.as_str() == engine);
@@ -154,14 +154,14 @@ fn tell_meaningless(settings: &Settings) {
 struct Checker<'a> {
     args: &'a CheckArgs,
     posed: Posed,
-    /// Where the engine leaves its boolean program, if that is wanted.
+    /// Receives the boolean program, with `--emit-boolean`.
     record: Option<&'a Mutex<Record>>,
-    /// Where answers are gathered.
+    /// Receives the answers for `--sarif` and `--html`.
     gathered: &'a mut Gathered,
 }
 
 impl Checker<'_> {
-    /// Checks a file under all models, the first of them with what loading it has left.
+    /// Checks a file under all models. The first one has the rest of the limits that loading started with.
     fn check_file(&mut self, limits: &Limits, out: &mut Output) -> Status {
         let program = self.posed.program.clone();
         let loaded = program.loaded();
@@ -239,13 +239,13 @@ impl Checker<'_> {
         }
         out.flush();
         if out.is_closed() {
-            // Nobody reads the output any more.
+            // The reader of the output is gone.
             stop::token().cancel();
         }
     }
 }
 
-/// What verdicts come to.
+/// The exit status for these verdicts.
 pub fn status(results: &[Checked]) -> Status {
     results.iter().fold(Status::Fine, |status, checked| {
         status.and(match checked.verdict() {

@@ -34,7 +34,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     status.and(gathered.write(None, args.settings.html.as_ref(), json, out))
 }
 
-/// Finds fences for all files, and gathers the answers where that is wanted.
+/// Finds fences for all files, and gathers the answers for `--html`.
 fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Status {
     let json = args.settings.json;
     let reader = match args.settings.goal {
@@ -69,14 +69,14 @@ fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Sta
     })
 }
 
-/// Where answers go.
+/// Destinations of answers.
 struct To<'a> {
     gathered: &'a mut Gathered,
     out: &'a mut Output,
 }
 
 impl To<'_> {
-    /// Says why a question makes no sense, or has no answer.
+    /// Reports why a question makes no sense or has no answer.
     fn refuse(&mut self, json: bool, about: &str, file: &str, message: &str, position: Option<Position<'_>>) {
         self.out.refuse(json, about, message, position);
         self.gathered.fail(file, message);
@@ -125,26 +125,26 @@ fn refuse(error: &Error, loaded: &Loaded, json: bool, to: &mut To<'_>) -> Status
     if matches!(error, Error::Contradiction(_)) { Status::Unknown } else { Status::Bad }
 }
 
-/// A file, and what is to be found out about it.
+/// A question about one file.
 struct Work<'a> {
     args: &'a FencesArgs,
     path: &'a Path,
     loaded: &'a Loaded,
-    /// What to write the fences back to, if that is asked for.
+    /// The files to write the fences to, with `--write`.
     original: Option<&'a Originals>,
     posed: PosedRepair,
     limits: &'a Limits,
 }
 
 impl Work<'_> {
-    /// Runs something long, with its progress shown to whoever watches.
+    /// Runs something long and shows its progress on a terminal.
     fn watched<T>(&self, run: impl FnOnce(&Progress) -> T) -> T {
         let measured = Progress::default();
         let show = is_talkative(&self.args.settings) && progress::is_watched();
         progress::shown(show, &measured, || run(&measured))
     }
 
-    /// Which of the fences there are is needed.
+    /// Reports which of the fences already there are needed.
     fn audited(&self, to: &mut To<'_>) -> Status {
         let Work { args, loaded, limits, .. } = *self;
         let source = Source::from(loaded);
@@ -171,7 +171,7 @@ impl Work<'_> {
         if unknown { Status::Unknown } else { Status::Fine }
     }
 
-    /// Which fences are needed, and the edit that puts them in.
+    /// Reports the fences that were found, and prints or writes the edit.
     fn found(&mut self, to: &mut To<'_>) -> Status {
         let prices = &mut self.posed.options.prices;
         let cannot_swap = prices.swap.is_some() && !self.loaded.front_end.has_locked_stores();
@@ -228,7 +228,7 @@ impl Work<'_> {
         status.and(failed.map_or(Status::Fine, |failed| failed.status))
     }
 
-    /// The files with the fences in them, if anybody wants to see them or to have them written.
+    /// The files with the fences in them, if they are to be shown or written.
     fn edited(&self, found: &Synthesis) -> Edits {
         let Work { args, path, loaded, original, limits, .. } = *self;
         let asked = args.settings.diff || args.settings.write;
@@ -251,7 +251,7 @@ impl Work<'_> {
     }
 }
 
-/// What became of the fences that were found.
+/// The edited files, the diff, and whether the files were written.
 struct Edits {
     /// The files with the fences in them.
     sources: Result<Option<Sources>, Failed>,
@@ -261,7 +261,7 @@ struct Edits {
     written: Result<bool, Failed>,
 }
 
-/// Why there is no edit, and what the command then ends with.
+/// Why there is no edit, and the resulting status.
 #[derive(Clone, PartialEq, Eq)]
 struct Failed {
     why: String,

@@ -80,15 +80,15 @@ pub fn in_full(error: &Error) -> String {
     }
 }
 
-/// Whoever asks to stop while a program is loaded wants to have what was gathered about those before it. Reading what is no regular file may
-/// take for ever, and does not stop when it is asked to.
+/// Makes a signal stop the loading of a program instead of the process, if answers are gathered for a file: the answers about earlier programs are then
+/// still written. Only for regular files, because reading a pipe may block forever and cannot be stopped.
 pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search> {
     let is_file = !is_standard_input(path) && fs::metadata(path).is_ok_and(|about| about.is_file());
     (is_file && gathered.is_wanted()).then(stop::Search::begin)
 }
 
-/// Examines all files, each with its own limits, which begin before it is loaded. If nobody reads the output any more, the remaining files
-/// are not examined; after Ctrl-C they are only named.
+/// Examines all files, each with its own limits, which start before it is loaded. If the output is closed, the remaining files are not examined; after
+/// Ctrl-C they are only listed.
 pub fn each_file(
     files: &[PathBuf],
     settings: &Settings,
@@ -145,7 +145,7 @@ pub struct Originals {
 }
 
 impl Originals {
-    /// Writes those files whose text has changed; whether there was one, or in words why it could not be written.
+    /// Writes the files whose text has changed. Returns whether there were any, or in words why one could not be written.
     pub fn write(&self, old: &Sources, new: &Sources) -> Result<bool, String> {
         let mut written = false;
         for ((old_id, old), (_, new)) in
@@ -165,7 +165,7 @@ impl Originals {
     }
 }
 
-/// Loads a program whose files are to be replaced later, and gives the files as they are now.
+/// Loads a program whose files will be replaced later, together with the present contents of the files.
 pub fn load_originals(
     path: &Path,
     reader: &Reader,
@@ -186,7 +186,7 @@ pub fn load_originals(
     Ok((program, Originals { main: (path.to_owned(), main), included: included.into_inner() }))
 }
 
-/// Tells what a reader should know about an imported program, and what somebody should look at.
+/// Prints the notes and warnings about a program.
 pub fn tell_notes(loaded: &Loaded) {
     for note in &loaded.notes {
         complain(loaded.sources.name(), &format!("note: {}", escape(note)));

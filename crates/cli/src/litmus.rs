@@ -68,8 +68,7 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
     if out.is_closed() { status.and(Status::Unknown) } else { status }
 }
 
-/// The files that are meant: files as they are, directories searched for litmus tests in alphabetical order; and what is wrong
-/// with directories.
+/// Lists the tests: files as they are, directories with their `.litmus` files in alphabetical order. Also returns the errors of directories.
 fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
@@ -108,7 +107,7 @@ fn search(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io
     Ok(())
 }
 
-/// What became of one file: a summary for each of its conditions, or what is wrong with it.
+/// The result for one file: a summary for each of its conditions, or why there is none.
 type FileResult = Result<Vec<Outcome>, Box<Unloadable>>;
 
 struct Tester<'a> {

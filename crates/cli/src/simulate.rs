@@ -19,11 +19,11 @@ use crate::input::{load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 
-/// How many steps a random execution has at most unless asked for more.
+/// Default number of steps of a random execution.
 const STEPS: u64 = 50;
-/// How many ways to choose the values of an edge's `*`s are looked at in one step.
+/// Maximum number of choices of values for the `*`s of an edge tried in one step.
 const CHOICES: usize = 16;
-/// The longest answer that is read.
+/// Maximum length of a line of input in bytes.
 const LONGEST_ANSWER: u64 = 1_000;
 
 /// Simulates a program.
@@ -56,11 +56,11 @@ struct Move {
     after: State,
 }
 
-/// What can happen next.
+/// The possible next steps.
 struct Moves {
-    /// Those of one edge, which differ in the values of its `*`s, stand together; so does each flush.
+    /// One group for each edge, with a step for each choice of values of its `*`s, and one for each flush.
     groups: Vec<Vec<Move>>,
-    /// Something is beyond explicit computation.
+    /// A limit of explicit computation that a step has reached.
     limit: Option<Limit>,
     /// Not all values of a `*` were tried.
     sampled: bool,
@@ -75,7 +75,7 @@ struct Simulation<'a> {
     cells: Cells,
     table: Table,
     style: Style,
-    /// Properties about which nothing has been said yet.
+    /// Properties that no state has decided yet.
     open: Vec<&'a Property>,
     status: Status,
 }
@@ -193,7 +193,7 @@ impl<'a> Simulation<'a> {
         (group, self.random.below(moves.groups[group].len()))
     }
 
-    /// Lets the user choose; nothing if there is enough.
+    /// Lets the user choose a step; `None` to quit.
     fn ask(&mut self, moves: &Moves, out: &mut Output) -> Option<(usize, usize)> {
         let all: Vec<(usize, usize)> = moves
             .groups
@@ -241,7 +241,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Says which properties this state decides.
+    /// Prints the properties that this state decides.
     fn look_at_properties(&mut self, out: &mut Output) {
         let (reference, state) = (self.reference, &self.state);
         let violation = |property: &Property| match &property.kind {

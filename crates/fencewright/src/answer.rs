@@ -133,7 +133,7 @@ pub struct Fences {
 }
 
 impl Fences {
-    /// What was found: that none are needed, that these suffice, that none help, or why that is not known.
+    /// The outcome: no fences are needed, these suffice, none help, or why the search gave up.
     pub fn verdict(&self) -> &Found {
         &self.found.verdict
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use fencewright_engines::{Limits, Token};
 
+use crate::settings::Settings;
+
 /// Time and memory for a question, and the token that stops it. [`Budget::start`] starts the clock.
 #[derive(Clone, Debug)]
 pub struct Budget {
@@ -29,15 +31,9 @@ pub struct Meter {
 }
 
 impl Default for Budget {
-    /// 60 seconds and 4 GiB.
+    /// The defaults of the [table of options](crate::settings): 60 seconds and 4 GiB.
     fn default() -> Self {
-        Budget {
-            timeout: Some(Duration::from_secs(60)),
-            memory: Some(4 << 30),
-            token: Token::default(),
-            own_solver: false,
-            meter: None,
-        }
+        Settings::default().budget()
     }
 }
 

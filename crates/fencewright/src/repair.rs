@@ -25,7 +25,7 @@ use crate::{DEADLOCK, Error, Fences, Program, Question, TERMINATION};
 /// Changes of texts, for each file.
 pub type Changes = BTreeMap<FileId, Vec<Change>>;
 
-/// What fences have to achieve.
+/// The purpose of fences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// The properties of the program hold.
@@ -65,7 +65,7 @@ pub struct NoOverflow {
 pub struct Repair {
     /// The memory model, the properties, the options of the explicit search and the limits.
     pub question: Question,
-    /// What fences have to achieve.
+    /// The purpose of the fences.
     pub purpose: Purpose,
     /// Bound on store buffers that they have to keep besides.
     pub no_overflow: Option<NoOverflow>,

@@ -19,15 +19,15 @@ use crate::places::Places;
 /// An action on the whole file.
 pub const SOURCE_FENCES: CodeActionKind = CodeActionKind::new("source.fencewright.fences");
 
-/// What actions are offered for.
+/// The context of code actions.
 pub struct Offer<'a> {
-    /// What is known about the program.
+    /// The program with its answers.
     pub answers: &'a Answers,
     /// Its files.
     pub places: &'a Places<'a>,
     /// The versions of open documents.
     pub versions: &'a HashMap<Uri, i32>,
-    /// What the client can do.
+    /// The capabilities of the client.
     pub client: Client,
 }
 

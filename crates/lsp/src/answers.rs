@@ -16,29 +16,29 @@ use fencewright_report::{Source, Style, text};
 use crate::check::Found;
 use crate::fixes::Fixes;
 
-/// All that is known about a program. What is large is shared, so that it can be looked at elsewhere while more comes in.
+/// All that is known about a program. Large parts are reference counted, so that other threads can read them while more results arrive.
 #[derive(Clone)]
 pub struct Answers {
     /// The program.
     pub program: Program,
-    /// The memory models that were asked about; none if nobody has asked yet.
+    /// The memory models of the last question; empty before the first one.
     pub models: Vec<MemoryModel>,
     /// Whether verdicts are still to come.
     pub checking: bool,
-    /// What somebody should look at, beside what was seen when the program was read.
+    /// Warnings found after the program was read.
     pub warnings: Vec<Diagnostic>,
     /// The verdicts, by model and number of the property.
     pub verdicts: BTreeMap<(MemoryModel, usize), Arc<Checked>>,
-    /// Fences that are missing.
+    /// Missing fences.
     pub fixes: Vec<Arc<Fixes>>,
-    /// Which fences are needed.
+    /// The existing fences, and whether each is needed.
     pub needs: Vec<(MemoryModel, Arc<Vec<Audited>>)>,
-    /// What proofs say about variables.
+    /// Facts about variables from proofs.
     pub known: Vec<(MemoryModel, Arc<Known>)>,
 }
 
 impl Answers {
-    /// A program that nobody has asked about.
+    /// A program without answers.
     pub fn new(program: Program) -> Self {
         Answers {
             program,
@@ -52,7 +52,7 @@ impl Answers {
         }
     }
 
-    /// Adds what was found out.
+    /// Adds a result.
     pub fn add(&mut self, found: Found) {
         match found {
             Found::Warnings(warnings) => self.warnings = warnings,

@@ -1,7 +1,7 @@
-//! What is found out about a program in the background: first the verdicts, each as soon as it is there, then what goes with them.
+//! Examines a program in the background: verdicts first, each published at once, then fences and facts about variables.
 //!
-//! Where a property is violated, fences are looked for; where all hold, it is found out which of the fences there are needed, and what the
-//! proof says about variables. All verdicts come through the door of the engines.
+//! If a property is violated, missing fences are searched. If all hold, the existing fences are audited, and facts about variables are extracted from
+//! the proof. Only confirmed verdicts are shown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::fixes::{Fixes, fixes};
 use crate::load::budget;
 use crate::settings::Settings;
 
-/// What is found out.
+/// A result.
 pub enum Found {
-    /// What somebody should look at.
+    /// Warnings about data races.
     Warnings(Vec<Diagnostic>),
     /// The verdict on the property with this number.
     Verdict(MemoryModel, usize, Box<Checked>),
@@ -30,9 +30,9 @@ pub enum Found {
     Decided,
     /// Fences that make the program safe, or why there are none.
     Fixes(Fixes),
-    /// Which fences are needed.
+    /// The existing fences, and whether each is needed.
     Needs(MemoryModel, Vec<Audited>),
-    /// What a proof says about variables.
+    /// Facts about variables from a proof.
     Known(MemoryModel, Known),
 }
 
@@ -40,21 +40,21 @@ pub enum Found {
 pub struct Question {
     /// The program.
     pub program: Program,
-    /// What a user has set.
+    /// The settings.
     pub settings: Arc<Settings>,
-    /// What the process can do.
+    /// The process of the server.
     pub environment: Environment,
     /// Stops it.
     pub token: Token,
-    /// How far it has come.
+    /// The progress of the run.
     pub progress: Arc<Progress>,
 }
 
-/// To learn which values variables have, all states are looked at for at most this long.
+/// Maximum time for enumerating all states to learn the values of variables.
 const FOR_VALUES: Duration = Duration::from_secs(5);
 
 impl Question {
-    /// Finds out all there is to find out, unless somebody asks to stop.
+    /// Examines the program until it is finished or cancelled.
     pub fn examine(&self, tell: &dyn Fn(Found)) {
         let races = self.program.races(&self.budget().start());
         if !races.is_empty() {
@@ -107,7 +107,7 @@ impl Question {
         posed.check(model, &self.budget().start(), &self.progress, &mut each)
     }
 
-    /// What is known about variables: from one of the proofs or, if they say nothing, from all states, where these are few.
+    /// Facts about variables: from one of the proofs or, if they contain none, from the set of all states if it is small.
     fn known(&self, model: MemoryModel, verdicts: &[Checked]) -> Option<Known> {
         let source = Source::from(self.program.loaded());
         let limits = self.budget().start().within(FOR_VALUES);
@@ -139,14 +139,14 @@ impl Question {
         })
     }
 
-    /// Which of the fences there are needed, if there are some.
+    /// Which of the existing fences are needed; `None` if there are no fences.
     fn needs(&self, model: MemoryModel) -> Option<Vec<Audited>> {
         let is_fence = |action: &Action| matches!(action, Action::Fence | Action::StoreFence);
         let mut edges = self.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);
         if model == MemoryModel::Sc || !edges.any(|edge| is_fence(&edge.action)) {
             return None;
         }
-        // Where nothing is stated that a fence could help with, none is needed, and that is no news.
+        // If no property can depend on fences, none of them is needed, and that is not worth reporting.
         let posed = self.under(model).repair().pose(&self.program).ok()?;
         posed.audit(&self.budget().start(), &self.progress).ok()
     }

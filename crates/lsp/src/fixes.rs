@@ -31,13 +31,13 @@ pub struct Fences {
 
 /// One fence.
 pub struct Fence {
-    /// What it is and where.
+    /// The kind of fence and its place.
     pub words: String,
     /// Why it is needed.
     pub why: String,
     /// Where.
     pub place: Span,
-    /// The changes that put this fence alone into the text; none if it cannot stand alone.
+    /// The changes that insert this fence alone; `None` if the result is not a program.
     pub changes: Option<Changes>,
 }
 

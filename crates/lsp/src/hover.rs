@@ -1,4 +1,4 @@
-//! What is shown where the mouse rests: what a proof says about a variable, why a fence is needed, what a name is.
+//! Hovers: facts about variables from proofs, reasons of fences, declarations of names.
 
 use std::fmt::Write as _;
 
@@ -12,20 +12,20 @@ use crate::answers::{Answers, word};
 use crate::lenses::is_instance;
 use crate::names::{Declaration, Kind, declaration, word_at};
 
-/// At most so many lines about points of threads.
+/// Maximum number of lines about points of threads.
 const MOST_POINTS: usize = 8;
-/// At most so many cells of an array.
+/// Maximum number of cells of an array.
 const MOST_CELLS: usize = 16;
 /// A declaration longer than this is cut.
 const LONGEST: usize = 400;
 
-/// What to show, and what it is about.
+/// The contents of a hover.
 pub struct Shown {
-    /// What is declared or written there: text of the program.
+    /// The declaration or statement in the source.
     pub code: String,
-    /// What is known about it, line by line.
+    /// Facts about it, one per line.
     pub lines: Vec<String>,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
@@ -71,7 +71,7 @@ fn plain(text: &str) -> String {
     escape(text).replace('`', "'")
 }
 
-/// What to show at an offset of the main file.
+/// The hover at an offset of the main file.
 pub fn hover(answers: &Answers, offset: usize) -> Option<Shown> {
     let text = &answers.program.loaded().sources.main().text;
     if let Some(shown) = fence(answers, offset) {
@@ -147,7 +147,7 @@ fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Sp
     }
 }
 
-/// What proofs say about some cells: where the text is, and everywhere.
+/// Facts about cells from proofs: at the position of the text, and at all positions.
 fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
     let program = &answers.program.loaded().program;
     let mut lines = Vec::new();
@@ -190,7 +190,7 @@ fn points_at(program: &Program, span: Span) -> Vec<(ThreadId, LocationId)> {
     points
 }
 
-/// What is known where a label stands.
+/// Facts that hold at a label.
 fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
     let program = &answers.program.loaded().program;
     let inside = declared.inside.as_deref().unwrap_or_default();

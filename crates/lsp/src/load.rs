@@ -16,7 +16,7 @@ use crate::uri::plain;
 
 /// A program to be read.
 pub struct Question {
-    /// What its main file is called.
+    /// The name of its main file.
     pub name: String,
     /// The text of its main file.
     pub text: Arc<str>,
@@ -24,31 +24,31 @@ pub struct Question {
     pub front_end: &'static dyn FrontEnd,
     /// The texts of open files.
     pub texts: Texts,
-    /// What a user has set.
+    /// The settings.
     pub settings: Arc<Settings>,
     /// Stops it.
     pub token: Token,
 }
 
-/// What came of it.
+/// The outcome of reading a program.
 pub enum Outcome {
     /// A program.
     Program(Program),
     /// Something is wrong with its text.
     Wrong(Box<LoadError>),
-    /// It takes more time or memory than there is, in words.
+    /// A limit was reached; the message.
     TooMuch(String),
     /// It is C without a `main`: a part of a program.
     Part,
-    /// Somebody asked to stop.
+    /// Reading was cancelled.
     Cancelled,
 }
 
-/// What was read, and which files were read or looked for on the way: if one of them changes, so may this.
+/// The outcome, with the files on which it depends.
 pub struct Answer {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Included files, those that are not there too.
+    /// Included files, including missing ones.
     pub files: Vec<PathBuf>,
 }
 

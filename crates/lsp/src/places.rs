@@ -29,7 +29,7 @@ impl<'a> Places<'a> {
         Places { files: files.collect() }
     }
 
-    /// Where a span is; nothing if no editor can show it.
+    /// The location of a span; `None` if no editor can show it.
     pub fn location(&self, span: Span) -> Option<Location> {
         let (uri, lines) = self.files.get(&span.file)?;
         Some(Location { uri: uri.clone(), range: lines.range(span.range()) })

@@ -1,4 +1,4 @@
-//! What a client can ask about a document. Whatever is about a program waits until that has been read; nothing keeps the loop from going on.
+//! Requests about documents. Requests about a program wait until it has been read; the main loop never blocks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -232,7 +232,7 @@ impl Server {
     }
 }
 
-/// What a question about a program is about.
+/// The subject of a request about a program.
 struct About {
     uri: Uri,
     answers: Answers,
@@ -253,7 +253,7 @@ impl About {
         self.answers.program.loaded().front_end.name()
     }
 
-    /// What a verdict stands on.
+    /// The execution or proof behind a verdict.
     fn shown(&self, property: &str, model: &str, pages: bool, for_editor: bool) -> Option<Shown> {
         let (model, checked) = self.answers.named(property, model)?;
         let places = self.places();
@@ -267,7 +267,7 @@ impl About {
     }
 }
 
-/// What a question about a text is about.
+/// The subject of a request about a text.
 struct Read {
     uri: Uri,
     text: Arc<str>,

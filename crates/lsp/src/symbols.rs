@@ -1,4 +1,4 @@
-//! What a program is made of, as an outline.
+//! The outline of a program.
 
 use fencewright::lang::ast::File;
 use lsp_types::{DocumentSymbol, SymbolKind};

@@ -1,4 +1,4 @@
-//! What each word of a `.fw` text is, for colours that depend on meaning.
+//! Semantic tokens of `.fw` files.
 
 use std::collections::HashMap;
 

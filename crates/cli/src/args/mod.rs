@@ -43,7 +43,7 @@ pub use values::Sizes;
 #[derive(Parser)]
 #[command(name = "fencewright", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -53,7 +53,7 @@ pub fn command_line() -> clap::Command {
     examples::with_examples(Cli::command())
 }
 
-/// The long options of the command that are on the command line, with their dashes.
+/// The long options given on the command line, with their dashes.
 pub fn given(matches: &ArgMatches) -> Vec<String> {
     let Some((name, own)) = matches.subcommand() else { return Vec::new() };
     let is_given = |arg: &&Arg| own.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);

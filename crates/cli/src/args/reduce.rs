@@ -29,7 +29,7 @@ pub struct ReduceArgs {
     /// Buffers of any size: K stores in order (under pso, for each variable), the order of later ones forgotten
     #[arg(long, value_name = "partial:K", value_parser = partial, conflicts_with_all = ["k", "per_thread"])]
     pub buffers: Option<u32>,
-    /// What to write
+    /// The language of the result
     #[arg(long, value_enum, default_value = "fw", value_name = "LANGUAGE")]
     pub to: TargetArg,
     /// How many bits the integers of the C program have: 32 or 64

@@ -20,7 +20,7 @@ pub struct RunArgs {
     /// Makes the same choices again
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Stop after so many steps; 50 without --interactive
+    /// Stop after this many steps; 50 without --interactive
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
     /// Choose every step yourself

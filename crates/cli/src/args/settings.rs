@@ -132,7 +132,7 @@ fn argument<C: Of>(row: &'static Row) -> Arg {
 fn parser(row: &'static Row) -> ValueParser {
     let choices = (row.choices)();
     match row.field {
-        // An unknown engine is an error in JSON if that is wanted.
+        // With --json, an unknown engine is reported as JSON, so the parser accepts it.
         "engine" => ValueParser::new(Listed(row.choices)),
         _ if row.value == "OUT" => ValueParser::path_buf(),
         _ if !choices.is_empty() => {

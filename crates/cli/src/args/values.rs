@@ -8,7 +8,7 @@ use fencewright::settings::Choice;
 
 use super::examples;
 
-/// Names that help and completion scripts list. Other names are accepted too, and refused later: as JSON where that is wanted.
+/// Names that help and completion scripts list. Other names are accepted by the parser and refused later, so that the error can be JSON.
 #[derive(Clone, Copy)]
 pub struct Listed(pub fn() -> Vec<Choice>);
 

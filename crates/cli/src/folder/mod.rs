@@ -29,7 +29,7 @@ pub fn is_asked(args: &CheckArgs) -> bool {
     args.files.iter().any(|path| path.is_dir())
 }
 
-/// Checks all programs of all folders, and all other files, and gathers the answers where that is wanted.
+/// Checks all programs of all folders and all other files, and gathers the answers for `--sarif` and `--html`.
 pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &mut Output) -> Status {
     let start = Instant::now();
     let one_program = [

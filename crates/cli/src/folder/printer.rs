@@ -1,5 +1,5 @@
-//! The table: rows in their order, each as soon as it and all before it are there. Only the answers about one program do not wait long for
-//! each other: those that are there come first.
+//! The table: rows are printed in order, each as soon as all rows before it are printed. Rows of one program wait only briefly for each other and
+//! are then printed in the order in which they arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,7 +13,7 @@ use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{progress, stop};
 
-/// So long an answer waits for those about other properties of its program: programs that are decided in a moment have their rows in one order.
+/// Maximum time an answer waits for the answers about earlier properties of its program, so that rows of quickly decided programs are always in the same order.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Verdicts, the worst first.
@@ -27,19 +27,19 @@ pub struct Line {
     pub status: Status,
 }
 
-/// What is known about a question and not printed yet.
+/// Outcomes of a question that are not printed yet.
 #[derive(Default)]
 struct Waiting {
     answers: BTreeMap<usize, Line>,
-    /// Which properties are printed.
+    /// The properties whose rows are printed.
     printed: BTreeSet<usize>,
-    /// Since when an answer waits for others.
+    /// When the first of the waiting answers arrived.
     since: Option<Instant>,
-    /// How many there are, once that is known.
+    /// The number of properties, once it is known.
     of: usize,
-    /// The worst verdict that is printed: its place among all.
+    /// The index of the worst printed verdict in [`WORST_FIRST`].
     worst: Option<usize>,
-    /// Whether the comparison with what is expected is made.
+    /// Whether the verdict was compared with the expected one.
     compared: bool,
     gathered: Option<Vec<Gathered>>,
 }
@@ -62,7 +62,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints what workers say about questions, in the order of these; `done` hears how many have their answer.
+    /// Prints the outcomes in the order of the questions; `done` is called with the number of finished questions.
     pub fn print_all(
         &mut self,
         questions: &[Asked],
@@ -102,7 +102,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the answers to a question that are there, in the order of its properties, or have waited long enough.
+    /// Prints the answers to a question that are next in the order of its properties or have waited long enough.
     fn go_on(&mut self, question: &Asked, waiting: &mut Waiting) {
         let is_over = waiting.gathered.is_some();
         let is_late = |waiting: &Waiting| waiting.since.is_some_and(|since| since.elapsed() >= PATIENCE);
@@ -151,7 +151,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Compares the worst verdict with what is expected, as soon as no further answer can change what comes of it.
+    /// Compares the worst verdict with the expected one, as soon as no further answer can change the result of the comparison.
     fn compare(&mut self, question: &Asked, expected: &str, row: &mut Row, waiting: &mut Waiting) {
         let rank = |verdict: &str| WORST_FIRST.iter().position(|other| *other == verdict);
         waiting.worst = waiting.worst.into_iter().chain(rank(row.verdict)).min();

@@ -237,7 +237,7 @@ fn every_verdict_on_an_attack_is_in_the_manual() {
     }
 }
 
-/// What a text links to, but for other sites: a page, and a heading in it. Without a page, it is the same one.
+/// The links of a page within the manual: the target page, or none for the same page, and the heading.
 fn links(text: &str) -> Vec<(&str, Option<&str>)> {
     let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
     let targets = ends.filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"));

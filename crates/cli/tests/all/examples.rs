@@ -81,7 +81,7 @@ fn verdict(
     Ok(if unknown { "unknown" } else { "safe" })
 }
 
-/// What is wrong with the answers for one entry.
+/// The differences between actual and expected answers for one entry.
 fn failures(directory: &Path, entry: &Value) -> Vec<String> {
     let file = word(entry, "file").expect("an entry has a file");
     let mut failures = Vec::new();

@@ -1,6 +1,6 @@
 //! `--html`: a page that is well formed, shows what the trace says, and that no program can inject anything into.
 //!
-//! What a person sees is looked at in a real browser: a headless Chromium, if there is one.
+//! The visible contents are checked in a real browser: a headless Chromium, if there is one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -262,7 +262,7 @@ fn a_page_does_not_overwrite_what_is_read() {
     assert_eq!(files.read("a.fw"), SAFE);
 }
 
-/// What a person sees: the step, memory, the buffers, and the line.
+/// The visible contents: the step, memory, the buffers, and the line.
 const SEEN: &str = "(() => {
     const viewer = document.querySelector('.viewer');
     const memory = {}, buffers = {};

@@ -42,7 +42,7 @@ fn the_extended_program_shows_under_sc_what_the_program_does_under_tso() {
     assert_eq!(formatted.stdout, shown.stdout, "it is laid out in the one style");
 }
 
-/// What the explicit engine says about the properties of a program under SC, in a moment.
+/// The verdicts of the explicit engine under SC, with a short time limit.
 fn answers(program: &Program) -> Vec<Option<bool>> {
     let task = Task::new(program, MemoryModel::Sc, program.properties.clone());
     let limits = Limits::starting_now(Some(Duration::from_millis(500)), Some(1 << 30), Default::default());

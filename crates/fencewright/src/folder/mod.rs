@@ -74,7 +74,7 @@ const STACK: usize = 64 << 20;
 pub struct Unreadable {
     /// The folder or file.
     pub name: String,
-    /// What is wrong with it, in words.
+    /// The error message.
     pub why: String,
 }
 
@@ -91,7 +91,7 @@ impl std::error::Error for Unreadable {}
 pub struct Item {
     /// Its file.
     pub file: PathBuf,
-    /// What `expected.toml` says about it.
+    /// Its entry in `expected.toml`.
     pub entry: Option<Entry>,
     /// Its text, if it comes from something that can be read only once.
     text: Option<Arc<Vec<u8>>>,
@@ -268,7 +268,7 @@ pub trait Scribe: Sync {
     fn part(&self, asked: &Asked, outcome: Outcome<'_>) -> Self::Part;
 }
 
-/// What happens to a question of a batch.
+/// An event of a question of a batch.
 pub enum Event<L, P> {
     /// A property has an outcome.
     Answer {

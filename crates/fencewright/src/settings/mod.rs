@@ -95,11 +95,11 @@ const READ_OR_SERVE: &[Command] =
 /// A group of options, with a heading of its own in the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// What most users need.
+    /// Options for most users.
     Main,
     /// C programs.
     C,
-    /// What is printed, and where.
+    /// Options for output formats and files.
     Output,
     /// Engines.
     Engines,
@@ -144,11 +144,11 @@ pub struct Row {
     pub engines: &'static [EngineName],
     /// Its help.
     pub help: &'static str,
-    /// What the manual says besides.
+    /// Further explanations, for the manual only.
     pub more: &'static str,
     /// The values to choose from; empty if they cannot be listed.
     pub choices: fn() -> Vec<Choice>,
-    /// What is wrong with a value.
+    /// Checks a value; the error message if it is wrong.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -399,8 +399,9 @@ impl Settings {
         Budget {
             timeout: self.timeout.get(),
             memory: self.memory.get(),
+            token: Token::default(),
             own_solver: self.no_z3,
-            ..Budget::default()
+            meter: None,
         }
     }
 
@@ -440,7 +441,7 @@ impl Settings {
         Ok(Repair { question, purpose: self.goal, no_overflow: self.no_overflow, options })
     }
 
-    /// What is asked about robustness.
+    /// The question about robustness.
     pub fn robustness(&self) -> robust::Options {
         robust::Options {
             notion: self.notion,
