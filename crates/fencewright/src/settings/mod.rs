@@ -34,7 +34,7 @@ use fencewright_engines::explicit::{self, Order, Reduction};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::robust::{self, Search};
 use fencewright_engines::{
-    Confirm, EngineName, EngineOptions, buffers, cegar, contexts, extrapolate, registry,
+    Confirm, EngineName, EngineOptions, Token, buffers, cegar, contexts, extrapolate, registry,
 };
 use fencewright_fences::Prices;
 use fencewright_memory::Kept;
