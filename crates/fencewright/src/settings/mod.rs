@@ -1,6 +1,6 @@
 //! Options: [`TABLE`] has one line for each, from which the help of the command, the reference in `docs/cli.md` and the options in JSON are made.
 //!
-//! A line gives the field of [`Settings`], how often the option may be given, its type, its names on the command line (`q|quiet`: short and long), the name
+//! A line gives the field of [`Settings`], how often the option may be given, its type, its names on the command line (`-q|--quiet`), the name
 //! of its value, its default, the commands that have it, the engines that look at it (none if it is not about engines), and its help; for the
 //! manual there may be more to say. To add an option, add a line to the table and use the field of `Settings`.
 //!
@@ -126,7 +126,7 @@ impl Group {
 pub struct Row {
     /// The field of [`Settings`].
     pub field: &'static str,
-    /// The short name, the long name or both, separated by a bar.
+    /// The short name, the long name or both, with their dashes, separated by a bar.
     names: &'static str,
     /// The name of the value in the help; empty if the option has none.
     pub value: &'static str,
@@ -155,17 +155,17 @@ pub struct Row {
 impl Row {
     /// The short name, without a dash.
     pub fn short(&self) -> Option<char> {
-        self.names.split('|').find(|name| name.len() == 1).and_then(|name| name.chars().next())
+        self.names.split('|').find(|name| !name.starts_with("--"))?.chars().nth(1)
     }
 
     /// The long name, without dashes.
     pub fn long(&self) -> Option<&'static str> {
-        self.names.split('|').find(|name| name.len() > 1)
+        self.names.split('|').find_map(|name| name.strip_prefix("--"))
     }
 
     /// The name with its dashes, the long one if there is one.
     pub fn name(&self) -> String {
-        self.long().map_or_else(|| format!("-{}", self.names), |long| format!("--{long}"))
+        self.long().map_or_else(|| self.names.to_owned(), |long| format!("--{long}"))
     }
 }
 
@@ -296,71 +296,71 @@ use EngineName::{Auto, Buffers, Cegar, Contexts, Explicit, Extrapolate, Lazy};
 #[rustfmt::skip]
 options! {
     Main {
-        define: many Define, "D", "NAME=VALUE", "", READ_OR_SERVE, &[], "Set a top-level constant of the program, or define a macro of a C program, may be repeated";
-        format: maybe Format, "format", "FORMAT", "", READ, &[], "The format of the input; otherwise recognised by extension or content";
-        timeout: once Limit<Duration>, "timeout", "TIME", "60s", &[Check, Robust, Command::Fences, Certify, Litmus, Show], &[], "Give up after this time (10s, 500ms, 2m, 1h, none), for each file and model";
-        patience: once Limit<Duration>, "timeout", "TIME", "10s", &[Lsp], &[], "Give up after this time (10s, 500ms, 2m, 1h, none), for each question and model";
-        memory: once Limit<u64>, "memory", "SIZE", "4G", &[Check, Robust, Command::Fences, Certify, Litmus, Show, Lsp], &[], "Give up beyond this much memory (512M, 2G, none)", "Units are K, M, G and T; `MiB` and the like are the same. It is the memory of the whole process.";
-        goal: once Purpose, "goal", "GOAL", "safety", &[Command::Fences], &[], "What the fences are for";
-        notion: once Notion, "notion", "NOTION", "happens-before", &[Robust], &[], "What is asked: robustness itself, or freedom from triangular races, which implies it";
-        model: once Models, "model", "MODEL", "tso", &[Check, Command::Fences, Litmus, Lsp], &[], "The memory model", "`all` gives a verdict for each; `fences` finds fences for tso or pso.";
-        certified_model: maybe MemoryModel, "model", "MODEL", "", &[Certify], &[], "Accept only a certificate for this memory model";
-        engine: once Name, "engine", "NAME", "auto", &[Check], &[], "The engine; `fencewright engines` says more about each";
-        attack_engine: once Search, "engine", "NAME", "auto", &[Robust], &[], "The engine that runs the attacks";
-        property: many String, "property", "NAME", "", &[Check, Command::Fences], &[], "Ask only about this property, may be repeated; `check` knows `deadlock` for all programs, `termination` for C programs";
-        certified_property: many String, "property", "NAME", "", &[Certify], &[], "Accept only a certificate for this property, may be repeated";
-        no_overflow: maybe NoOverflow, "no-overflow", "K", "", &[Command::Fences], &[], "Also keep every buffer within K stores: of each thread, under pso of each thread to each variable (K/thread: of each thread)";
-        price: maybe Prices, "price", "WHAT=PRICE,...", "", &[Command::Fences], &[], "Prices: fence=2,sfence=1,xchg=2 (only then a locked instruction may replace a store), loop=1 (more inside loops)";
-        all_attacks: flag bool, "all", "", "", &[Robust], &[], "Examine every attack (a store that may be delayed past a load) and list them all";
-        all_sets: flag bool, "all", "", "", &[Command::Fences], &[], "List every set that is as cheap";
-        audit: flag bool, "audit", "", "", &[Command::Fences], &[], "Tell which of the fences already there are needed, instead of looking for more";
-        jobs: once Count<0, 256>, "jobs", "N", "0", &[Check, Robust, Litmus], &[Auto, Explicit, Lazy, Buffers], "How many threads to search with, or how many tests to run side by side; 0 means all cores";
-        no_check_on_save: flag bool, "no-check-on-save", "", "", &[Lsp], &[], "Check only when asked to, not when a program is saved";
-        no_certify: flag bool, "no-certify", "", "", ASK, &[], "Do not confirm verdicts: neither certificates nor the reference semantics";
-        no_z3: flag bool, "no-z3", "", "", &[Check, Robust, Command::Fences, Show, Lsp], &[], "Never run Z3; otherwise FENCEWRIGHT_Z3, or z3 on the search path, is asked where our own solver gives up";
+        define: many Define, "-D", "NAME=VALUE", "", READ_OR_SERVE, &[], "Set a top-level constant of the program, or define a macro of a C program, may be repeated";
+        format: maybe Format, "--format", "FORMAT", "", READ, &[], "The format of the input; otherwise recognised by extension or content";
+        timeout: once Limit<Duration>, "--timeout", "TIME", "60s", &[Check, Robust, Command::Fences, Certify, Litmus, Show], &[], "Give up after this time (10s, 500ms, 2m, 1h, none), for each file and model";
+        patience: once Limit<Duration>, "--timeout", "TIME", "10s", &[Lsp], &[], "Give up after this time (10s, 500ms, 2m, 1h, none), for each question and model";
+        memory: once Limit<u64>, "--memory", "SIZE", "4G", &[Check, Robust, Command::Fences, Certify, Litmus, Show, Lsp], &[], "Give up beyond this much memory (512M, 2G, none)", "Units are K, M, G and T; `MiB` and the like are the same. It is the memory of the whole process.";
+        goal: once Purpose, "--goal", "GOAL", "safety", &[Command::Fences], &[], "What the fences are for";
+        notion: once Notion, "--notion", "NOTION", "happens-before", &[Robust], &[], "What is asked: robustness itself, or freedom from triangular races, which implies it";
+        model: once Models, "--model", "MODEL", "tso", &[Check, Command::Fences, Litmus, Lsp], &[], "The memory model", "`all` gives a verdict for each; `fences` finds fences for tso or pso.";
+        certified_model: maybe MemoryModel, "--model", "MODEL", "", &[Certify], &[], "Accept only a certificate for this memory model";
+        engine: once Name, "--engine", "NAME", "auto", &[Check], &[], "The engine; `fencewright engines` says more about each";
+        attack_engine: once Search, "--engine", "NAME", "auto", &[Robust], &[], "The engine that runs the attacks";
+        property: many String, "--property", "NAME", "", &[Check, Command::Fences], &[], "Ask only about this property, may be repeated; `check` knows `deadlock` for all programs, `termination` for C programs";
+        certified_property: many String, "--property", "NAME", "", &[Certify], &[], "Accept only a certificate for this property, may be repeated";
+        no_overflow: maybe NoOverflow, "--no-overflow", "K", "", &[Command::Fences], &[], "Also keep every buffer within K stores: of each thread, under pso of each thread to each variable (K/thread: of each thread)";
+        price: maybe Prices, "--price", "WHAT=PRICE,...", "", &[Command::Fences], &[], "Prices: fence=2,sfence=1,xchg=2 (only then a locked instruction may replace a store), loop=1 (more inside loops)";
+        all_attacks: flag bool, "--all", "", "", &[Robust], &[], "Examine every attack (a store that may be delayed past a load) and list them all";
+        all_sets: flag bool, "--all", "", "", &[Command::Fences], &[], "List every set that is as cheap";
+        audit: flag bool, "--audit", "", "", &[Command::Fences], &[], "Tell which of the fences already there are needed, instead of looking for more";
+        jobs: once Count<0, 256>, "--jobs", "N", "0", &[Check, Robust, Litmus], &[Auto, Explicit, Lazy, Buffers], "How many threads to search with, or how many tests to run side by side; 0 means all cores";
+        no_check_on_save: flag bool, "--no-check-on-save", "", "", &[Lsp], &[], "Check only when asked to, not when a program is saved";
+        no_certify: flag bool, "--no-certify", "", "", ASK, &[], "Do not confirm verdicts: neither certificates nor the reference semantics";
+        no_z3: flag bool, "--no-z3", "", "", &[Check, Robust, Command::Fences, Show, Lsp], &[], "Never run Z3; otherwise FENCEWRIGHT_Z3, or z3 on the search path, is asked where our own solver gives up";
     }
     C {
-        folders: many String, "I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
-        heap: maybe Count<1, 1000>, "heap", "N", "", READ_OR_SERVE, &[], "C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`";
-        no_reuse: flag bool, "no-reuse", "", "", READ, &[], "C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried";
+        folders: many String, "-I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
+        heap: maybe Count<1, 1000>, "--heap", "N", "", READ_OR_SERVE, &[], "C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`";
+        no_reuse: flag bool, "--no-reuse", "", "", READ, &[], "C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried";
     }
     Output {
-        diff: flag bool, "diff", "", "", &[Command::Fences], &[], "Print the edit that puts the fences in, as a unified diff";
-        write: flag bool, "write", "", "", &[Command::Fences], &[], "Put the fences into the file";
-        certificate: maybe PathBuf, "certificate", "OUT", "", &[Check, Robust], &[], "Write the certificate of a proof to this file; one program and one model at a time", "If there is no certificate, the command says so and removes an old certificate from that file. See [certificates.md](certificates.md).";
-        invariants: flag bool, "invariants", "", "", &[Check], &[], "Print what was proved at each program point";
-        sarif: maybe PathBuf, "sarif", "OUT", "", &[Check], &[], "Write the answers to this file as SARIF 2.1.0, for editors and code hosts", "See [continuous-integration.md](continuous-integration.md).";
-        html: maybe PathBuf, "html", "OUT", "", ASK, &[], "Write the answers to this file as a page for a browser, with executions to step through", "See [report.md](report.md).";
-        no_evidence: flag bool, "no-evidence", "", "", &[Command::Fences], &[], "Do not show for each fence what happens without it";
-        json: flag bool, "json", "", "", &[Check, Robust, Command::Fences, Certify, Litmus], &[], "Print JSON instead of text", "See [json.md](json.md).";
-        quiet: flag bool, "q|quiet", "", "", ASK, &[], "Print the verdicts only: no executions, no notes, no progress";
-        full: flag bool, "full", "", "", ASK, &[], "Show executions step by step, with all of memory: nothing is folded or left out";
+        diff: flag bool, "--diff", "", "", &[Command::Fences], &[], "Print the edit that puts the fences in, as a unified diff";
+        write: flag bool, "--write", "", "", &[Command::Fences], &[], "Put the fences into the file";
+        certificate: maybe PathBuf, "--certificate", "OUT", "", &[Check, Robust], &[], "Write the certificate of a proof to this file; one program and one model at a time", "If there is no certificate, the command says so and removes an old certificate from that file. See [certificates.md](certificates.md).";
+        invariants: flag bool, "--invariants", "", "", &[Check], &[], "Print what was proved at each program point";
+        sarif: maybe PathBuf, "--sarif", "OUT", "", &[Check], &[], "Write the answers to this file as SARIF 2.1.0, for editors and code hosts", "See [continuous-integration.md](continuous-integration.md).";
+        html: maybe PathBuf, "--html", "OUT", "", ASK, &[], "Write the answers to this file as a page for a browser, with executions to step through", "See [report.md](report.md).";
+        no_evidence: flag bool, "--no-evidence", "", "", &[Command::Fences], &[], "Do not show for each fence what happens without it";
+        json: flag bool, "--json", "", "", &[Check, Robust, Command::Fences, Certify, Litmus], &[], "Print JSON instead of text", "See [json.md](json.md).";
+        quiet: flag bool, "-q|--quiet", "", "", ASK, &[], "Print the verdicts only: no executions, no notes, no progress";
+        full: flag bool, "--full", "", "", ASK, &[], "Show executions step by step, with all of memory: nothing is folded or left out";
     }
     Engines {
-        search: once Order, "search", "ORDER", "bfs", ASK, &[Auto, Explicit, Cegar, Lazy, Buffers], "The order of the search: bfs gives the shortest counterexamples, dfs needs less memory";
-        buffer: maybe BufferBound, "buffer", "N", "", &[Check], &[Auto, Explicit, Cegar], "At most N buffered stores in each thread; under pso also N/variable, or x=2,y=1. If an execution needs more, the verdict is `unknown`", "`N/variable` bounds the stores of a thread to each variable (to each element of an array), `x=2,1/variable` has another bound for x. Engine cegar then has exact buffers instead of abstract ones.";
-        contexts: maybe Count<1, 64>, "contexts", "K", "", &[Check], &[Contexts], "Engine contexts: at most K contexts, in each of which one thread runs; 1 to 64", "A violation is found with the fewest contexts that show it; `no violation within K contexts` is `unknown`, and `safe` only if more contexts would show nothing more. SC and TSO, not deadlocks. See [contexts.md](contexts.md).";
+        search: once Order, "--search", "ORDER", "bfs", ASK, &[Auto, Explicit, Cegar, Lazy, Buffers], "The order of the search: bfs gives the shortest counterexamples, dfs needs less memory";
+        buffer: maybe BufferBound, "--buffer", "N", "", &[Check], &[Auto, Explicit, Cegar], "At most N buffered stores in each thread; under pso also N/variable, or x=2,y=1. If an execution needs more, the verdict is `unknown`", "`N/variable` bounds the stores of a thread to each variable (to each element of an array), `x=2,1/variable` has another bound for x. Engine cegar then has exact buffers instead of abstract ones.";
+        contexts: maybe Count<1, 64>, "--contexts", "K", "", &[Check], &[Contexts], "Engine contexts: at most K contexts, in each of which one thread runs; 1 to 64", "A violation is found with the fewest contexts that show it; `no violation within K contexts` is `unknown`, and `safe` only if more contexts would show nothing more. SC and TSO, not deadlocks. See [contexts.md](contexts.md).";
     }
     Research {
-        no_live: flag bool, "no-live", "", "", ASK, &[Auto, Explicit, Lazy, Buffers], "Switch off live variables: keep the values of registers that no longer matter";
-        reduction: once Reduction, "reduction", "REDUCTION", "suited", ASK, &[Auto, Explicit, Lazy, Buffers], "Which interleavings the explicit engine leaves out", "See [below](#interleavings-that-are-left-out).";
-        no_symmetry: flag bool, "no-symmetry", "", "", &[Check], &[Auto, Explicit, Lazy], "Switch off symmetry: store all states that differ only in which thread of a family does what", "See [below](#threads-that-may-be-exchanged).";
-        k: maybe Count<0, 8>, "k", "K", "", &[Check], &[Auto, Cegar, Extrapolate], "Engine cegar: how many stores of each buffer are kept in order at first; engine extrapolate: how many it holds at first", "The default is 1.";
-        kept: once Kept, "kept", "END", "newest", &[Check], &[Auto, Cegar, Buffers], "Engines cegar and buffers: which end of a buffer is kept in order";
-        summaries: flag bool, "summaries", "", "", &[Check], &[Auto, Cegar], "Engine cegar: keep from the start which values the stores have whose order is forgotten", "Without it, they are kept only where a counterexample shows that they matter; see [below](#what-a-buffer-forgets).";
-        domain: maybe DomainName, "domain", "DOMAIN", "", &[Check], &[Auto, Cegar, Contexts, Lazy], "Engines cegar and contexts: how integers are represented; by default zones, for contexts order where that is exact", "`concrete` also needs a range, with abstract buffers, for every variable whose stores are forgotten, and ends only if there are finitely many values.";
-        clip: maybe Count<1, 64>, "clip", "C", "", &[Check], &[Auto, Cegar, Lazy], "Engine cegar: the clip constant of zones at first", "The default is 1.";
-        fix: list Fixed, "fix", "WHAT", "", &[Check], &[Auto, Cegar, Lazy], "Engine cegar: what is not refined; `predicates` are then those of the file", "Several are separated by commas. If a proof needs another value, the verdict is `unknown` and says which.";
-        buffer_domain: maybe BufferDomain, "buffer-domain", "DOMAIN", "", &[Check], &[Auto, Buffers], "Engine buffers: the one abstraction of buffers to try; set, multiset, or partial:K with K stores in order", "By default they are tried one after the other, until one decides. See [buffers.md](buffers.md).";
-        oracle: once OracleName, "oracle", "ORACLE", "robust", &[Check, Show], &[Lazy], "Engine lazy: what chooses the paths along which stores are delayed", "See [lazy.md](lazy.md).";
-        keep_store: flag bool, "keep-store", "", "", &[Check, Show], &[Lazy], "Engine lazy: keep the original store beside the delayed one; then only robust programs are ever `safe`";
-        rounds: maybe Count<0, { u32::MAX }>, "rounds", "N", "", &[Check, Show], &[Lazy], "Engine lazy: give up after N rounds; `show --extended`: how many rounds (1 by default)";
-        method: once extrapolate::Method, "method", "METHOD", "predicates", &[Check], &[Extrapolate], "Engine extrapolate: what is extrapolated from the proof under SC", "See [extrapolate.md](extrapolate.md).";
-        emit_boolean: maybe PathBuf, "emit-boolean", "OUT", "", &[Check], &[Extrapolate], "Engine extrapolate: write the boolean program of the proof to this file; one program and one model at a time";
+        no_live: flag bool, "--no-live", "", "", ASK, &[Auto, Explicit, Lazy, Buffers], "Switch off live variables: keep the values of registers that no longer matter";
+        reduction: once Reduction, "--reduction", "REDUCTION", "suited", ASK, &[Auto, Explicit, Lazy, Buffers], "Which interleavings the explicit engine leaves out", "See [below](#interleavings-that-are-left-out).";
+        no_symmetry: flag bool, "--no-symmetry", "", "", &[Check], &[Auto, Explicit, Lazy], "Switch off symmetry: store all states that differ only in which thread of a family does what", "See [below](#threads-that-may-be-exchanged).";
+        k: maybe Count<0, 8>, "--k", "K", "", &[Check], &[Auto, Cegar, Extrapolate], "Engine cegar: how many stores of each buffer are kept in order at first; engine extrapolate: how many it holds at first", "The default is 1.";
+        kept: once Kept, "--kept", "END", "newest", &[Check], &[Auto, Cegar, Buffers], "Engines cegar and buffers: which end of a buffer is kept in order";
+        summaries: flag bool, "--summaries", "", "", &[Check], &[Auto, Cegar], "Engine cegar: keep from the start which values the stores have whose order is forgotten", "Without it, they are kept only where a counterexample shows that they matter; see [below](#what-a-buffer-forgets).";
+        domain: maybe DomainName, "--domain", "DOMAIN", "", &[Check], &[Auto, Cegar, Contexts, Lazy], "Engines cegar and contexts: how integers are represented; by default zones, for contexts order where that is exact", "`concrete` also needs a range, with abstract buffers, for every variable whose stores are forgotten, and ends only if there are finitely many values.";
+        clip: maybe Count<1, 64>, "--clip", "C", "", &[Check], &[Auto, Cegar, Lazy], "Engine cegar: the clip constant of zones at first", "The default is 1.";
+        fix: list Fixed, "--fix", "WHAT", "", &[Check], &[Auto, Cegar, Lazy], "Engine cegar: what is not refined; `predicates` are then those of the file", "Several are separated by commas. If a proof needs another value, the verdict is `unknown` and says which.";
+        buffer_domain: maybe BufferDomain, "--buffer-domain", "DOMAIN", "", &[Check], &[Auto, Buffers], "Engine buffers: the one abstraction of buffers to try; set, multiset, or partial:K with K stores in order", "By default they are tried one after the other, until one decides. See [buffers.md](buffers.md).";
+        oracle: once OracleName, "--oracle", "ORACLE", "robust", &[Check, Show], &[Lazy], "Engine lazy: what chooses the paths along which stores are delayed", "See [lazy.md](lazy.md).";
+        keep_store: flag bool, "--keep-store", "", "", &[Check, Show], &[Lazy], "Engine lazy: keep the original store beside the delayed one; then only robust programs are ever `safe`";
+        rounds: maybe Count<0, { u32::MAX }>, "--rounds", "N", "", &[Check, Show], &[Lazy], "Engine lazy: give up after N rounds; `show --extended`: how many rounds (1 by default)";
+        method: once extrapolate::Method, "--method", "METHOD", "predicates", &[Check], &[Extrapolate], "Engine extrapolate: what is extrapolated from the proof under SC", "See [extrapolate.md](extrapolate.md).";
+        emit_boolean: maybe PathBuf, "--emit-boolean", "OUT", "", &[Check], &[Extrapolate], "Engine extrapolate: write the boolean program of the proof to this file; one program and one model at a time";
     }
     Hidden {
-        reuse: flag bool, "reuse", "", "", READ, &[], "The default: malloc may return an object that was freed";
-        stdio: flag bool, "stdio", "", "", &[Lsp], &[], "The default: talk to the client over the standard input and output";
+        reuse: flag bool, "--reuse", "", "", READ, &[], "The default: malloc may return an object that was freed";
+        stdio: flag bool, "--stdio", "", "", &[Lsp], &[], "The default: talk to the client over the standard input and output";
     }
 }
 
