@@ -44,7 +44,7 @@ fn check(statements: &str, expected: &str) {
 }
 
 #[test]
-fn conversions_are_written_out() {
+fn implicit_conversions_become_explicit() {
     for (statements, expected) in [
         ("i = c + 1;", "i = (i32(c) Add 1);"),
         ("u = i + u;", "u = (u32(i) Add u);"),
@@ -85,7 +85,7 @@ fn conversions_are_written_out() {
 }
 
 #[test]
-fn places_are_found() {
+fn lvalues_are_resolved() {
     for (statements, expected) in [
         ("a[i] = *a; a[1] = 1[a];", "a[i64(i)] = a[i64(0)]; a[i64(1)] = a[i64(1)];"),
         ("*(a + 2) = *(p + i); p[i] = p[0];", "a[i64(2)] = *(move(p, i64(i))); *(move(p, i64(i))) = *(p);"),

@@ -87,7 +87,7 @@ fn destroying_drains_nothing() {
 }
 
 #[test]
-fn nobody_is_alone_before_all_threads_have_ended() {
+fn main_is_concurrent_until_all_threads_have_ended() {
     let fenced = "y = 1; __sync_synchronize(); b = x;";
     // The first iteration waits for the thread; it is analysed first as if it were the only one.
     let globals = "extern _Bool __VERIFIER_nondet_bool(void); pthread_mutex_t m; int x, y, a, b;";
@@ -126,7 +126,7 @@ fn mutexes_of_other_threads() {
 }
 
 #[test]
-fn mutexes_that_tell() {
+fn mutexes_that_return_errors() {
     let typed = |kind: &str, body: &str| {
         let init = format!(
             "pthread_mutexattr_t k; pthread_mutexattr_init(&k); pthread_mutexattr_settype(&k, PTHREAD_MUTEX_{kind}); pthread_mutex_init(&m, &k);"
@@ -293,7 +293,7 @@ fn condition_variables() {
 }
 
 #[test]
-fn condition_variables_that_wake_exactly() {
+fn condition_variables_without_spurious_wakeups() {
     let c = COptions { exact_waits: true, ..COptions::default() };
     let options = Options { c, ..Options::default() };
     let globals = "pthread_mutex_t m; pthread_cond_t c; int ready;";
@@ -366,7 +366,7 @@ fn threads_are_detached_once() {
 }
 
 #[test]
-fn nobody_waits_for_itself() {
+fn a_thread_does_not_join_itself() {
     let itself = "a thread waits for itself";
     wrong(&beside("", "pthread_join(pthread_self(), 0);", "pthread_join(t, 0);"), itself);
     wrong(&with_thread("", "", "pthread_join(pthread_self(), 0);"), itself);
@@ -393,7 +393,7 @@ fn allocated(thread: &str, main: &str) -> String {
 
 /// Waiting and signalling are no memory accesses in the model, but their objects must be alive.
 #[test]
-fn condition_variables_that_are_gone() {
+fn destroyed_condition_variables() {
     let waits = "pthread_mutex_lock(&q->m); while (!q->done) pthread_cond_wait(&q->c, &q->m); pthread_mutex_unlock(&q->m);";
     let sets = "pthread_mutex_lock(&q->m); q->done = 1;";
     for call in ["signal(&q->c)", "broadcast(&q->c)", "destroy(&q->c)"] {
@@ -412,7 +412,7 @@ fn condition_variables_that_are_gone() {
 }
 
 #[test]
-fn condition_variables_that_are_nowhere() {
+fn invalid_pointers_to_condition_variables() {
     let globals = "pthread_mutex_t m; pthread_cond_t c, *p, many[2]; int i;";
     let lock = "pthread_mutex_lock(&m);";
     for call in ["signal(P)", "broadcast(P)", "destroy(P)", "wait(P, &m)", "timedwait(P, &m, 0)"] {
@@ -432,7 +432,7 @@ fn condition_variables_that_are_nowhere() {
 
 /// A constant index out of bounds, also in an atomic step.
 #[test]
-fn nothing_is_done_behind_a_check_that_always_fails() {
+fn code_after_a_check_that_always_fails_is_unreachable() {
     let at = |body: &str| {
         beside(
             "pthread_mutex_t locks[2]; atomic_int a[2]; int x;",

@@ -43,7 +43,7 @@ fn locals_have_no_value_each_time_their_block_is_entered() {
 }
 
 #[test]
-fn locals_that_are_gone_are_not_to_be_used() {
+fn locals_are_not_used_after_their_lifetime() {
     let f = "int *f(int n) { int x = n; return &x; }";
     memory(&watched(f, "if (*f(1)) out = go;"), "uuu");
     memory(&watched("", "int *p; { int x = 1; p = &x; if (*p) out = go; }"), "sss");

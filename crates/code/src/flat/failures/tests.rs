@@ -167,7 +167,7 @@ fn is_moved(code: &[Step], inside: bool) -> bool {
 }
 
 #[test]
-fn the_first_check_that_fails_counts() {
+fn only_the_first_failing_check_counts() {
     let mut seen = [0; 4];
     let programs = programs_or(3000);
     for seed in 0..programs as u64 {
