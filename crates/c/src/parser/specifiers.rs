@@ -136,11 +136,11 @@ impl Parser<'_> {
                 "double" => words.base = Some("double"),
                 "_Complex" => {
                     return Err(
-                        Error::new(self.span(), "complex numbers are not understood").help("use integers")
+                        Error::new(self.span(), "complex numbers are not supported").help("use integers")
                     );
                 }
                 "__int128" => {
-                    return Err(Error::new(self.span(), "integers of 128 bits are not understood")
+                    return Err(Error::new(self.span(), "integers of 128 bits are not supported")
                         .help("use two integers of 64 bits, or a narrower type"));
                 }
                 "struct" | "union" => {

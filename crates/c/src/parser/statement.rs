@@ -33,7 +33,7 @@ impl Parser<'_> {
         Ok(Block { statements, span: self.since(start) })
     }
 
-    /// Resumes behind the statement that contains an error, inside its block.
+    /// Resumes after the statement that contains an error, inside its block.
     fn recover_statement(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
@@ -125,7 +125,7 @@ impl Parser<'_> {
             "goto" => {
                 self.at += 1;
                 if self.is("*") {
-                    return Err(Error::new(self.span(), "a `goto` to a computed place is not understood"));
+                    return Err(Error::new(self.span(), "a `goto` to a computed place is not supported"));
                 }
                 let label = self.name("a label")?;
                 self.expect(";")?;
@@ -251,7 +251,7 @@ impl Parser<'_> {
             volatile = true;
         }
         if self.is("goto") {
-            return Err(Error::new(self.span(), "assembly that jumps is not understood"));
+            return Err(Error::new(self.span(), "assembly that jumps is not supported"));
         }
         self.expect("(")?;
         let text = self.string()?;

@@ -92,7 +92,7 @@ fn checks_in_indivisible_steps_are_checks_before_them() {
     assert!(found.iter().all(|&found| found > programs / 30), "{found:?}");
 }
 
-/// Control never continues behind a call in which a check fails.
+/// Control never continues after a call in which a check fails.
 #[test]
 fn control_does_not_continue_after_a_failing_check() {
     let bodies = [

@@ -390,7 +390,7 @@ fn unsupported_constructs_are_errors_with_a_position() {
     };
     both(
         "int f(int n) { return n ? f(n - 1) : 0; } int main() { return f(3); }",
-        ["recursion is not understood: `f` calls `f`", "test.c:1:"],
+        ["recursion is not supported: `f` calls `f`", "test.c:1:"],
     );
     both(
         "int f(int); int g(int n) { return f(n); } int f(int n) { return g(n); } int main() { return f(3); }",

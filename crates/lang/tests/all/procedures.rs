@@ -46,7 +46,7 @@ fn results_are_values() {
          finally forall p.r == 10 && p.s[1] == 14 && y == -10;",
         ALL,
     );
-    // Order of evaluation: operands before the call have been read, operands behind it have not.
+    // Order of evaluation: operands before the call have been read, operands after it have not.
     check(
         "shared x;
          fn set() { x = 1; return 5; }

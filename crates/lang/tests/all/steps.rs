@@ -67,7 +67,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
         here(Side::After, "y = 4;"),
     ];
     assert_eq!(sides(&program), expected);
-    // With sites only the named statements are places, plus one behind a statement that no other follows.
+    // With sites only the named statements are places, plus one after a statement that no other follows.
     let mut sites = Sites::default();
     sites.insert(around, Site { before: true, after: true, bare: false, uses: 0 });
     program.sites = Some(sites);
