@@ -308,7 +308,8 @@ impl<'a> Statically<'a> {
             Some(second) => second.map(|(names, proof)| (Some(names), Some(proof)))?,
             None => (None, None),
         };
-        // A claim with a second proof lists only properties that need it, because the second proof has to show all of them.
+        // The second proof, about the program in which locks may be released, has to prove every property of the claim. A claim with two proofs
+        // therefore lists only the properties that need the second proof.
         let is_shown = |name: &&String| {
             let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
             asked.any(|n| match released {

@@ -317,7 +317,7 @@ fn tampered_sets_prove_only_true_claims() {
         let reduction = *random.pick(&[Reduction::Local, Reduction::None, Reduction::Persistent]);
         let options = Options { workers: 1, reduction, ..Options::default() };
         let Ok(reachable) = explore(&program, model, 3_000, &mut || false) else { continue };
-        // The exploration is complete, because one property holds; for the other properties the claim is false.
+        // The engine issues a set only after a complete search, so every property that is not in `proved` is refuted and a claim for it is false.
         let Some((set, proved)) = proof(&program, model, options) else { continue };
         let names: BTreeSet<&String> = proved.iter().map(|p| &p.name).collect();
         for property in &program.properties {
@@ -692,7 +692,7 @@ fn each_condition_of_persistent_sets_is_needed() {
             "shared x; thread t { var r; choose { r = x; } or { skip; } } thread u { lock; x = 5; skip; unlock; }
              finally f: never t.r == 5;",
         ),
-        // A property mentions a thread and its buffer.
+        // The property depends on a location of the thread and on a cell that its buffer writes.
         (MemoryModel::Tso, "shared x; thread t { x = 1; a: skip; b: skip; } forbid f: x == 1 && t@a;"),
         // A store cannot leave its buffer any more, because the holder of the lock has faulted.
         (MemoryModel::Tso, "shared x; thread t { x = 1; fence; } thread u { lock; assert 0; unlock; }"),

@@ -1,3 +1,5 @@
+//! Tests of the lifting of predicates to the reduced program.
+
 use fencewright_lang::load;
 use fencewright_program::MemoryModel;
 use fencewright_reduce::{Bounds, reduce};

@@ -147,7 +147,7 @@ fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String
     (files, Options { c, ..original.options() })
 }
 
-/// Every message has a position in one of the files, and so does the first one.
+/// Every message has a position inside one of the files and, unless it concerns the program as a whole, a span.
 fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     assert!(!diagnostics.is_empty(), "an error without a message");
     for diagnostic in diagnostics {

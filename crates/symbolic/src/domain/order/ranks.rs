@@ -82,7 +82,7 @@ impl Scale {
         Scale { numbers, relations, points: ranks, start, most_cells: most_cells.min(named) }
     }
 
-    /// The numbers.
+    /// The set of numbers that the values range over.
     pub fn numbers(&self) -> Numbers {
         self.numbers
     }
