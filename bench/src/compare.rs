@@ -7,9 +7,9 @@ use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
 use crate::{out, table};
 
-/// A measurement is a regression if it takes this many times as long as before ...
+/// Minimum ratio of the times after and before of a regression.
 const TIMES: f64 = 2.0;
-/// ... and at least this many seconds longer; smaller differences are noise.
+/// Minimum difference of the two times of a regression, in seconds; smaller differences are noise.
 const SECONDS: f64 = 0.05;
 
 /// A regression, as a sentence.

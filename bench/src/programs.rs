@@ -42,7 +42,7 @@ fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
     defines.iter().map(|(n, v)| (n.to_string(), *v)).collect()
 }
 
-/// An example, for peers.
+/// An example, as input for other tools (`--peer`).
 pub fn input(name: &str, defines: &[(&str, i64)]) -> Input {
     Input::File(path(name), owned(defines))
 }

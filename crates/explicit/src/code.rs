@@ -32,13 +32,13 @@ pub type Slot = u32;
 pub struct Code {
     /// The memory model.
     pub model: MemoryModel,
-    /// The threads.
+    /// The compiled threads.
     pub threads: Vec<ThreadCode>,
     /// The slot of the first memory cell.
     pub memory: Slot,
     /// Whether local events come first (THESIS16 Algorithms 4.2 and 4.3).
     pub local_first: bool,
-    /// What each thread may still do from each location, if the reduction needs it.
+    /// The footprints of the future steps of each thread from each location, if the reduction needs them.
     pub summaries: Option<Summaries>,
     /// The number of slots.
     pub slots: usize,
@@ -90,7 +90,7 @@ pub struct EdgeCode {
     pub id: EdgeId,
     /// The target location.
     pub to: u64,
-    /// What it does.
+    /// The action of the edge.
     pub action: ActionCode,
     /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
     pub local: bool,
@@ -137,7 +137,7 @@ pub enum OpCode {
     Assign(Target, ExprCode),
     /// See [`Op::Havoc`].
     Havoc {
-        /// Where the value goes.
+        /// The target of the value.
         target: Target,
         /// The values.
         range: Range,
@@ -160,7 +160,7 @@ pub enum AddressCode {
     Cell(u32),
     /// An array element with a computed index.
     Computed {
-        /// The index.
+        /// The index expression.
         index: ExprCode,
         /// The legal indices.
         indices: Range,

@@ -18,7 +18,7 @@ use super::layout::{Growth, Layout};
 /// A step from a packed state.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
-    /// The thread.
+    /// The index of the thread; for a flush, of the thread whose buffer it is.
     pub thread: u32,
     /// Its action.
     pub kind: StepKind<'a>,

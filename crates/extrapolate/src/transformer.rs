@@ -67,7 +67,7 @@ impl Psi {
         }
     }
 
-    /// The cubes.
+    /// The cubes of the disjunction.
     pub fn cubes(&self) -> Vec<Vec<Literal>> {
         let empty = self.always.then(Vec::new);
         let single = self.single.literals().map(|literal| vec![literal]);

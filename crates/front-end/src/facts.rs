@@ -109,7 +109,7 @@ pub enum About {
     Pointer,
     /// An index is outside an array.
     Element {
-        /// The index.
+        /// The index that is out of bounds, if it is known as an expression.
         index: Option<Expr>,
         /// The length of the array.
         length: i64,
@@ -136,7 +136,7 @@ pub enum About {
 pub struct Made<'a> {
     /// The thread that makes it.
     pub thread: ThreadId,
-    /// The label, with its conditions.
+    /// The label that the thread has reached, with the conditions that may be violated there.
     pub mistake: &'a Mistake,
     /// The violated condition.
     pub claim: &'a Claim,

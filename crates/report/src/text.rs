@@ -17,7 +17,7 @@ use crate::mistake::mistake;
 use crate::rows::{self, Passes, Row};
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
-use crate::words::{Source, grouped, shortened};
+use crate::words::{self, Source, grouped, shortened};
 
 /// Maximum number of rows of a table; of a longer one the middle is left out.
 const MOST_ROWS: usize = 400;
@@ -77,7 +77,7 @@ pub(crate) fn slices<'a>(source: Source<'a>, checked: &Checked) -> Vec<Vec<&'a s
     parts.iter().flat_map(|part| &part.slices).map(|threads| threads.iter().map(name).collect()).collect()
 }
 
-/// The slices of a proof by slices, for people.
+/// The slices of a proof by slices, in words.
 fn in_slices(source: Source<'_>, checked: &Checked) -> String {
     let slices: Vec<String> =
         slices(source, checked).iter().map(|threads| escape(&threads.join(", "))).collect();
@@ -146,7 +146,7 @@ pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
         _ => None,
     };
     let Some(span) = span.filter(|_| source.front_end.ends_in_open_arrays()) else {
-        return reason.to_string();
+        return words::reason(reason);
     };
     let edges = source.program.threads.iter().flat_map(|thread| &thread.edges);
     let mut ops = edges.filter(|edge| edge.span.text() == span.text()).flat_map(|edge| edge.action.ops());
@@ -157,7 +157,7 @@ pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
         }
         _ => None,
     });
-    open.unwrap_or_else(|| reason.to_string())
+    open.unwrap_or_else(|| words::reason(reason))
 }
 
 /// Explanations of an unknown verdict, each with its source position if there is one.

@@ -89,7 +89,7 @@ type Counts = Vec<(Pair, u32)>;
 /// How a step changes the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Change {
-    /// Nothing.
+    /// The counts stay.
     None,
     /// One more copy of the pair.
     Store(Pair),

@@ -10,13 +10,13 @@ use fencewright_memory::{Buffers, Control};
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
 pub use crate::limits::{Limits, Token};
-pub use crate::reason::Reason;
+pub use crate::reason::{Advice, Reason};
 pub use crate::work::{Author, Counts, Executions, Round, Work};
 
 /// A task for an engine: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
 pub struct Task<'p> {
-    /// The program.
+    /// The program to check.
     pub program: &'p Program,
     /// The memory model.
     pub model: MemoryModel,
@@ -259,7 +259,7 @@ pub struct Invariant {
 /// An attempt of one engine, and why it gave no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// The engine.
+    /// The engine that was tried.
     pub engine: EngineName,
     /// The representation of integers, if there is a choice.
     pub domain: Option<DomainName>,
@@ -369,8 +369,6 @@ pub struct About {
     pub machines: &'static [&'static str],
     /// The domains it supports: representations of integers.
     pub domains: &'static [&'static str],
-    /// The options of `check` that apply to it but not to every engine.
-    pub options: &'static [&'static str],
 }
 
 /// An engine.

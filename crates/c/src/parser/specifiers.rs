@@ -49,8 +49,8 @@ impl Words {
 /// The error for an arithmetic type without a meaning here.
 fn not_understood(word: &str, span: Span) -> Error {
     match word {
-        "_Complex" => Error::new(span, "complex numbers are not understood").help("use integers"),
-        _ => Error::new(span, "integers of 128 bits are not understood")
+        "_Complex" => Error::new(span, "complex numbers are not supported").help("use integers"),
+        _ => Error::new(span, "integers of 128 bits are not supported")
             .help("use two integers of 64 bits, or a narrower type"),
     }
 }

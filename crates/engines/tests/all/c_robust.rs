@@ -159,7 +159,7 @@ fn pthread_once_drains_buffers() {
     let globals = "pthread_once_t o = PTHREAD_ONCE_INIT; void work(void) { left = 1; }";
     let once = "pthread_once(&o, work);";
     is_robust(&two(globals, &format!("{once} GET(x);"), "", &format!("SET(x, 1); {once}")));
-    // If it has been done before, it is a load.
+    // `pthread_once` after the initialisation has completed is only a load.
     is_robust(&two(globals, &format!("{once} GET(x);"), once, &format!("SET(x, 1); {once}")));
     let fenced = "SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x);";
     is_not_robust(&two(globals, &format!("{once} {fenced}"), "", &format!("SET(x, 1); {once} GET(y);")));

@@ -1,3 +1,5 @@
+//! Tests of the translation of states of the reduced program into invariants of the original program.
+
 use std::collections::BTreeSet;
 
 use fencewright_certify::{Certificate, Claim, Rejection, check as certify};

@@ -48,7 +48,7 @@ pub struct ContextStepName {
 pub enum Move {
     /// The active thread takes an edge.
     Edge {
-        /// The edge.
+        /// The edge of the active thread.
         edge: EdgeId,
         /// Which of its cases: see [`case`](fencewright_memory::StepName::case).
         case: u32,
@@ -97,12 +97,12 @@ impl<'p> Contexts<'p> {
         Contexts { machine: BufferMachine { buffers, ..self.machine.clone() } }
     }
 
-    /// The program.
+    /// The program that the machine runs.
     pub fn program(&self) -> &'p Program {
         self.machine.program
     }
 
-    /// The cells.
+    /// The numbering of memory cells, registers and values in groups.
     pub fn cells(&self) -> &Cells {
         &self.machine.cells
     }

@@ -42,7 +42,7 @@ const CHECKED: u64 = 8;
 const STACK: usize = 8 << 20;
 /// Messages about the program as a whole, which have no position.
 const WITHOUT_PLACE: [&str; 2] =
-    ["there is no function `main`", "what this program does could not be found out"];
+    ["there is no function `main`", "the translation of this program did not reach a fixpoint"];
 
 /// A program to be mutated.
 struct Original {
@@ -147,7 +147,7 @@ fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String
     (files, Options { c, ..original.options() })
 }
 
-/// Every message has a position in one of the files, and so does the first one.
+/// Every message has a position inside one of the files and, unless it concerns the program as a whole, a span.
 fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     assert!(!diagnostics.is_empty(), "an error without a message");
     for diagnostic in diagnostics {

@@ -1,4 +1,4 @@
-//! All engines on programs where threads wait: a thread that waits in vain has no step, whatever the engine leaves out.
+//! All engines on programs where threads wait: a thread whose condition never becomes true has no step, in every configuration of every engine.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
