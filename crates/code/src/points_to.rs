@@ -59,10 +59,17 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
         }
     });
     kind.values(&mut |value| {
-        value.each(&mut |part| {
-            if let Value::Move(pointer, _, node) = part {
-                through(pointer, *node);
+        value.each(&mut |part| match part {
+            Value::Move(pointer, _, node) => through(pointer, *node),
+            Value::Difference(one, other, node) => {
+                [one, other].into_iter().for_each(|part| through(part, *node))
             }
+            Value::Container { member, node, path, .. } => {
+                if let Some(at) = nodes.at_path(*node, path) {
+                    through(member, at);
+                }
+            }
+            _ => {}
         });
     });
     if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = kind {
@@ -93,6 +100,18 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
                     let nodes = one.pointed_to(points).into_iter();
                     found.extend(nodes.map(|node| (node, strangers.clone())));
                 }
+            }
+        });
+    });
+    // The address of a member of null is its offset.
+    kind.values(&mut |value| {
+        value.each(&mut |part| {
+            if let Value::Address(place) = part
+                && let Base::Pointed(_, node) = place.base
+                && let offset = nodes.offset(node, place.least_path())
+                && offset != 0
+            {
+                found.push((place.node, Strangers::number(offset as i64)));
             }
         });
     });
