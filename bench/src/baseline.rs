@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_runs_are_read_back() {
         let hostile = "a,\"b\"\n=c";
         let text = write(&[section(vec![
             Measurement::new(hostile, "tso", "safe", 0.5).published("FENCES12", 2.0),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_is_refused() {
+    fn files_that_are_not_a_run_are_refused() {
         for (text, why) in [
             ("", "no column"),
             ("a,b\n1,2\n", "no column `section`"),

@@ -7,9 +7,9 @@ use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
 use crate::{out, table};
 
-/// A measurement is a regression if it takes this many times as long as before ...
+/// Minimum ratio of the times after and before of a regression.
 const TIMES: f64 = 2.0;
-/// ... and at least this many seconds longer; smaller differences are noise.
+/// Minimum difference of the two times of a regression, in seconds; smaller differences are noise.
 const SECONDS: f64 = 0.05;
 
 /// A regression, as a sentence.
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_worse_is_named() {
+    fn regressions_are_named() {
         let said =
             |worse: Vec<Regression>| worse.into_iter().map(|Regression(what)| what).collect::<String>();
         assert_eq!(

@@ -23,9 +23,9 @@ pub struct Measurement {
     pub processor: Option<f64>,
     /// The number of states stored.
     pub states: Option<u64>,
-    /// Figures of others.
+    /// Results of other tools, papers and earlier runs for the same question.
     pub others: Vec<Other>,
-    /// The question, for peers.
+    /// The question to put to other tools (`--peer`), if they can answer it.
     pub question: Option<Question>,
 }
 
@@ -140,13 +140,13 @@ impl Measurement {
         })
     }
 
-    /// Adds a figure to compare with.
+    /// Adds a result to compare with.
     pub fn compared(mut self, other: Other) -> Self {
         self.others.push(other);
         self
     }
 
-    /// Adds the question, for peers.
+    /// Adds the question to put to other tools (`--peer`).
     pub fn asked(self, command: &'static str, model: MemoryModel, program: Input) -> Self {
         Measurement { question: Some(Question { command, model, program }), ..self }
     }

@@ -42,7 +42,7 @@ fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
     defines.iter().map(|(n, v)| (n.to_string(), *v)).collect()
 }
 
-/// An example, for peers.
+/// An example, as input for other tools (`--peer`).
 pub fn input(name: &str, defines: &[(&str, i64)]) -> Input {
     Input::File(path(name), owned(defines))
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_said_to_be_so() {
+    fn missing_programs_are_reported() {
         let why = of_corpora("trencher", "no such program.txt").err().unwrap_or_default();
         assert!(why.starts_with(VARIABLE), "{why}");
         let why = loaded(Path::new("/nonexistent.fw"), &[]).err().unwrap_or_default();

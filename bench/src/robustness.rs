@@ -38,7 +38,7 @@ pub fn of_table(file: &str) -> Result<Placed, String> {
     if file.ends_with(".fw") { Ok(placed(file, &[("N", 4)])) } else { corpora_placed("trencher", file) }
 }
 
-/// The program of a row of the table, for peers.
+/// The program of a row of the table, as input for other tools (`--peer`).
 fn asked(file: &str) -> Option<Input> {
     if file.ends_with(".fw") {
         return Some(input(file, &[("N", 4)]));

@@ -47,7 +47,7 @@ pub struct Section {
 pub enum Block {
     /// A paragraph.
     Text(String),
-    /// A table.
+    /// A table with a header.
     Table {
         /// The names of the columns.
         header: Vec<String>,

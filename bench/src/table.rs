@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_say_stays_within_its_cell() {
+    fn foreign_text_stays_within_its_cell() {
         let rows = [vec!["a|b\n".to_string(), "\u{1b}[31m1".to_string()], vec!["µ".into(), "2".into()]];
         let lines = [
             "| program | ms     |",

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_from_a_folder_to_a_file() {
+    fn relative_paths_lead_from_a_folder_to_a_file() {
         let way = |folder: &str, file: &str| relative(Path::new(folder), Path::new(file));
         assert_eq!(way("/a/b/tasks/examples", "/a/examples/x.fw"), "../../../examples/x.fw");
         assert_eq!(way("/a", "/a/x.fw"), "x.fw");
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_for_other_memory_models_is_asked_too() {
+    fn implied_answers_for_other_memory_models_become_tasks() {
         let all = |known: &[(&'static str, bool)]| {
             let mut known = known.to_vec();
             implied(&mut known);

@@ -140,7 +140,7 @@ fn a_run_that_is_ended_leaves_nothing_half_done() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn invalid_command_lines_are_refused() {
     for (arguments, why) in [
         (vec!["nonsense"], "there is no section `nonsense`"),
         (vec!["--baseline", "/nonexistent.csv"], "/nonexistent.csv"),

@@ -184,7 +184,7 @@ mod tests {
 
     /// The number of tags must not depend on the names of programs.
     #[test]
-    fn nothing_that_is_measured_becomes_markup() {
+    fn measured_texts_never_become_markup() {
         let tags = |page: &str| page.matches('<').count();
         let hostile = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u{1b}";
         for others in [false, true] {

@@ -50,6 +50,12 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
         equal.extend(assigned.into_iter().map(|node| (into, node)));
     }
     // The assignment of a value to a register may have been removed, and the value substituted for the register.
+    if let StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } = kind
+        && let Some(pointee) = nodes.pointee_of(place.node)
+    {
+        equal.extend(value.pointed_to(points).into_iter().map(|node| (pointee, node)));
+    }
+    let mut compared = Vec::new();
     let mut through = |pointer: &Value, node: NodeId| {
         equal.extend(pointer.pointed_to(points).into_iter().map(|other| (node, other)));
     };
@@ -64,6 +70,11 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
             Value::Difference(one, other, node) => {
                 [one, other].into_iter().for_each(|part| through(part, *node))
             }
+            Value::Binary(op, one, other) if op.is_comparison() => {
+                if let ([one], [other]) = (&one.pointed_to(points)[..], &other.pointed_to(points)[..]) {
+                    compared.push((*one, *other));
+                }
+            }
             Value::Container { member, node, path, .. } => {
                 if let Some(at) = nodes.at_path(*node, path) {
                     through(member, at);
@@ -75,6 +86,7 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
     if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = kind {
         through(pointer, *node);
     }
+    equal.extend(compared);
     equal
 }
 

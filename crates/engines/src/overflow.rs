@@ -19,7 +19,7 @@ use crate::task::{Limits, Progress, Reason, Task};
 pub enum Fit {
     /// Every store fits.
     Always {
-        /// Whether a certificate shows it; otherwise it stands on the explicit engine alone, which has explored all states.
+        /// Whether a certificate shows it; otherwise the only evidence is that the explicit engine explored all states.
         checked: bool,
     },
     /// An execution, replayed, that ends with more stores in a buffer than fit.

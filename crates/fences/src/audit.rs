@@ -1,7 +1,7 @@
 //! Audits the fences that a program has: removes each one alone and verifies the rest. Of the fences that are not needed, as many
 //! as possible are then removed together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
@@ -145,18 +145,7 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
             edges,
         });
     }
-    Fenced::new(
-        &Placed {
-            program,
-            places,
-            steps: BTreeMap::new(),
-            indivisible: Vec::new(),
-            fixed: HashSet::new(),
-            in_macros: HashMap::new(),
-        },
-        &[],
-    )
-    .program
+    Fenced::new(&Placed { program, places, ..Placed::default() }, &[]).program
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, broken }: Violation) -> Need {

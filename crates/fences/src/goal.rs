@@ -25,7 +25,7 @@ pub enum Examined {
 pub struct Proof {
     /// The verdicts, if the goal is about properties.
     pub verdicts: Vec<Checked>,
-    /// Whether all of it was checked; otherwise it stands on an engine alone.
+    /// Whether all of it was checked independently; otherwise it relies on an engine.
     pub checked: bool,
     /// Whether a certificate shows that buffers stay within the bound, if the goal has one.
     pub bound_checked: bool,

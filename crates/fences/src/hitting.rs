@@ -303,7 +303,7 @@ mod tests {
 
     /// Compares the search with the enumeration of all subsets on many small instances.
     #[test]
-    fn nothing_is_cheaper_and_nothing_as_cheap_is_missing() {
+    fn the_search_finds_exactly_the_cheapest_sets() {
         let mut random = Random::new(7);
         let mut contradictions = 0;
         for _ in 0..4_000 {

@@ -25,9 +25,10 @@ pub struct Memory {
     pub variables: BTreeMap<String, usize>,
     /// The labels that threads reach when they make a memory error.
     pub mistakes: Vec<Mistake>,
-    /// For each kind, the register arrays in which threads mark the objects they have freed: the thread and the name of the array.
+    /// For each kind, the threads with an array of registers that is 1 for objects that the thread has freed, and the name of the array.
     pub freed: BTreeMap<usize, Vec<(String, String)>>,
-    /// For each kind, the register arrays in which threads count, modulo 2, how often they passed ownership of objects on or took it.
+    /// For each kind, the threads with an array of registers for the parity of how often the thread has passed an object to other threads or taken
+    /// it, and the name of the array. The object is free if the parities of all threads sum to an odd number.
     pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 
@@ -108,14 +109,14 @@ pub enum About {
     Pointer,
     /// An index is outside an array.
     Element {
-        /// The index.
+        /// The index that is out of bounds, if it is known as an expression.
         index: Option<Expr>,
         /// The length of the array.
         length: i64,
     },
     /// A pointer is moved out of its array.
     Moved,
-    /// A branch or an address depends on a value that was never written.
+    /// A value is used that was never written.
     Undefined {
         /// The register that holds the value.
         register: Option<String>,
@@ -135,7 +136,7 @@ pub enum About {
 pub struct Made<'a> {
     /// The thread that makes it.
     pub thread: ThreadId,
-    /// The label, with its conditions.
+    /// The label that the thread has reached, with the conditions that may be violated there.
     pub mistake: &'a Mistake,
     /// The violated condition.
     pub claim: &'a Claim,

@@ -112,7 +112,7 @@ pub trait FrontEnd: Send + Sync {
         &[]
     }
 
-    /// The threads that count as blocked in a deadlock, for people.
+    /// A sentence for reports of deadlocks: which statements of this language block, and which do not.
     fn blocked(&self) -> &'static str {
         "await, assume and locks block; a loop that is written out can move"
     }

@@ -106,7 +106,7 @@ impl Certified<'_> {
         })
     }
 
-    /// The claim that was proved, for people.
+    /// The claim that was proved, in words.
     fn proved(&self) -> String {
         match self.certificate.map(|c| c.claim.about_properties()) {
             Some(Claim::Robust { notion: NotionName::HappensBefore }) => "robust against tso".into(),

@@ -29,7 +29,7 @@ pub struct Known {
 pub struct Fact {
     /// The cells that the fact mentions.
     pub cells: Vec<Cell>,
-    /// The fact for people.
+    /// The fact as it is shown.
     pub text: String,
 }
 

@@ -29,7 +29,7 @@ pub enum Kind {
     NullPointer,
     /// A pointer to no object is dereferenced.
     WildPointer,
-    /// A branch or an address depends on a value that was never written.
+    /// A value is used that was never written.
     Uninitialised,
     /// A pointer is freed that is not the start of an allocation.
     BadFree,

@@ -3,9 +3,9 @@
 //! Two kinds of steps are grouped. Neither changes how the execution looks to other threads:
 //!
 //! * A condition on a value that was just read joins the row of the read. It evaluates registers only, so that it may move there across steps of
-//! other threads. Reads of the same statement are grouped if nothing happens between them.
+//!   other threads. Reads of the same statement are grouped if nothing happens between them.
 //! * Several iterations of a loop become one row that lists the changes. The iterations must touch registers only; or no other thread moves
-//! meanwhile and the thread's buffer is empty before and after, so that other threads can only see the result.
+//!   meanwhile and the thread's buffer is empty before and after, so that other threads can only see the result.
 //!
 //! Every step is in exactly one row, and each row has the indices of its steps.
 

@@ -57,7 +57,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The effect of the step, for people.
+    /// The effect of the step, in words.
     pub fn words(&self) -> String {
         let program = self.source.program;
         match &self.event.kind {

@@ -77,7 +77,7 @@ pub(crate) fn slices<'a>(source: Source<'a>, checked: &Checked) -> Vec<Vec<&'a s
     parts.iter().flat_map(|part| &part.slices).map(|threads| threads.iter().map(name).collect()).collect()
 }
 
-/// The slices of a proof by slices, for people.
+/// The slices of a proof by slices, in words.
 fn in_slices(source: Source<'_>, checked: &Checked) -> String {
     let slices: Vec<String> =
         slices(source, checked).iter().map(|threads| escape(&threads.join(", "))).collect();

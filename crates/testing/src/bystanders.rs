@@ -5,7 +5,8 @@ use fencewright_program::{
     Quantifier, RegisterId, Span, Thread, ThreadId, Variable, VariableId,
 };
 
-use crate::{Random, at, mixed};
+use crate::Random;
+use crate::properties::{at, mixed};
 
 /// Turns some threads of a random program into bystanders, sometimes duplicates a reader, and states properties that name threads.
 pub fn detach(random: &mut Random, program: &mut Program) {

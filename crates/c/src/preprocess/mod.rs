@@ -10,6 +10,7 @@ mod condition;
 mod expand;
 mod hidden;
 mod macros;
+mod words;
 
 use std::rc::Rc;
 
@@ -18,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::hidden::HiddenSets;
 use self::macros::{Computed, Macro};
+use self::words::Words;
 use crate::error::Error;
 use crate::lexer::{lex, lex_unless};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
@@ -93,41 +95,6 @@ impl Preprocessed {
     /// The position of a token in the text: its own, or that of the outermost macro use that produced it.
     pub fn written(&self, token: &Token) -> Span {
         self.outermost(token).map_or(token.span, |n| self.expansions[n].whole)
-    }
-}
-
-/// The words with a special meaning in directives and macros.
-#[derive(Clone, Copy, Debug)]
-struct Words {
-    hash: Symbol,
-    paste: Symbol,
-    open: Symbol,
-    close: Symbol,
-    comma: Symbol,
-    dots: Symbol,
-    defined: Symbol,
-    has_include: Symbol,
-    va_args: Symbol,
-    va_opt: Symbol,
-    pragma: Symbol,
-}
-
-impl Words {
-    fn new(names: &mut Names) -> Self {
-        let mut word = |spelling| names.symbol(spelling);
-        Words {
-            hash: word("#"),
-            paste: word("##"),
-            open: word("("),
-            close: word(")"),
-            comma: word(","),
-            dots: word("..."),
-            defined: word("defined"),
-            has_include: word("__has_include"),
-            va_args: word("__VA_ARGS__"),
-            va_opt: word("__VA_OPT__"),
-            pragma: word("_Pragma"),
-        }
     }
 }
 

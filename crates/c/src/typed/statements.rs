@@ -124,19 +124,7 @@ impl Typer<'_> {
         Ok(match &statement.kind {
             Kind::Empty => StatementKind::Empty,
             Kind::Expression(expr) => StatementKind::Expression(self.value(expr)?),
-            Kind::Declaration(declaration) => {
-                // C23 allows a declaration after a label; its scope is the enclosing block.
-                let mut statements = Vec::new();
-                self.local_declaration(declaration, statement, &mut statements)?;
-                match statements.pop() {
-                    Some(only) if statements.is_empty() => only.kind,
-                    Some(last) => {
-                        statements.push(last);
-                        StatementKind::Block(Block { statements, span: statement.span })
-                    }
-                    None => StatementKind::Empty,
-                }
-            }
+            Kind::Declaration(declaration) => self.labelled_declaration(declaration, statement)?,
             Kind::Block(block) => StatementKind::Block(self.scoped(|typer| typer.block(block))?),
             Kind::If(branches, last) => {
                 let mut typed = Vec::new();
@@ -203,6 +191,24 @@ impl Typer<'_> {
             }
             Kind::Return(value) => self.returned(value.as_ref(), statement)?,
             Kind::Assembly(assembly) => StatementKind::Assembly(self.assembly(assembly)?),
+        })
+    }
+
+    /// A declaration after a label, which C23 allows; its scope is the enclosing block.
+    fn labelled_declaration(
+        &mut self,
+        declaration: &ast::Declaration,
+        statement: &ast::Statement,
+    ) -> Typing<StatementKind> {
+        let mut statements = Vec::new();
+        self.local_declaration(declaration, statement, &mut statements)?;
+        Ok(match statements.pop() {
+            Some(only) if statements.is_empty() => only.kind,
+            Some(last) => {
+                statements.push(last);
+                StatementKind::Block(Block { statements, span: statement.span })
+            }
+            None => StatementKind::Empty,
         })
     }
 

@@ -46,7 +46,7 @@ pub fn run(
 }
 
 /// `auto` without its first explicit run.
-struct Later(Auto);
+pub(super) struct Later(pub(super) Auto);
 
 impl Engine for Later {
     fn name(&self) -> EngineName {

@@ -1,11 +1,11 @@
 //! Reduces a question about a weak memory model to one about a stronger model, where the program text shows that the answers agree.
 //!
 //! * PSO to TSO, for all properties: the reordered program issues stores in every order in which they may leave the buffer
-//! ([`Extended::reordered`]). If the stores of each thread are separated by fences, it is the program itself. Executions are translated back,
-//! and a proof under TSO becomes a certificate that names the rule.
+//!   ([`Extended::reordered`]). If the stores of each thread are separated by fences, it is the program itself. Executions are translated back,
+//!   and a proof under TSO becomes a certificate that names the rule.
 //! * TSO to SC, if there is no attack: no store can be delayed past a load such that another thread notices. The program is then robust by its
-//! text alone, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
-//! `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
+//!   text alone, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
+//!   `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -308,7 +308,8 @@ impl<'a> Statically<'a> {
             Some(second) => second.map(|(names, proof)| (Some(names), Some(proof)))?,
             None => (None, None),
         };
-        // A claim with a second proof lists only properties that need it, because the second proof has to show all of them.
+        // The second proof, about the program in which locks may be released, has to prove every property of the claim. A claim with two proofs
+        // therefore lists only the properties that need the second proof.
         let is_shown = |name: &&String| {
             let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
             asked.any(|n| match released {

@@ -5,15 +5,15 @@
 //! 3. Threads that cannot affect a property are sliced away (`slices`).
 //! 4. Properties that mention registers are checked apart from the others (`apart`), because together they have more states.
 //! 5. PSO is reduced to TSO, and TSO to SC, where the program text shows that the answers agree (`by_way_of`): no store can overtake another one,
-//! or no store can be delayed past a load such that another thread notices. If only a few stores can overtake others, PSO is TSO for a
-//! larger program, which one member of the portfolio explores, or all if SC decides it. If many can, `contexts`, which does not
-//! support PSO, looks for violations with at most one store of each thread out of order.
+//!    or no store can be delayed past a load such that another thread notices. If only a few stores can overtake others, PSO is TSO for a
+//!    larger program, which one member of the portfolio explores, or all if SC decides it. If many can, `contexts`, which does not
+//!    support PSO, looks for violations with at most one store of each thread out of order.
 //! 6. Where buffers may grow without bound, `buffers` runs for a moment, because the sets of buffered values may be finite. Then `contexts` runs for a
-//! moment: most violations need few contexts, independently of values and buffer lengths.
+//!    moment: most violations need few contexts, independently of values and buffer lengths.
 //! 7. Open properties go to a *portfolio* (`portfolio`) of engines in threads of their own that take turns on the cores. `explicit` finds violations
-//! and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite ones finite;
-//! where executions terminate, another member explores one execution per trace. `cegar` proves programs with infinitely many states, with
-//! zones and with predicates. `lazy` reduces TSO to SC, and `contexts` continues.
+//!    and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite ones finite;
+//!    where executions terminate, another member explores one execution per trace. `cegar` proves programs with infinitely many states, with
+//!    zones and with predicates. `lazy` reduces TSO to SC, and `contexts` continues.
 //!
 //! An answer with its evidence is checked at once, and then every engine stops working on that property.
 
@@ -247,40 +247,24 @@ impl Auto {
         let explicit = self.explicit(half);
         let all: Vec<usize> = (0..task.properties.len()).filter(|n| !under_sc.contains(n)).collect();
         let mut members = Vec::new();
+        let mut add = |part, engine: Box<dyn Engine>, domain, numbers: &[usize]| {
+            members.push(Member { part, engine, domain, numbers: numbers.to_vec() });
+        };
         if !under_sc.is_empty() {
-            members.push(Member {
-                part: part(4.0, half, HEAD_START),
-                engine: Box::new(UnderSc(self.clone())),
-                domain: None,
-                numbers: under_sc,
-            });
+            add(part(4.0, half, HEAD_START), Box::new(UnderSc(self.clone())), None, &under_sc);
         }
         if all.is_empty() {
             return members;
         }
-        members.push(Member {
-            part: part(4.0, explicit.options.workers, HEAD_START),
-            engine: Box::new(explicit),
-            domain: None,
-            numbers: all.clone(),
-        });
+        add(part(4.0, explicit.options.workers, HEAD_START), Box::new(explicit), None, &all);
         if has_versions(task, &self.explicit.options, limits) {
             let mut by_order = self.explicit(1);
             by_order.options.versions = true;
-            members.push(Member {
-                part: part(2.0, 1, HEAD_START),
-                engine: Box::new(by_order),
-                domain: None,
-                numbers: all.clone(),
-            });
+            add(part(2.0, 1, HEAD_START), Box::new(by_order), None, &all);
         }
+        let beside = part(1.0, 1, Duration::ZERO);
         if Traces::are_promising(task.program) {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(Traces),
-                domain: None,
-                numbers: all.clone(),
-            });
+            add(beside, Box::new(Traces), None, &all);
         }
         let domains = match self.domain {
             Some(domain) => vec![domain],
@@ -289,20 +273,11 @@ impl Auto {
         let abstracts = !task.program.has_real_choices();
         for (n, domain) in domains.into_iter().enumerate().filter(|_| abstracts) {
             let options = cegar::Options { domain, ..self.cegar.options };
-            members.push(Member {
-                part: if n == 0 { part(2.0, 1, HEAD_START) } else { part(1.0, 1, Duration::ZERO) },
-                engine: Box::new(Cegar { options }),
-                domain: Some(domain),
-                numbers: all.clone(),
-            });
+            let part = if n == 0 { part(2.0, 1, HEAD_START) } else { beside };
+            add(part, Box::new(Cegar { options }), Some(domain), &all);
         }
         if task.model != MemoryModel::Sc && buffers_may_grow(task.program) {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(self.buffers(1)),
-                domain: None,
-                numbers: all.clone(),
-            });
+            add(beside, Box::new(self.buffers(1)), None, &all);
         }
         let contexts = ContextBound { options: contexts::Options { certificates: false, ..self.contexts } };
         let (engine, domain): (Box<dyn Engine>, _) = match task.model {
@@ -312,14 +287,9 @@ impl Auto {
             }
             MemoryModel::Pso => (Box::new(UnderTso { engine: contexts, once: true }), self.contexts.domain),
         };
-        members.push(Member { part: part(1.0, 1, Duration::ZERO), engine, domain, numbers: all.clone() });
+        add(beside, engine, domain, &all);
         if task.model == MemoryModel::Tso && abstracts {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(Lazy { options: self.lazy, sc: self.clone() }),
-                domain: None,
-                numbers: all,
-            });
+            add(beside, Box::new(Lazy { options: self.lazy, sc: self.clone() }), None, &all);
         }
         members
     }

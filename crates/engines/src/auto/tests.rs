@@ -463,7 +463,7 @@ fn the_first_checked_answer_counts_and_the_others_stop() {
 }
 
 #[test]
-fn a_member_that_lies_is_caught_at_the_door() {
+fn a_member_that_lies_is_caught_by_the_check() {
     let program = program(TWO);
     let invariant = || Invariant {
         buffers: fencewright_memory::Buffers::Sc,

@@ -172,7 +172,7 @@ impl Listener for Knowing {
 }
 
 #[test]
-fn what_has_its_verdict_is_not_looked_for() {
+fn settled_properties_are_not_searched() {
     let program = program(PROGRAM);
     for engine in engines() {
         let knowing = Knowing { settled: vec![0, 1, 2], ..Knowing::default() };

@@ -7,12 +7,12 @@
 //!
 //! * A violation of an extended program under SC is one of the original program under TSO, and is replayed there.
 //! * A robust program is decided in the first round. If the first store of each path is removed, an acyclic program is always decided
-//! (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure
-//! (Theorem 9).
+//!   (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure
+//!   (Theorem 9).
 //! * Robustness is about states with empty buffers. That suffices for final states and for deadlocks. It suffices for control states and
-//! registers, because buffers can be emptied without a step of any thread. It does not suffice for a property that mentions memory:
-//! the answer is then a violation or `unknown`. With locks, buffers cannot always be emptied: see
-//! [`Extended::released`](fencewright_transform::extend::Extended::released).
+//!   registers, because buffers can be emptied without a step of any thread. It does not suffice for a property that mentions memory:
+//!   the answer is then a violation or `unknown`. With locks, buffers cannot always be emptied: see
+//!   [`Extended::released`](fencewright_transform::extend::Extended::released).
 
 mod conclude;
 mod enumerate;

@@ -114,7 +114,7 @@ impl Robustness {
     }
 
     /// True if the witness was replayed and has a cycle, or if each proof is an accepted certificate or an exploration that was repeated on
-    /// the reference semantics; false if the verdict stands on the engine alone; `None` if there is no verdict.
+    /// the reference semantics; false if the verdict was not checked independently of the engine; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match &self.evidence {
             Evidence::Witness => Some(true),

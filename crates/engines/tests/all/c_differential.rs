@@ -94,7 +94,7 @@ fn c_means_what_fw_means_however_it_is_written() {
 }
 
 #[test]
-fn what_is_printed_as_c_is_read_back() {
+fn programs_printed_as_c_keep_their_meaning() {
     compare_all(&seeds(40), |_, fw| export::c(&fw.file, &fw.program, "test").expect("C can say this"));
 }
 

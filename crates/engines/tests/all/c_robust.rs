@@ -155,11 +155,11 @@ fn taking_a_mutex_again_drains_nothing() {
 }
 
 #[test]
-fn what_is_done_once_is_done_in_steps_that_drain() {
+fn pthread_once_drains_buffers() {
     let globals = "pthread_once_t o = PTHREAD_ONCE_INIT; void work(void) { left = 1; }";
     let once = "pthread_once(&o, work);";
     is_robust(&two(globals, &format!("{once} GET(x);"), "", &format!("SET(x, 1); {once}")));
-    // If it has been done before, it is a load.
+    // `pthread_once` after the initialisation has completed is only a load.
     is_robust(&two(globals, &format!("{once} GET(x);"), once, &format!("SET(x, 1); {once}")));
     let fenced = "SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x);";
     is_not_robust(&two(globals, &format!("{once} {fenced}"), "", &format!("SET(x, 1); {once} GET(y);")));
@@ -234,7 +234,7 @@ fn statements(random: &mut Random, inside: bool, depth: usize) -> String {
 
 /// Random programs are robust exactly if they are with the calls written out.
 #[test]
-fn calls_are_what_they_are_written_out() {
+fn calls_are_as_robust_as_their_expansions() {
     let mut found = [0; 3];
     let programs = programs_or(400);
     for seed in 0..programs as u64 {

@@ -25,7 +25,7 @@ fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
 }
 
 #[test]
-fn any_program() {
+fn random_programs_of_any_kind() {
     let compared = |seed| {
         let mut random = Random::new(seed);
         let program = program(&mut random, Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() });
@@ -280,7 +280,7 @@ fn more_cells_than_fit_a_byte() {
 }
 
 #[test]
-fn what_the_machine_does_not_represent_is_not_claimed() {
+fn programs_beyond_the_machine_are_unknown() {
     let open = "shared a[4] open; thread t { var i = 7, r; r = a[i]; assert r != 0; } thread u { skip; }";
     let cases = "shared a[16]; thread t { var i = * in 0..16, j = * in 0..16, k = * in 0..16, r, s, q;
         atomic { r = a[i]; s = a[j]; q = a[k]; } assert r != 0; } thread u { var z; z = *; skip; }";

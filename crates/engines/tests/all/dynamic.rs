@@ -8,9 +8,9 @@ use fencewright_engines::dynamic::Waiting;
 use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
 use fencewright_executions::oracle::{Incomplete, explore};
-use fencewright_executions::traces;
 use fencewright_lang::load;
 use fencewright_program::{Action, LocationId, MemoryModel, Op, Program, Property};
+use fencewright_testing::traces;
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 
@@ -210,7 +210,7 @@ fn loops_that_only_wait_are_steps_that_wait() {
         }
         asked += program.properties.len();
         decided += program.properties.len() - unsettled;
-        // The number of executions is that of the program with waiting steps.
+        // The engine explores as many executions as the program with waiting steps has maximal traces.
         let task = Task::new(&program, model, Vec::new());
         let waiting = Waiting::new(&task, &limits).expect("more loops wait if nothing looks");
         let Some(expected) = traces::count(&waiting.program, model, 1_000) else { continue };

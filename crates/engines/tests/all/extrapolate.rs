@@ -229,7 +229,7 @@ fn predicates_of_the_sc_proof_are_enough_for_the_first_four() {
 }
 
 #[test]
-fn what_only_store_buffers_do_is_found() {
+fn violations_that_need_store_buffers_are_found() {
     for file in ["store-buffering.fw", "peterson.fw", "dekker.fw"] {
         let property = if file == "store-buffering.fw" { "both_missed" } else { "mutex" };
         for model in [MemoryModel::Tso, MemoryModel::Pso] {

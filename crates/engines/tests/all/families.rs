@@ -155,7 +155,7 @@ fn queues_of_thread_numbers_are_symmetric() {
 }
 
 #[test]
-fn what_depends_on_the_order_of_threads_is_not_symmetric() {
+fn dependence_on_the_order_of_threads_is_not_symmetric() {
     let with = |body: &str, property: &str| {
         let text = format!(
             "shared x, tail = 3, flag[3]; thread p[me in 0..3] {{ var r, t = 3; {body} l: skip; }} {property}"

@@ -246,7 +246,7 @@ fn outcome(
 }
 
 #[test]
-fn what_sleeps_is_found_elsewhere() {
+fn sleeping_steps_are_explored_elsewhere() {
     let wanted = programs_or(4_000) as u64;
     let compare = |seed: u64| -> Option<[u64; 2]> {
         let mut random = Random::new(13_002_000 + seed);
@@ -278,7 +278,7 @@ fn what_sleeps_is_found_elsewhere() {
 }
 
 #[test]
-fn what_a_bound_cuts_off_does_not_sleep() {
+fn steps_disabled_by_a_bound_do_not_sleep() {
     // Once `x` is in the buffer, the bound disables one of the two alternatives until the buffer has room.
     let text = "
         shared x, y;

@@ -66,7 +66,7 @@ fn a_layout_that_grows_keeps_every_value() {
 }
 
 #[test]
-fn extreme_values_do_not_meet() {
+fn extreme_values_are_distinct() {
     let text = "shared x = 9223372036854775805;
         thread p { x = 9223372036854775807; } thread q { x = -9223372036854775808; }
         finally never x == -9223372036854775808;";
@@ -101,7 +101,7 @@ fn a_formula_that_cannot_be_computed_decides_nothing() {
 }
 
 #[test]
-fn a_choice_behind_a_closed_door_does_not_move() {
+fn a_choice_after_a_failed_assumption_is_disabled() {
     let text = "shared x; thread p { var r; atomic { assume x == 1; r = *; } }";
     assert_eq!(verdict(text, MemoryModel::Tso, true), "unsafe");
     let text = "shared x; thread p { var r; atomic { r = *; assume r == 77; } }";

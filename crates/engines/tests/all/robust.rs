@@ -576,7 +576,7 @@ fn threads_that_are_alike_have_the_same_attacks() {
 }
 
 #[test]
-fn negative_indices_over_the_naturals_are_not_called_robust() {
+fn negative_indices_over_the_naturals_are_not_robust() {
     for text in [
         "numbers nat; shared y, a[-1..1]; thread p { var i, r; a[i - 1] = 1; r = y; }
          thread q { var s; y = 1; fence; s = a[-1]; }",

@@ -308,7 +308,7 @@ fn is_true(reachable: &Reachable, program: &Program, model: MemoryModel, propert
 }
 
 #[test]
-fn nothing_false_is_proved_whatever_is_done_to_a_set() {
+fn tampered_sets_prove_only_true_claims() {
     let (mut refused, mut still) = (0, 0);
     for seed in 0..programs(250) {
         let program = random_program(seed);
@@ -317,7 +317,7 @@ fn nothing_false_is_proved_whatever_is_done_to_a_set() {
         let reduction = *random.pick(&[Reduction::Local, Reduction::None, Reduction::Persistent]);
         let options = Options { workers: 1, reduction, ..Options::default() };
         let Ok(reachable) = explore(&program, model, 3_000, &mut || false) else { continue };
-        // The exploration is complete, because one property holds; for the other properties the claim is false.
+        // The engine issues a set only after a complete search, so every property that is not in `proved` is refuted and a claim for it is false.
         let Some((set, proved)) = proof(&program, model, options) else { continue };
         let names: BTreeSet<&String> = proved.iter().map(|p| &p.name).collect();
         for property in &program.properties {
@@ -345,7 +345,7 @@ fn nothing_false_is_proved_whatever_is_done_to_a_set() {
 }
 
 #[test]
-fn what_is_written_is_read_again_or_refused() {
+fn damaged_certificates_are_unreadable_or_not_wrong() {
     let mut random = Random::new(7);
     let (mut written, mut unreadable) = (0, 0);
     for seed in 0..programs(60) {
@@ -604,7 +604,7 @@ fn least(
 }
 
 #[test]
-fn whatever_may_be_left_out_does_not_matter() {
+fn minimal_accepted_sets_prove_only_true_claims() {
     let (mut proofs, mut refused, mut reduced) = (0, 0, 0);
     for seed in 0..programs(400) {
         let program = random_program(seed);
@@ -651,7 +651,7 @@ fn eventful_program(seed: u64) -> Program {
 /// Whatever a certificate states about future operations, orders and classes of cells: if the checker accepts it,
 /// a set that is closed under the required steps proves only true claims.
 #[test]
-fn whatever_persistent_sets_leave_out_does_not_matter() {
+fn minimal_persistent_sets_prove_only_true_claims() {
     let wanted = programs_or(500) as u64;
     let tried = |seed: u64| {
         let (mut proofs, mut refused, mut states, mut all) = (0, 0, 0, 0);
@@ -692,7 +692,7 @@ fn each_condition_of_persistent_sets_is_needed() {
             "shared x; thread t { var r; choose { r = x; } or { skip; } } thread u { lock; x = 5; skip; unlock; }
              finally f: never t.r == 5;",
         ),
-        // A property mentions a thread and its buffer.
+        // The property depends on a location of the thread and on a cell that its buffer writes.
         (MemoryModel::Tso, "shared x; thread t { x = 1; a: skip; b: skip; } forbid f: x == 1 && t@a;"),
         // A store cannot leave its buffer any more, because the holder of the lock has faulted.
         (MemoryModel::Tso, "shared x; thread t { x = 1; fence; } thread u { lock; assert 0; unlock; }"),

@@ -113,7 +113,7 @@ fn true_of_parts(program: &Program, part: &Program, model: MemoryModel, about: &
 }
 
 #[test]
-fn what_is_proved_is_true_of_some_turns_of_the_loops() {
+fn proofs_hold_for_a_bounded_number_of_iterations() {
     let (mut found, mut asked) = (0, 0);
     for seed in 0..programs(200) {
         let mut random = Random::new(seed);
@@ -164,7 +164,7 @@ fn accepted(set: StateSet, program: &Program, property: &Property) -> bool {
 }
 
 #[test]
-fn nothing_false_is_proved_whatever_is_done_to_versions() {
+fn tampered_versions_prove_only_true_claims() {
     let (mut refused, mut still) = (0, 0);
     for seed in 0..programs(100) {
         let mut random = Random::new(seed + 2_000_000);

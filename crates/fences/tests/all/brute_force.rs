@@ -1,6 +1,6 @@
 //! Optimality of fence synthesis: on small random programs, all subsets are tried on the reference semantics.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
@@ -45,14 +45,7 @@ fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
             });
         }
     }
-    Placed {
-        program,
-        places,
-        steps: BTreeMap::new(),
-        indivisible: Vec::new(),
-        fixed: HashSet::new(),
-        in_macros: HashMap::new(),
-    }
+    Placed { program, places, ..Placed::default() }
 }
 
 /// A thread with an empty step before every location with outgoing edges, and the new numbers of its locations.

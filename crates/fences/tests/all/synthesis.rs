@@ -102,7 +102,7 @@ fn under_pso_both_kinds_of_fence_are_used() {
 }
 
 #[test]
-fn what_happens_under_sc_cannot_be_fixed() {
+fn violations_under_sc_cannot_be_fixed() {
     let text = b"shared x; thread p { x = 1; } thread q { var r; r = x; assert r == 0; }";
     let found = fences(&loaded("sc", text), MemoryModel::Tso, &Options::default());
     assert_eq!(found.verdict, Verdict::Unfixable);
@@ -223,7 +223,7 @@ const STEPLESS: [&str; 20] = [
 
 /// For every place: the program that is verified with a fence there is the one that the edited text means.
 #[test]
-fn what_is_verified_is_what_is_written() {
+fn the_verified_program_is_the_edited_text() {
     let stepless = STEPLESS.iter().map(|body| {
         let text = format!("shared x; thread p[i in 0..2] {{ {body} }} forbid p[0]@l && p[1]@end && x == 7;");
         // Without the label, uses another property.
@@ -263,7 +263,7 @@ fn a_fence_may_make_a_violation_by_where_it_stands() {
 }
 
 #[test]
-fn what_exists_must_still_exist() {
+fn existential_properties_must_stay_satisfied() {
     let text = "shared x, y; thread p { var r; x = 1; r = y; } thread q { var s; y = 1; s = x; }
                 finally weak: exists p.r == 0 && q.s == 0; finally strong: never p.r == 0 && q.s == 0;";
     let check =
@@ -287,7 +287,7 @@ fn what_exists_must_still_exist() {
 }
 
 #[test]
-fn spared_places_are_named_if_they_are_why() {
+fn spared_places_are_named_as_the_reason() {
     let text = "shared x, y; thread p { var r; x = 1; a: r = y; } thread q { var s; y = 1; fence; s = x; }
                 finally sb: never p.r == 0 && q.s == 0; forbid p@a && x == 7;";
     let check = |hint: &str, text: &str| {

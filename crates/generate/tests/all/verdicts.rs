@@ -159,7 +159,7 @@ fn target_is_reached(system: &Lossy) -> bool {
 }
 
 #[test]
-fn what_is_sent_can_be_received_once_and_in_order() {
+fn messages_are_received_at_most_once_and_in_order() {
     use LossyOp::*;
     let check = |ops: &[LossyOp], expected: bool| {
         let transitions = ops.iter().enumerate().map(|(n, &op)| (n, op, n + 1)).collect();

@@ -446,3 +446,22 @@ fn functions_that_would_hide_something_are_refused() {
     assert!(error.diagnostics[0].message.contains("alloca"), "{}", error.diagnostics[0].message);
     holds("", "int *p = __builtin_alloca(4); *p = 1; assert(*p == 1);");
 }
+
+/// Where an access leaves nothing but the question whether its memory is there, that question is asked on its own path only.
+#[test]
+fn accesses_that_are_left_out_are_checked_where_they_were() {
+    let node = "struct node { int value; struct node *next; }; int __VERIFIER_nondet_int(void);";
+    let either = "struct node *c = malloc(sizeof *c); c->value = __VERIFIER_nondet_int(); if (c->value == 1) free(c); else c->next = 0;";
+    holds(node, either);
+    memory(&main_does(node, &format!("{either} c->next = 0;")), "uuu");
+}
+
+/// A pointer is stored as the value of a variable that the translation leaves out.
+#[test]
+fn pointers_that_pass_through_variables_point_to_the_same_memory() {
+    let globals = "struct node { int value; struct node *next; }; struct node *_Atomic g;
+        void *f(void *p) { struct node *a = 0, *b = 0; if (!g) a = malloc(sizeof *a); b = a; g = b; return 0; }";
+    let main = "pthread_t t; pthread_create(&t, 0, f, 0); struct node *b = atomic_exchange(&g, 0); pthread_join(t, 0); free(b);";
+    holds(globals, main);
+    memory(&main_does(globals, &format!("{main} free(b);")), "uuu");
+}

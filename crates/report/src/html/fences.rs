@@ -179,7 +179,7 @@ fn without(because: &Because) -> String {
     }
 }
 
-/// The place of a fence, for people.
+/// The place of a fence, in words.
 fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
     let at = source.position(fence.place.statement).line_name();
     let threads = thread_names(source.program, fence).join(", ");

@@ -66,7 +66,7 @@ fn edges(program: &Program) -> impl Iterator<Item = (ThreadId, &Thread, EdgeId, 
 }
 
 #[test]
-fn what_faults_may_fault() {
+fn every_fault_is_declared_possible() {
     let (mut tried, mut faulted) = (0, 0);
     for seed in 0..2_000 {
         let (mut random, program) = sample(seed);
@@ -104,7 +104,7 @@ fn is_plain(program: &Program, action: &Action) -> bool {
 }
 
 #[test]
-fn where_nothing_is_computed_what_may_fault_does_fault_for_some_values() {
+fn without_computation_possible_faults_occur_for_some_values() {
     let (mut safe, mut faulting) = (0, 0);
     for seed in 0..4_000 {
         let (mut random, program) = sample(seed);

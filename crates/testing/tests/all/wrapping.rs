@@ -46,7 +46,7 @@ fn wrapped(value: i128, bits: u32, signed: bool) -> i128 {
 }
 
 #[test]
-fn what_wraps_around_may_be_too_large_before() {
+fn wrapped_operands_may_exceed_64_bits() {
     let mut random = Random::new(1);
     let (mut too_large, mut refused) = (0, 0);
     for _ in 0..100_000 {

@@ -232,7 +232,7 @@ fn work(program: &Program, concerns: usize) -> u64 {
     concerns.saturating_mul(sets.saturating_add((concerns + 1).saturating_mul(edges + properties)))
 }
 
-/// The minimal closed sets of threads that together cover a property; empty if one of them contains all threads.
+/// The closures of the concerns of a property, without those contained in another one; empty if one of them contains all threads.
 fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
     let mut sets: Vec<Vec<ThreadId>> = Vec::new();
     for concern in concerns {

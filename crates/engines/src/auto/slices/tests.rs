@@ -14,6 +14,7 @@ use fencewright_smt::Prover;
 use fencewright_testing::bystanders::detach;
 use fencewright_testing::{Random, Shape, program as random_program, programs_or, separate};
 
+use super::super::apart::Later;
 use super::*;
 use crate::check::{Checked, Confirm, Verdict, check};
 use crate::task::Reason;
@@ -37,29 +38,12 @@ fn random(seed: u64) -> Program {
     program
 }
 
-/// `auto` without the explicit engine's first run, so that slices come first.
-struct Sooner(Auto);
-
-impl Engine for Sooner {
-    fn name(&self) -> EngineName {
-        EngineName::Auto
-    }
-
-    fn about(&self) -> About {
-        self.0.about()
-    }
-
-    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        self.0.rest(task, limits, progress)
-    }
-}
-
 fn check_by_slices(program: &Program, model: MemoryModel, auto: Auto) -> Vec<Checked> {
     let task = Task::new(program, model, program.properties.clone());
     let limits = Limits::default().within(Duration::from_secs(60));
     // Answers without a trace or certificate are not explored again, because the test compares them with the oracle.
     let confirm = Confirm { exploration: None, ..Confirm::default() };
-    check(&Sooner(auto), &task, &limits, &Progress::default(), confirm)
+    check(&Later(auto), &task, &limits, &Progress::default(), confirm)
 }
 
 /// The projection of a program state to the threads and cells of a slice.
@@ -199,7 +183,7 @@ fn a_violation_in_a_slice_is_one_of_the_program() {
 }
 
 #[test]
-fn what_depends_on_every_thread_has_no_slices() {
+fn properties_that_depend_on_every_thread_have_no_slices() {
     let program = program("shared x; thread p { x = 1; } thread q { skip; } finally ended: exists x == 1;");
     for property in [&program.properties[0], &Property::deadlock()] {
         assert!(concerns(&program, property).is_none());

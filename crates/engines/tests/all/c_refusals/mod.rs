@@ -147,7 +147,7 @@ fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String
     (files, Options { c, ..original.options() })
 }
 
-/// Every message has a position in one of the files, and so does the first one.
+/// Every message has a position inside one of the files and, unless it concerns the program as a whole, a span.
 fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     assert!(!diagnostics.is_empty(), "an error without a message");
     for diagnostic in diagnostics {
@@ -239,7 +239,7 @@ fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 #[test]
-fn whatever_is_refused_is_refused_in_words() {
+fn mutated_programs_are_accepted_or_refused_with_a_message() {
     let originals = originals();
     let asked = std::env::var("FENCEWRIGHT_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seeds: Vec<u64> = match asked {

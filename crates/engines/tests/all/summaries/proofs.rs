@@ -43,7 +43,7 @@ fn an_index_is_in_range_because_only_indices_are_stored() {
 }
 
 #[test]
-fn nobody_reads_what_was_never_stored() {
+fn values_that_were_never_stored_are_never_read() {
     let program = example("thesis-3-3.fw");
     for model in [MemoryModel::Tso, MemoryModel::Pso] {
         assert!(!summaries(&program, model, "goal", Options::default()).is_empty());

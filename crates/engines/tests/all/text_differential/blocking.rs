@@ -1,4 +1,4 @@
-//! All engines on programs where threads wait: a thread that waits in vain has no step, whatever the engine leaves out.
+//! All engines on programs where threads wait: a thread whose condition never becomes true has no step, in every configuration of every engine.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -177,7 +177,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) {
 }
 
 #[test]
-fn nothing_is_lost_after_an_evaluation_that_changes_memory() {
+fn no_step_is_lost_after_an_evaluation_that_changes_memory() {
     let text = "shared x; shared y; shared a; shared b = 1;
         thread p { await a == 1 && b == 0 || cas(x, 0, 1) && y == 7; done: skip; }
         thread q { await x == 1; a = 1; a = 0; b = 0; }

@@ -112,6 +112,8 @@ fn in_loops(block: &[Stmt]) -> bool {
 struct Writer<'a> {
     random: &'a mut Random,
     alive: [bool; LOCALS],
+    /// The variables that may point to memory that was freed.
+    dangling: [bool; LOCALS],
     order: bool,
 }
 
@@ -128,14 +130,12 @@ impl Writer<'_> {
         self.random.below(GLOBALS)
     }
 
-    /// A variable to follow: mostly one that points to something.
+    /// A variable to follow: mostly one that points to something, sometimes one that may dangle.
     fn alive(&mut self) -> Option<Local> {
-        let alive: Vec<Local> = (0..LOCALS).filter(|&local| self.alive[local]).collect();
-        match alive.as_slice() {
-            _ if self.chance(10) => Some(self.local()),
-            [] => None,
-            _ => Some(*self.random.pick(&alive)),
-        }
+        let dangling = self.chance(12);
+        let of = if dangling { self.dangling } else { self.alive };
+        let found: Vec<Local> = (0..LOCALS).filter(|&local| of[local]).collect();
+        (!found.is_empty()).then(|| *self.random.pick(&found))
     }
 
     fn condition(&mut self) -> Condition {
@@ -184,13 +184,14 @@ impl Writer<'_> {
             5..=7 => {
                 if let Some(local) = self.alive() {
                     block.push(Stmt::Free(local));
-                    self.alive[local] = false;
+                    (self.alive[local], self.dangling[local]) = (false, true);
                 }
             }
             8 => {
                 block.push(Stmt::Copy(local, other));
                 // Mostly one of the two frees it.
                 self.alive[local] = self.alive[other] && self.chance(30);
+                self.dangling[local] = true;
             }
             9 => {
                 block.push(Stmt::Clear(local));
@@ -218,7 +219,7 @@ impl Writer<'_> {
             }
             15 => {
                 block.push(Stmt::Fetch(local, global));
-                self.alive[local] = self.chance(40);
+                (self.alive[local], self.dangling[local]) = (self.chance(40), true);
             }
             16 => {
                 block.push(Stmt::Swap(local, global));
@@ -250,14 +251,14 @@ impl Writer<'_> {
 /// A random program.
 pub fn random(random: &mut Random) -> Program {
     let order = random.below(3) == 0;
-    let mut main = Writer { random, alive: [false; LOCALS], order };
-    let (first, second) = (1 + main.random.below(3), 1 + main.random.below(3));
+    let mut main = Writer { random, alive: [false; LOCALS], dangling: [false; LOCALS], order };
+    let (first, second) = (1 + main.random.below(4), 1 + main.random.below(3));
     let before = main.block(first, 0);
     let beside = main.block(second, 0);
     let last = 1 + main.random.below(3);
     let after = main.block(last, 0);
-    let mut other = Writer { random: main.random, alive: [false; LOCALS], order };
-    let length = 1 + other.random.below(4);
+    let mut other = Writer { random: main.random, alive: [false; LOCALS], dangling: [false; LOCALS], order };
+    let length = 1 + other.random.below(5);
     let thread = other.block(length, 0);
     Program { before, thread, beside, after }
 }
