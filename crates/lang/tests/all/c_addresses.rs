@@ -450,8 +450,9 @@ fn functions_that_would_hide_something_are_refused() {
 /// Where an access leaves nothing but the question whether its memory is there, that question is asked on its own path only.
 #[test]
 fn accesses_that_are_left_out_are_checked_where_they_were() {
-    let node = "struct node { int value; struct node *next; }; int __VERIFIER_nondet_int(void);";
-    let either = "struct node *c = malloc(sizeof *c); c->value = __VERIFIER_nondet_int(); if (c->value == 1) free(c); else c->next = 0;";
+    let node =
+        "struct node { int value; struct node *next; }; _Atomic int x; void *f(void *p) { x = 1; return 0; }";
+    let either = "pthread_t t; pthread_create(&t, 0, f, 0); struct node *c = malloc(sizeof *c); if (x) free(c); else c->next = 0;";
     holds(node, either);
     memory(&main_does(node, &format!("{either} c->next = 0;")), "uuu");
 }
