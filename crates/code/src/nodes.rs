@@ -489,7 +489,7 @@ impl Nodes {
             Shape::Unknown => "void".to_string(),
             Shape::Scalar(Scalar::Narrow(bits)) => format!("an integer of {bits} bits"),
             Shape::Scalar(Scalar::Wide) => "a pointer or an integer of 64 bits".to_string(),
-            Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating number of {bytes} bytes"),
+            Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating-point number of {bytes} bytes"),
             Shape::Record(record, _) => {
                 let structure = self.structure(*record);
                 format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)

@@ -20,8 +20,8 @@ pub enum Reuse {
     Never,
     /// Allocations may return freed memory.
     Allocated,
-    /// Allocations return new memory in the model, which ends where a pointer to it is compared with a dangling pointer. For programs where
-    /// elaboration has to know the objects that pointers point to.
+    /// Allocations return new memory, and an execution in which a pointer to it is compared with a dangling pointer ends there, as beyond the
+    /// model. For programs where elaboration has to know the objects that pointers point to.
     Compared,
 }
 

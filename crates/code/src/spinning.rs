@@ -51,7 +51,7 @@ pub fn add_waiting_places(program: &mut Program, stop: &Stop<'_>) -> Result<(), 
         return Ok(());
     }
     let undecided = undecided.into_iter().map(|span| {
-        let message = "whether a thread can spin in this loop for ever is not decided: from round to round it computes with more than what it reads";
+        let message = "whether a thread can spin in this loop for ever is not decided: its iterations depend on more than the values that it reads";
         let help = "`termination` knows loops that read what they look at again in every round, and loops that count up or down to a bound; \
                     write the loop like that, or ask for other properties";
         Diagnostic::new(span, message).help(help)

@@ -69,7 +69,7 @@ impl Elaborator<'_> {
             }
             _ => self.error(
                 span,
-                "this conversion is not understood",
+                "this conversion is not supported",
                 "convert between integers and pointers only",
             ),
         }

@@ -62,7 +62,7 @@ impl Elaborator<'_> {
             if member.bits.is_some() {
                 return self.error(
                     span,
-                    "bit-fields are not understood",
+                    "bit-fields are not supported",
                     "use a whole integer, with masks if need be",
                 );
             }

@@ -16,7 +16,7 @@ use crate::flat::tidy::Reads;
 use crate::flat::{Awaited, Cell, CellEvent, Step, StepKind, Term, Touching, Violation, Waiting, Wrong};
 
 /// The message of the assertion that fails where an undefined value is used.
-const UNDEFINED_DECIDES: &str = "an undefined value decides what happens";
+const UNDEFINED_DECIDES: &str = "the behaviour depends on an undefined value";
 
 /// Prints the statements of one thread.
 pub(crate) struct Statements<'a> {

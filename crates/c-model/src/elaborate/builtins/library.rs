@@ -129,7 +129,7 @@ impl Elaborator<'_> {
             Some(bytes) => Ok(bytes),
             None => {
                 let help = "allocate a number of bytes that is known before the program runs: `sizeof (struct node)`, or an array of constant length";
-                self.error(size.span, "the size of this allocation is not known, or makes no sense", help)
+                self.error(size.span, "the size of this allocation is unknown or invalid", help)
             }
         }
     }
@@ -150,14 +150,14 @@ impl Elaborator<'_> {
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
             // A later attempt may know more about the whole program.
-            let message = "how much memory `realloc` has to copy is not known here";
+            let message = "the number of bytes that `realloc` copies is unknown here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
             let error = Diagnostic::new(self.here(span), message).help(help);
             self.postponed.get_or_insert(Box::new(error));
             return self.allocate(bytes, false, span);
         };
         if self.open_array(&element).is_some() {
-            let message = "`realloc` of a structure that ends in an array of open length is not understood";
+            let message = "`realloc` of a structure that ends in an array of open length is not supported";
             return self.error(span, message, "allocate it with the longest array that is needed");
         }
         let new = self.allocate(bytes, false, span)?;
@@ -184,7 +184,7 @@ impl Elaborator<'_> {
                 return self.error(
                     span,
                     "what this pointer points to is not known",
-                    "free what `malloc` gave",
+                    "free a pointer that `malloc` returned",
                 );
             }
         };

@@ -136,7 +136,7 @@ impl<'a> Resolver<'a> {
             }
         }
         if Some(resolved.class) != end {
-            let message = "this place is used as two different things";
+            let message = "this memory is used with two different types";
             self.errors.push(Diagnostic::new(self.span, message).help("give every object one type"));
             return None;
         }
@@ -210,7 +210,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn element(&mut self, index: &Value, length: u64, access: bool, of: (usize, Term)) -> Term {
         let index = self.value(index);
         if length == 0 {
-            let message = "how long this array is, is not known";
+            let message = "the length of this array is unknown";
             self.errors.push(Diagnostic::new(self.span, message).help("give it a length"));
         }
         let length = length.min(1 << 40) as i64;
