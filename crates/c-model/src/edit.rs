@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn each_world_has_its_own_fences() {
+    fn fences_use_the_api_of_the_program() {
         assert_eq!(world("#include <stdatomic.h>\n#define READ_ONCE(x) x"), World::Atomics);
         assert_eq!(world("void f(void) { g(memory_order_relaxed); }"), World::Atomics);
         assert_eq!(world("void f(void) { WRITE_ONCE(x, 1); }"), World::Linux);

@@ -58,7 +58,7 @@ enum End {
     Open,
     /// An operation faulted.
     Fault,
-    /// An operation left what the machine represents.
+    /// An operation leads to a state that the machine cannot represent.
     Beyond(Limitation),
 }
 

@@ -61,7 +61,7 @@ impl Kind {
             Kind::OutOfBounds => "out of bounds",
             Kind::NullPointer => "a null pointer is followed",
             Kind::WildPointer => "a pointer is followed that points to no object",
-            Kind::Uninitialised => "an uninitialised value decides what happens",
+            Kind::Uninitialised => "the behaviour depends on an uninitialised value",
             Kind::BadFree => "what is freed is not the start of an allocation",
             Kind::Other => "a wrong access",
         }

@@ -124,8 +124,8 @@ impl Elaborator<'_> {
         if matches!(call.ty.kind, TypeKind::Record(_)) {
             return self.error(
                 call.span,
-                "a structure as the result of a function that is not known",
-                "return it by way of a pointer",
+                "an unknown function returns a structure",
+                "return it through a pointer",
             );
         }
         let target = self.kept_value(target, &pointer.ty, pointer.span)?;
@@ -238,18 +238,18 @@ impl Elaborator<'_> {
         if let Some(start) = frames.iter().position(|frame| frame.function == function) {
             let mut cycle = names(&frames[start..]);
             cycle.push(format!("`{}`", self.unit.functions[function.index()].name));
-            let message = format!("recursion is not understood: {}", cycle.join(" calls "));
+            let message = format!("recursion is not supported: {}", cycle.join(" calls "));
             return self.error(span, message, "write it as a loop");
         }
         // A thread that runs `main` would create threads that run `main`, without end.
         if self.instances.first().is_some_and(|main| main.start.function == function) {
-            let message = "recursion is not understood: a thread other than the first one calls `main`";
+            let message = "recursion is not supported: a thread other than the first one calls `main`";
             return self.error(span, message, "put what both do into a function of its own");
         }
         if frames.len() >= MOST_CALLS {
             return self.error(
                 span,
-                format!("more than {MOST_CALLS} calls in each other"),
+                format!("more than {MOST_CALLS} nested calls"),
                 "make the chain of calls shorter",
             );
         }

@@ -153,10 +153,10 @@ impl Elaborator<'_> {
             TypeKind::Integer(arithmetic) => Ok(arithmetic),
             TypeKind::Floating(_) => self.error(
                 span,
-                "floating numbers are not understood",
+                "floating-point numbers are not supported",
                 "use integers: whole numbers of the smallest unit",
             ),
-            _ => self.error(span, "an integer is wanted here", ""),
+            _ => self.error(span, "an integer is expected here", ""),
         }
     }
 
@@ -169,7 +169,7 @@ impl Elaborator<'_> {
         let end = self.accesses;
         let (left, right) = (middle.since(start), end.since(middle));
         if left.writes > 0 && right.any() || right.writes > 0 && left.any() {
-            self.warn(b.span, "C does not say which of these accesses to memory comes first: they are taken from left to right");
+            self.warn(b.span, "C does not define the order of these accesses to memory: they are evaluated from left to right");
         }
         Ok((first, second))
     }
@@ -186,7 +186,7 @@ impl Elaborator<'_> {
             }
             (TypeKind::Floating(_), _) | (_, TypeKind::Floating(_)) => {
                 self.arithmetic(&Type { kind: TypeKind::Floating(8), atomic: false, volatile: false }, span)?;
-                unreachable!("floating numbers are refused")
+                unreachable!("floating-point numbers are rejected")
             }
             _ => {
                 if let Some(result) = self.known_comparison(op, &x, &y) {

@@ -140,7 +140,7 @@ pub fn elaborate(
             None => return elaborator.finished().map_err(|error| vec![*error]),
         }
     }
-    let message = "what this program does could not be found out";
+    let message = "the translation of this program did not reach a fixpoint";
     Err(vec![
         Diagnostic::new(Span::default(), message)
             .help("make the harness simpler: fewer threads, fewer pointers to them"),
@@ -361,7 +361,7 @@ impl<'u> Elaborator<'u> {
         if self.depth >= DEEPEST {
             return self.error(
                 span,
-                "calls, statements and expressions are too deep in each other",
+                "calls, statements and expressions are nested too deeply",
                 "split the function, or take the recursion out",
             );
         }

@@ -101,7 +101,7 @@ pub(super) struct Shared {
 /// The type of `pthread_t`.
 const THREADS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 /// The message for joining or detaching a thread twice.
-const RELEASED: &str = "a thread is waited for or detached that was waited for or detached before";
+const RELEASED: &str = "a thread is joined or detached a second time";
 
 pub(super) fn int() -> Type {
     Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
@@ -287,7 +287,7 @@ impl Elaborator<'_> {
         let Value::Function(started) = target.value else {
             return self.error(
                 function.span,
-                "which function the thread starts with is not known",
+                "the function that the thread starts with is unknown",
                 "pass the function by its name",
             );
         };

@@ -58,7 +58,7 @@ impl Writer {
             StatementKind::Lock(Some(mutex)) => self.mutex_call("pthread_mutex_lock", mutex)?,
             StatementKind::Unlock(Some(mutex)) => self.mutex_call("pthread_mutex_unlock", mutex)?,
             StatementKind::Lock(None) | StatementKind::Unlock(None) => {
-                return Err(cannot("the global lock, which holds up every access of the others", *span));
+                return Err(cannot("the global lock, which blocks all accesses of other threads", *span));
             }
             StatementKind::Atomic(_) => return Err(cannot("an `atomic` block", *span)),
             StatementKind::Snapshot(_) => return Err(cannot("a `snapshot` block", *span)),

@@ -49,8 +49,8 @@ impl Words {
 /// The error for an arithmetic type without a meaning here.
 fn not_understood(word: &str, span: Span) -> Error {
     match word {
-        "_Complex" => Error::new(span, "complex numbers are not understood").help("use integers"),
-        _ => Error::new(span, "integers of 128 bits are not understood")
+        "_Complex" => Error::new(span, "complex numbers are not supported").help("use integers"),
+        _ => Error::new(span, "integers of 128 bits are not supported")
             .help("use two integers of 64 bits, or a narrower type"),
     }
 }
@@ -171,7 +171,7 @@ impl Parser<'_> {
                 }
                 "__auto_type" => whole = Some(TypeKind::Inferred.into()),
                 _ => {
-                    // A type name is one only if no type was specified yet.
+                    // A `typedef` name is a type here only if no type specifier precedes it.
                     let named = token.filter(|_| whole.is_none() && words.is_empty());
                     match named.and_then(|token| self.type_named(token.symbol)) {
                         Some((ty, depth)) => {

@@ -33,7 +33,7 @@ impl Parser<'_> {
         Ok(Block { statements, span: self.since(start) })
     }
 
-    /// Resumes behind the statement that contains an error, inside its block.
+    /// Resumes after the statement that contains an error, inside its block.
     fn recover_statement(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// `case low:` or `case low ... high:`, with the statement behind it; the keyword is the next token.
+    /// `case low:` or `case low ... high:`, with the statement after it; the keyword is the next token.
     fn case(&mut self) -> Read<StatementKind> {
         self.at += 1;
         let low = self.conditional()?;
@@ -166,7 +166,7 @@ impl Parser<'_> {
     fn goto(&mut self) -> Read<StatementKind> {
         self.at += 1;
         if self.is("*") {
-            return Err(Error::new(self.span(), "a `goto` to a computed place is not understood"));
+            return Err(Error::new(self.span(), "a `goto` to a computed place is not supported"));
         }
         let label = self.name("a label")?;
         self.expect(";")?;
@@ -256,7 +256,7 @@ impl Parser<'_> {
             volatile = true;
         }
         if self.is("goto") {
-            return Err(Error::new(self.span(), "assembly that jumps is not understood"));
+            return Err(Error::new(self.span(), "assembly that jumps is not supported"));
         }
         self.expect("(")?;
         let text = self.string()?;

@@ -74,7 +74,7 @@ pub struct Preprocessed {
 }
 
 impl Preprocessed {
-    /// The position of the first token of a replacement list behind an offset.
+    /// The position of the first token of a replacement list after an offset.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);
@@ -207,13 +207,13 @@ impl Preprocessor<'_> {
         if depth > DEEPEST_INCLUDE {
             return Err(Error::new(
                 included_at,
-                "files include each other too deep: does one include itself?",
+                "files include each other too deeply: does one include itself?",
             ));
         }
         let tokens = self.tokens(file)?;
         self.read += tokens.len();
         if self.read > MOST_TOKENS {
-            return Err(Error::new(included_at, "the included files are too long all together"));
+            return Err(Error::new(included_at, "the included files are too long in total"));
         }
         let mut branches: Vec<Branch> = Vec::new();
         let mut text: Vec<Token> = Vec::new();
@@ -402,7 +402,7 @@ impl Preprocessor<'_> {
                     name.ok_or_else(|| Error::new(token.span, "`defined` takes the name of a macro"))?;
                 n += 1;
                 if open && !line.get(n).is_some_and(|next| next.is(self.words.close)) {
-                    return Err(Error::new(name.span, "expected `)` behind this name"));
+                    return Err(Error::new(name.span, "expected `)` after this name"));
                 }
                 n += usize::from(open);
                 let built_in = name.is(self.words.has_include);

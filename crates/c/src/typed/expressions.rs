@@ -119,8 +119,8 @@ impl Typer<'_> {
     pub(super) fn place(&mut self, expr: &ast::Expr, what: &str) -> Typing<Place> {
         match self.operand(expr)? {
             Operand::Place(place) => Ok(place),
-            _ => Err(Error::new(expr.span, format!("{what} is no place in memory"))
-                .help("a variable, a member, an element or what a pointer points to is wanted here")),
+            _ => Err(Error::new(expr.span, format!("{what} is not an lvalue"))
+                .help("a variable, a member, an element or the target of a pointer is expected here")),
         }
     }
 
@@ -135,7 +135,8 @@ impl Typer<'_> {
             Kind::Name(name) => return self.named(*name, expr),
             Kind::Integer(literal) => {
                 let ty = arithmetic::constant_type(literal).ok_or_else(|| {
-                    Error::new(expr.span, "no type has this number").help("add the suffix `u`")
+                    Error::new(expr.span, "no integer type can represent this number")
+                        .help("add the suffix `u`")
                 })?;
                 self.made(ExprKind::Constant(literal.value.into()), Arithmetic::Integer(ty), expr)
             }
@@ -204,7 +205,7 @@ impl Typer<'_> {
     }
 
     fn assignment(&mut self, place: &ast::Expr, value: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
-        let place = self.place(place, "what is assigned to")?;
+        let place = self.place(place, "the target of an assignment")?;
         self.writable(&place)?;
         let value = self.value(value)?;
         let value = self.implicit(value, &place.ty, "an assignment to a variable")?;
@@ -238,7 +239,7 @@ impl Typer<'_> {
     /// The record that the pointer on the left of `->` points to.
     fn record_of_arrow(&mut self, inner: &ast::Expr) -> Typing<Place> {
         match &inner.kind {
-            ast::ExprKind::Unary(UnaryOp::Address, place) => self.place(place, "what `&` is applied to"),
+            ast::ExprKind::Unary(UnaryOp::Address, place) => self.place(place, "the operand of `&`"),
             _ => {
                 let pointer = self.value(inner)?;
                 self.pointed(pointer, inner.span)
@@ -337,7 +338,7 @@ impl Typer<'_> {
     pub(super) fn pointed(&mut self, pointer: Expr, span: Span) -> Typing<Place> {
         let Some(to) = pointer.ty.pointee().cloned() else {
             return Err(Error::new(pointer.span, format!("`{}` is no pointer", self.said(&pointer.ty)))
-                .help("only a pointer points somewhere"));
+                .help("only a pointer can be dereferenced"));
         };
         match pointer.kind {
             ExprKind::Address(place) if place.ty == to => Ok(*place),
@@ -382,7 +383,7 @@ impl Typer<'_> {
             }
         };
         let TypeKind::Array(element, _) = &array.ty.kind else {
-            return Err(Error::new(base_at.span, "an array is wanted here"));
+            return Err(Error::new(base_at.span, "an array is expected here"));
         };
         let ty = self.part_type(element, &array.ty);
         Ok(Place { ty, kind: PlaceKind::Element(array.into(), index.into()), span: expr.span })

@@ -308,7 +308,7 @@ impl Typer<'_> {
                 Designator::Member(_) => continue,
             };
             if low > high || low < high && n + 1 < designators.len() {
-                return Err(Error::new(span, "a range stands last and counts upwards")
+                return Err(Error::new(span, "a range must come last and count upwards")
                     .help("write one value per element"));
             }
             let last = stack.len() - 1;

@@ -216,14 +216,14 @@ impl Typer<'_> {
         let result = self.in_hand().result.clone();
         let Some(value) = value else {
             if !result.is_void() {
-                self.warn(statement.span, "`return` without a value in a function that gives one");
+                self.warn(statement.span, "`return` without a value in a function that returns one");
             }
             return Ok(StatementKind::Return(None));
         };
         let value = self.value(value)?;
         if result.is_void() {
             if !value.ty.is_void() {
-                self.warn(value.span, "`return` with a value in a function that gives none");
+                self.warn(value.span, "`return` with a value in a `void` function");
             }
             return Ok(StatementKind::Return(Some(convert(value, &Type::void()))));
         }
@@ -286,7 +286,7 @@ impl Typer<'_> {
             if *seen {
                 return Err(Error::new(
                     name.span,
-                    format!("label `{spelled}` stands twice in this function"),
+                    format!("label `{spelled}` is defined twice in this function"),
                 )
                 .help("give one of them another name"));
             }

@@ -72,7 +72,8 @@ impl Abstraction {
         self.k > 0
     }
 
-    /// The values of a cell that can leave the rest, and how. The last element of `values` is the value added last.
+    /// The values of a cell that can leave the rest R of a buffer, and the effect of each on R. `values` are those of the cell in R, the one added last
+    /// at the end.
     pub(super) fn leaving(self, values: &[i64]) -> Vec<(i64, Leaving)> {
         let is_any = |value: i64| copies(values, value) == self.many as usize;
         let mut ways = Vec::new();

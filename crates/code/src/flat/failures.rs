@@ -10,7 +10,7 @@ use fencewright_text::Stop;
 use crate::core::Register;
 use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Violation};
 
-/// Moves failures behind the atomic blocks that they occur in.
+/// Moves failures after the atomic blocks that they occur in.
 pub(crate) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
     let register = Register(thread.registers.len() as u32);
     if in_block(&mut thread.code, register, stop) {

@@ -17,7 +17,7 @@ use crate::flat::{Awaited, Cell, CellEvent, Program, RegisterInfo, Step, StepKin
 use crate::layout::classes::Layout;
 use crate::statement::each_statement;
 
-/// Joins consecutive waits for such flags.
+/// Joins consecutive waits for flags that stay set.
 pub(crate) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let mut changing = HashSet::new();
     for thread in &program.threads {

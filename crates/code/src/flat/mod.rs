@@ -32,9 +32,9 @@ pub enum Term {
     Register(Register),
     /// An element of an array of registers, which represents memory private to one thread.
     Element(usize, Box<Term>),
-    /// A unary or binary operation.
+    /// A unary operation.
     Unary(UnaryOp, Box<Term>),
-    /// A unary or binary operation.
+    /// A binary operation.
     Binary(BinaryOp, Box<Term>, Box<Term>),
     /// A conditional value: condition, value if it holds, value if not.
     If(Box<Term>, Box<Term>, Box<Term>),

@@ -354,7 +354,7 @@ mod tests {
 
     /// Every number that satisfies a condition is kept where the condition holds.
     #[test]
-    fn conditions_take_away_only_what_does_not_hold() {
+    fn conditions_exclude_only_values_that_violate_them() {
         use BinaryOp::*;
         let register = Term::Register(Register(0));
         for op in [Eq, Ne, Lt, Le, Gt, Ge] {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_grow_in_large_steps() {
+    fn ranges_are_widened_in_large_steps() {
         let grown = Range::new(0, 3).widened(Range::new(0, 4), &[0, 8]);
         assert_eq!(grown, Range::new(0, 8));
         assert_eq!(grown.widened(Range::new(-1, 9), &[0, 8]), Range::new(i64::MIN, i64::MAX));

@@ -109,10 +109,10 @@ impl Unknown {
     /// The message of the error.
     fn error(self) -> &'static str {
         match self {
-            Unknown::Order => "which of these addresses comes first is not known",
-            Unknown::Bits => "this depends on the bits of an address, which are not known",
+            Unknown::Order => "the order of these addresses is unknown",
+            Unknown::Bits => "this depends on the bits of an address, which are unknown",
             Unknown::Number => "this number may be the address of an object",
-            Unknown::Overlap => "one of these objects may lie where the other one was",
+            Unknown::Overlap => "one of these objects may have the former address of the other",
         }
     }
 

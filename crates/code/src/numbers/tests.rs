@@ -191,7 +191,7 @@ fn random_expression(
 }
 
 #[test]
-fn expressions_give_what_single_values_give() {
+fn ranges_of_expressions_agree_with_single_values() {
     let mut random = Random::new(1);
     let programs = std::env::var("FENCEWRIGHT_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(200_000);
     let (mut faults, mut large) = (0, 0);
@@ -241,7 +241,7 @@ fn written(op: Operator, ty: Arithmetic, b: Option<i128>) -> (Value, usize, usiz
 }
 
 #[test]
-fn simple_things_stay_simple() {
+fn simple_expressions_stay_unchanged() {
     let is_plain = |value: &Value, wanted: BinaryOp| match value {
         Value::Binary(op, a, b) => {
             *op == wanted
@@ -269,7 +269,7 @@ fn simple_things_stay_simple() {
 }
 
 #[test]
-fn conditions_say_what_registers_hold() {
+fn conditions_narrow_the_ranges_of_registers() {
     let register = || Value::Register(Register(3));
     let within = |condition: &Value, holds| {
         let mut range = (i128::from(i64::MIN), i128::from(i64::MAX));

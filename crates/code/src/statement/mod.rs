@@ -109,7 +109,7 @@ impl<S: Stage> PartialEq for Stmt<S> {
 /// The effect of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind<S: Stage> {
-    /// One statement of the source: fences can be inserted before it, behind it, and in the blocks inside.
+    /// One statement of the source: fences can be inserted before it, after it, and in the blocks inside.
     Steps(Vec<Stmt<S>>),
     /// A sequence inside `Steps`: the body of an inlined function, or of `({ ... })`. Fences can be inserted between its statements.
     Block(Vec<Stmt<S>>),

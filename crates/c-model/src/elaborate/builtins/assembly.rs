@@ -130,7 +130,7 @@ impl Elaborator<'_> {
 
     fn not_understood<T>(&self, text: &str, span: Span) -> Result<T> {
         let text = text.replace(['\n', '\t'], " ");
-        self.error(span, format!("the assembly `{}` is not understood", text.trim()), INSTEAD)
+        self.error(span, format!("the assembly `{}` is not supported", text.trim()), INSTEAD)
     }
 
     /// An instruction with a memory operand: a read-modify-write of it, or a store to it.

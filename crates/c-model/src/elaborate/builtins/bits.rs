@@ -106,12 +106,12 @@ impl Elaborator<'_> {
             }
         }
         if matches!(operation, Operation::LeadingZeros | Operation::TrailingZeros) {
-            let text = "the number of zeros of 0 is not defined";
+            let text = "the number of leading or trailing zeros of 0 is undefined";
             self.require(numbers::truth(value.clone()), text, call.span);
         }
         if operation == Operation::Swapped {
-            let help = "keep numbers in the order of the machine";
-            return self.error(call.span, "the bytes of a number that is not known are turned around", help);
+            let help = "keep numbers in the byte order of the machine";
+            return self.error(call.span, "the bytes of an unknown number are swapped", help);
         }
         let value = self.name(value.value);
         Ok(counted(operation, &value, bits))
@@ -143,7 +143,7 @@ impl Elaborator<'_> {
             return Ok(numbers::not(fits));
         }
         let help = "use integers of at most 32 bits, or signed ones";
-        self.error(span, "whether large unsigned numbers overflow is not understood", help)
+        self.error(span, "overflow of 64-bit unsigned numbers is not supported here", help)
     }
 }
 

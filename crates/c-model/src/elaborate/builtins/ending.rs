@@ -74,7 +74,7 @@ impl Elaborator<'_> {
             }
             Operation::Fail => {
                 let text = match call.name {
-                    "__builtin_unreachable" => "what must not be reachable is reached".to_string(),
+                    "__builtin_unreachable" => "an error location is reached".to_string(),
                     name => call
                         .arguments
                         .first()
@@ -94,7 +94,7 @@ impl Elaborator<'_> {
                         "choose between addresses that the program has: `__VERIFIER_nondet_int() ? &a : &b`";
                     return self.error(
                         span,
-                        format!("`{}` gives something other than an integer", call.name),
+                        format!("`{}` returns something other than an integer", call.name),
                         help,
                     );
                 };

@@ -30,7 +30,7 @@ pub(super) const THREADS_TIMED_OUT: i128 = 2;
 pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 
 /// The message for unlocking a mutex that this thread does not hold.
-pub(super) const NOT_HELD: &str = "a mutex is given back by a thread that does not have it";
+pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
 /// A thread, and a lock as a part of an object.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
@@ -248,8 +248,8 @@ impl Elaborator<'_> {
     }
 
     fn recursive<T>(&self, span: Span) -> Result<T> {
-        let help = "take it once, in the outermost function, and call functions that expect it to be taken";
-        self.error(span, "mutexes that their owner can take again are not understood", help)
+        let help = "lock it once, in the outermost function, and call functions that expect it to be locked";
+        self.error(span, "recursive mutexes are not supported", help)
     }
 
     /// The value of a mutex held by this thread.
@@ -375,7 +375,7 @@ impl Elaborator<'_> {
             let held = this.read(lock, span)?;
             this.require_usable(kind.name(), &held, span);
             let free = numbers::not(held);
-            this.require(free, &format!("{} is destroyed while a thread has it", kind.name()), span);
+            this.require(free, &format!("{} is destroyed while a thread holds it", kind.name()), span);
             this.write(lock, Operand::number(DESTROYED), span)
         })
     }
@@ -397,7 +397,7 @@ impl Elaborator<'_> {
     fn release_spin(&mut self, owned: bool, lock: &Target, span: Span) -> Result<()> {
         if let Some(held) = if owned { self.noted(lock, span) } else { None } {
             let has = self.read(&held, span)?;
-            self.require(has, "a spin lock is given back by a thread that does not have it", span);
+            self.require(has, "a spin lock is unlocked by a thread that does not hold it", span);
             self.write(&held, Operand::number(0), span)?;
         }
         self.emit(StmtKind::StoreFence, span);
@@ -431,7 +431,7 @@ impl Elaborator<'_> {
             let zero = Operand::number(0);
             let own = numbers::binary(this, Operator::Equal, Arithmetic::INT, held.clone(), owner);
             let read = numbers::binary(this, Operator::Greater, Arithmetic::INT, held.clone(), zero.clone());
-            let text = "a lock is given back by a thread that does not have it";
+            let text = "a lock is unlocked by a thread that does not hold it";
             let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own.clone(), read.clone());
             this.require(either, text, span);
             if let Some(reads) = reads {

@@ -83,17 +83,20 @@ fn advice(name: &str) -> Option<&'static str> {
             "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
         }
         "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
-            "include <string.h>, which says what it does"
+            "include <string.h>, which models it"
         }
         "__fencewright_destructor_of_a_key" => {
-            "what a key calls when a thread ends is not modelled: pass NULL, and call it at the end of the thread"
+            "destructors of keys are not modelled: pass NULL, and call the function at the end of the thread"
         }
         "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
         | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
-            "texts and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for what comes from outside"
+            "strings and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for input"
+        }
+        "atexit" | "at_quick_exit" => {
+            "functions for the end of the process are not called: call them before `exit`, or at the end of `main`"
         }
         "pthread_cancel" | "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {
-            "signals, cancellation and processes are not modelled: set a flag that the thread looks at"
+            "signals, cancellation and processes are not modelled: set a flag that the thread polls"
         }
         _ => return None,
     })
@@ -164,7 +167,7 @@ impl Elaborator<'_> {
                 TypeKind::Record(_) => self.member(&target, 0, span)?,
                 TypeKind::Array(..) | TypeKind::Void | TypeKind::Function(_) | TypeKind::Floating(_) => {
                     let help = "use an integer, a pointer, or a structure that starts with one";
-                    return self.error(span, "this is no place for a single number", help);
+                    return self.error(span, "this object does not hold a single number", help);
                 }
                 TypeKind::Integer(_) | TypeKind::Pointer(_) => return Ok(target),
             };
@@ -189,8 +192,9 @@ impl Elaborator<'_> {
         let target = self.field(of, number, &field.ty, span)?;
         // An `_Atomic` structure would be accessed as a whole.
         if of.ty.atomic && whole {
-            let help = "use an atomic integer or pointer, with several parts in its bits if need be";
-            return self.error(span, "atomic structures are not understood", help);
+            let help =
+                "use an atomic integer or pointer, with several values packed into its bits if necessary";
+            return self.error(span, "atomic structures are not supported", help);
         }
         Ok(target)
     }

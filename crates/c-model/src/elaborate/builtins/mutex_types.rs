@@ -114,7 +114,7 @@ impl Elaborator<'_> {
             let once = this.compared_numbers(Operator::Equal, depth, Operand::number(0));
             this.require(
                 once,
-                "a condition variable waits with a mutex that its owner has taken twice",
+                "a thread waits for a condition variable with a mutex that it has locked twice",
                 span,
             );
             Ok(())

@@ -90,7 +90,7 @@ impl Elaborator<'_> {
                     && targets.iter().zip(&sources).all(|(a, b)| self.size(&a.ty) == self.size(&b.ty));
                 if !alike {
                     let help = "copy from and to objects of the same type";
-                    return self.error(span, "the two pieces of memory are made of different parts", help);
+                    return self.error(span, "source and destination have different types", help);
                 }
                 let mut values = Vec::new();
                 for source in &sources {
@@ -117,7 +117,7 @@ impl Elaborator<'_> {
             _ => {
                 return self.error(
                     expr.span,
-                    "what is here is not known",
+                    "the type of this memory is unknown",
                     "pass a pointer to an object, not a `void *`",
                 );
             }
@@ -126,7 +126,7 @@ impl Elaborator<'_> {
         if !bytes.is_multiple_of(size) {
             let message =
                 format!("{bytes} bytes are no whole number of objects, which have {size} bytes each");
-            return self.error(span, message, "take all of an object, or write its members one by one");
+            return self.error(span, message, "access whole objects, or their members one by one");
         }
         let mut targets = Vec::new();
         for number in 0..bytes / size {
@@ -158,7 +158,7 @@ impl Elaborator<'_> {
             }
             _ => {
                 let help = "fill with 0, or with another constant where there are integers only";
-                self.error(span, "what these bytes mean is not known", help)
+                self.error(span, "the value that these bytes represent is unknown", help)
             }
         }
     }

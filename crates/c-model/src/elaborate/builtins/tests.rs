@@ -38,7 +38,7 @@ fn declared(header: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_declared_name_means_something() {
+fn every_declared_name_has_an_operation() {
     let names: BTreeSet<&str> =
         HEADERS.iter().flat_map(|(_, text)| declared(text)).chain(builtin_names()).collect();
     assert!(names.len() > 150, "{} names", names.len());
@@ -50,7 +50,7 @@ fn every_declared_name_means_something() {
 }
 
 #[test]
-fn names_of_linux_are_read_in_parts() {
+fn names_of_linux_operations_are_parsed_by_parts() {
     use atomics::Modify;
     use linux::{Answer, By, Operation};
     let modify = |modify, not, by, answer| Some(Operation::Modify { modify, not, by, answer });
@@ -71,7 +71,7 @@ fn names_of_linux_are_read_in_parts() {
 }
 
 #[test]
-fn names_of_atomics_are_read_in_parts() {
+fn names_of_gcc_atomics_are_parsed_by_parts() {
     use atomics::{Answer, Convention, Modify, Operation};
     for (name, expected) in [
         ("atomic_load", Some((Operation::Load, Convention::Implicit))),

@@ -33,7 +33,7 @@ const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed:
 const CONDITION: &str = "a condition variable";
 const SEMAPHORE: &str = "a semaphore";
 /// The message for waiting with a mutex that this thread does not hold.
-const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not have";
+const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not hold";
 /// The member of a condition variable that holds its state, and the value for an abandoned waiting thread.
 const STATE: u32 = 1;
 const ABANDONED: i128 = 1;
@@ -362,11 +362,7 @@ impl Elaborator<'_> {
         let span = call.span;
         let once = self.argument_target(call, 0)?.accessed(Access::Own);
         let Value::Function(function) = self.argument_value(call, 1)?.value else {
-            return self.error(
-                span,
-                "which function is to be called once is not known",
-                "pass it by its name",
-            );
+            return self.error(span, "the function to call once is unknown", "pass it by its name");
         };
         let differs = |this: &mut Self, state: Operand, from| {
             numbers::binary(this, Operator::NotEqual, Arithmetic::INT, state, Operand::number(from))

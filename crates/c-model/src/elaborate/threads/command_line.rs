@@ -26,10 +26,10 @@ impl Elaborator<'_> {
             }
         };
         let TypeKind::Pointer(character) = &text.kind else {
-            let message = "the second parameter of `main` is no array of texts";
+            let message = "the second parameter of `main` is not an array of strings";
             return self.error(span, message, "write `int main(int argc, char **argv)`");
         };
-        self.warn(span, "`main` is called without arguments: `argc` is 1, and `argv[0]` an empty text");
+        self.warn(span, "`main` is called without arguments: `argc` is 1, and `argv[0]` an empty string");
         let name = self.given(character, Vec::new(), span);
         let two = Type { kind: TypeKind::Array(Rc::clone(text), 2), atomic: false, volatile: false };
         let first = (vec![Step::Element(0)], Known::Address(name, Vec::new()));

@@ -27,7 +27,7 @@ impl Elaborator<'_> {
                     return self.error(
                         span,
                         "this is not a thread that was created",
-                        "wait for threads after they are created, once each",
+                        "join each thread once, after it is created",
                     );
                 };
                 self.instances[instance].state.joined = true;
@@ -94,7 +94,7 @@ impl Elaborator<'_> {
         let own = Operand::number(self.thread().0.into());
         let (op, kind) = (Operator::NotEqual, THREADS);
         let other = numbers::binary(self, op, kind, thread.clone(), own);
-        self.require(other, "a thread waits for itself", span);
+        self.require(other, "a thread joins itself", span);
     }
 
     pub(super) fn require_unreleased(&mut self, released: &Target, span: Span) -> Result<()> {

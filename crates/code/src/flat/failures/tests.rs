@@ -167,13 +167,13 @@ fn is_moved(code: &[Step], inside: bool) -> bool {
 }
 
 #[test]
-fn the_first_check_that_fails_counts() {
+fn only_the_first_failing_check_counts() {
     let mut seen = [0; 4];
     let programs = programs_or(3000);
     for seed in 0..programs as u64 {
         let random = &mut Random::new(seed);
         let mut checks = 0;
-        // A failed check of the first block skips the second block and the store behind it.
+        // A failed check of the first block skips the second block and the store after it.
         let blocks = [0, 1].map(|_| step(StepKind::Atomic(block(random, 3, &mut checks))));
         let last = step(StepKind::Store(Cell { class: 0, index: None }, Term::Number(7), Access::Own));
         let [first, second] = blocks;

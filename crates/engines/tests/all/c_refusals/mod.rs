@@ -42,7 +42,7 @@ const CHECKED: u64 = 8;
 const STACK: usize = 8 << 20;
 /// Messages about the program as a whole, which have no position.
 const WITHOUT_PLACE: [&str; 2] =
-    ["there is no function `main`", "what this program does could not be found out"];
+    ["there is no function `main`", "the translation of this program did not reach a fixpoint"];
 
 /// A program to be mutated.
 struct Original {
