@@ -20,8 +20,10 @@ pub mod answers;
 pub mod check;
 mod finals;
 pub mod limits;
+mod reason;
 pub mod task;
 pub mod turns;
+mod work;
 
 pub use check::{
     Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,
@@ -30,6 +32,6 @@ pub use check::{
 pub use finals::Condition;
 pub use limits::{discard, gaps, wait_until_freed};
 pub use task::{
-    About, Answer, Author, Counts, DomainName, Early, Engine, EngineName, Executions, Invariant, Limits,
-    Listener, Order, Part, Progress, Reason, Report, Round, Seen, Task, Token, Tried, Work,
+    About, Advice, Answer, Author, Counts, DomainName, Early, Engine, EngineName, Executions, Invariant,
+    Limits, Listener, Order, Part, Progress, Reason, Report, Round, Seen, Task, Token, Tried, Work,
 };
