@@ -41,9 +41,14 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 fn sources() -> Vec<(PathBuf, String)> {
     let folders = crates().into_iter().map(|name| repository("crates").join(name).join("src"));
     let files = folders.chain([repository("bench/src")]).flat_map(|folder| rust_files(&folder));
-    let is_test = |path: &PathBuf| path.components().any(|part| ["tests", "tests.rs"].iter().any(|&name| part.as_os_str() == name));
+    let is_test = |path: &PathBuf| {
+        path.components().any(|part| ["tests", "tests.rs"].iter().any(|&name| part.as_os_str() == name))
+    };
     let files = files.filter(|path| !is_test(path));
-    files.map(|path| (std::fs::read_to_string(&path).expect("a source file"), path)).map(|(text, path)| (path, text)).collect()
+    files
+        .map(|path| (std::fs::read_to_string(&path).expect("a source file"), path))
+        .map(|(text, path)| (path, text))
+        .collect()
 }
 
 /// The functions of a file that `cargo fmt` has formatted: the line of each `fn` and how many lines it has.
@@ -51,14 +56,20 @@ fn functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let is_head = |line: &str| {
-        let words = line.trim_start().split(' ').take_while(|word| !word.contains('(') || word.starts_with("pub("));
-        let mut words = words.skip_while(|word| ["pub", "const", "async", "unsafe"].contains(word) || word.starts_with("pub("));
+        let words =
+            line.trim_start().split(' ').take_while(|word| !word.contains('(') || word.starts_with("pub("));
+        let mut words = words.skip_while(|word| {
+            ["pub", "const", "async", "unsafe"].contains(word) || word.starts_with("pub(")
+        });
         words.next() == Some("fn") || line.trim_start().starts_with("fn ")
     };
-    let heads = lines.iter().enumerate().filter(|(_, line)| is_head(line) && !line.trim_end().ends_with([';', '}']));
+    let heads =
+        lines.iter().enumerate().filter(|(_, line)| is_head(line) && !line.trim_end().ends_with([';', '}']));
     heads
         .filter_map(|(head, line)| {
-            let end = lines[head..].iter().position(|other| indent(other) == indent(line) && other.trim() == "}")?;
+            let end = lines[head..]
+                .iter()
+                .position(|other| indent(other) == indent(line) && other.trim() == "}")?;
             Some((head + 1, end + 1))
         })
         .collect()
@@ -75,10 +86,15 @@ fn crates_files_and_functions_are_small() {
     let sources = sources();
     for name in crates() {
         let folder = repository("crates").join(&name);
-        let lines: usize = sources.iter().filter(|(path, _)| path.starts_with(&folder)).map(|(_, text)| text.lines().count()).sum();
+        let lines: usize = sources
+            .iter()
+            .filter(|(path, _)| path.starts_with(&folder))
+            .map(|(_, text)| text.lines().count())
+            .sum();
         assert!(lines <= MOST_LINES_OF_A_CRATE, "crate {name} has {lines} lines");
     }
-    let long: Vec<_> = sources.iter().filter(|(_, text)| text.lines().count() > 500).map(|(path, _)| path).collect();
+    let long: Vec<_> =
+        sources.iter().filter(|(_, text)| text.lines().count() > 500).map(|(path, _)| path).collect();
     assert!(long.len() <= MOST_LONG_FILES, "files with more than 500 lines: {long:#?}");
     let of_file = |(path, text): &(PathBuf, String)| {
         let functions = functions(text).into_iter().filter(|&(_, lines)| lines > 80);
@@ -90,7 +106,8 @@ fn crates_files_and_functions_are_small() {
 
 #[test]
 fn every_module_says_what_it_is() {
-    let silent: Vec<_> = sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(path, _)| path).collect();
+    let silent: Vec<_> =
+        sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(path, _)| path).collect();
     assert!(silent.is_empty(), "no comment `//!` at the head: {silent:#?}");
 }
 
@@ -100,7 +117,8 @@ fn named(word: &str, last: &Path) -> Option<PathBuf> {
     let within = last.strip_prefix(&root).ok().and_then(|path| path.iter().next());
     let source = within.map(|name| root.join(name).join("src"));
     let near = last.ancestors().take_while(|above| Some(*above) != source.as_deref().and_then(Path::parent));
-    let from = [root.clone(), repository("")].into_iter().chain(near.map(Path::to_path_buf)).chain(source.clone());
+    let from =
+        [root.clone(), repository("")].into_iter().chain(near.map(Path::to_path_buf)).chain(source.clone());
     from.map(|from| from.join(word)).find(|path| path.exists())
 }
 
@@ -111,7 +129,8 @@ fn the_map_is_short_and_true() {
     let (_, behind) = page.split_once("## Crates").expect("a section about crates");
     let drawn = behind.split("```").nth(1).expect("a drawing");
     let rows = drawn.lines().map(|line| line.split("   ").next().unwrap_or_default());
-    let drawn: BTreeSet<String> = rows.flat_map(str::split_whitespace).map(|name| name.trim_end_matches('*').to_string()).collect();
+    let drawn: BTreeSet<String> =
+        rows.flat_map(str::split_whitespace).map(|name| name.trim_end_matches('*').to_string()).collect();
     let missing: Vec<_> = crates().into_iter().filter(|name| !drawn.contains(name)).collect();
     assert!(missing.is_empty(), "not on the map: {missing:?}");
     let mut last = repository("crates");
