@@ -1,7 +1,7 @@
 //! Verdicts and executions for other programs. `docs/json.md` describes every key.
 
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::{Checked, Round, Tried, Verdict};
+use fencewright_engines::{Checked, Evidence, Round, Tried, Verdict};
 use fencewright_lang::Position;
 use fencewright_lang::facts::Storage;
 use fencewright_program::reference::{Access, Buffered};
@@ -38,6 +38,10 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         reason,
         engine: checked.engine.as_str(),
         checked: checked.checked(),
+        enumerated: match checked.evidence() {
+            Evidence::Enumerated(executions) => Some(*executions),
+            _ => None,
+        },
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),
         states: checked.work.states,
@@ -201,6 +205,9 @@ struct Result<'a> {
     reason: Option<String>,
     engine: &'a str,
     checked: Option<bool>,
+    /// How many executions confirmed it, if they were enumerated a second time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enumerated: Option<u64>,
     seconds: f64,
     check_seconds: f64,
     states: u64,
