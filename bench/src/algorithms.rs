@@ -1,7 +1,7 @@
-//! Algorithms by people who never saw this project: what the command answers with its defaults, by which engine, and how long it takes.
+//! Runs the command on algorithms from outside this project, and reports answers, engines and times.
 //!
-//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row for each choice of constants with the verdict
-//! under each memory model. This runs the real command on every question, as a stranger would, and fails if an answer is wrong.
+//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row per choice of constants with the verdict
+//! under each memory model. This runs the real command with its defaults on every row, and fails if an answer is wrong.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +15,13 @@ use crate::{command, out};
 
 const MODELS: [&str; 3] = ["sc", "tso", "pso"];
 
-/// A question and what became of it.
+/// A question with its result.
 struct Row {
     program: String,
     model: &'static str,
     expected: String,
     verdict: &'static str,
-    /// Whether every `safe` and every `unsafe` comes with evidence that was checked.
+    /// Whether every `safe` and every `unsafe` comes with checked evidence.
     checked: bool,
     engines: String,
     wall: Duration,
@@ -69,7 +69,7 @@ fn ask(
     let text = String::from_utf8_lossy(&output.stdout);
     let answers: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let has = |verdict: &str| answers.iter().any(|answer| answer["verdict"] == verdict);
-    // A violated property makes the program unsafe, whatever the others are.
+    // One violated property makes the program unsafe.
     let verdict = match () {
         () if has("unsafe") => "unsafe",
         () if answers.is_empty() || has("unknown") => "unknown",
@@ -92,7 +92,7 @@ fn ask(
     })
 }
 
-/// Asks about the rows whose program or constants contain one of the parts, or all, and prints the answers; fails if one is wrong.
+/// Runs the rows whose program or constants contain one of `parts`, or all, and prints the answers; fails if one is wrong.
 pub fn table(parts: &[String]) -> Result<bool, String> {
     let folder = std::env::var_os(VARIABLE).ok_or_else(|| format!("{VARIABLE} is not set"))?;
     let folder = Path::new(&folder).join("algorithms");

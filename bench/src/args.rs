@@ -8,69 +8,69 @@ use fencewright_engines::explicit::Reduction;
 
 use crate::peers::Peer;
 
-/// Measures the engines: the tables of the papers beside ours, as text, as CSV, and as a page with pictures.
+/// Measures the engines: the tables of the papers beside ours, as text, as CSV, and as a page with plots.
 #[derive(Parser)]
 #[command(name = "fencewright-bench", version, max_term_width = 100, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Cli {
-    /// The sections to run; all without any
+    /// The sections to run; all if none is given
     #[arg(value_name = "SECTION")]
     pub sections: Vec<String>,
-    /// List the sections and do nothing else
+    /// List the sections and exit
     #[arg(long)]
     pub list: bool,
-    /// Only what is there within seconds: fewer sizes, two seconds for each measurement
+    /// Only measurements of a few seconds: fewer sizes, two seconds for each measurement
     #[arg(long)]
     pub quick: bool,
-    /// Write all figures to this file as CSV, after each section
+    /// Write all measurements to this file as CSV, after each section
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a page with tables and pictures to this file, after each section
+    /// Write a page with tables and plots to this file, after each section
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Compare with an earlier run, of which `--csv` made this file: what became worse is named, and the status is 1
+    /// Compare with an earlier run, whose `--csv` wrote this file: regressions are listed, and the status is 1
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Ask another tool the same questions; COMMAND is a line for the shell with {file}, {rmm}, {trencher}, {litmus} or {c}, with {model} and
-    /// {question}; `NAME[0,10]` names the exit statuses that are answers, 0 without them. May be repeated
+    /// Run another tool on the same questions; COMMAND is a shell command with {file}, {rmm}, {trencher}, {litmus} or {c}, with {model} and
+    /// {question}; `NAME[0,10]` lists the exit statuses that are answers, by default 0. May be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = Peer::parse)]
     pub peer: Vec<Peer>,
-    /// So many seconds for each question to a peer
+    /// Time limit for each question to a peer, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub peer_timeout: Duration,
-    /// Which interleavings explicit searches leave out, but for tables that compare reductions
+    /// The reduction of explicit searches, except in tables that compare reductions
     #[arg(long, value_name = "REDUCTION", default_value = "suited")]
     pub reduction: ReductionArg,
     #[command(subcommand)]
     pub command: Option<Apart>,
 }
 
-/// What is apart from the sections.
+/// The commands other than sections.
 #[derive(Subcommand)]
 pub enum Apart {
-    /// Run the command on hard programs and tell how far it goes beyond --timeout and --memory
+    /// Run the command on hard programs and report how far it exceeds --timeout and --memory
     Limits {
-        /// Only programs and modes whose names have one of these parts
+        /// Only programs and modes whose names contain one of these parts
         parts: Vec<String>,
-        /// Tell also where a thread computes longer than this without a look at its limits
+        /// Also report where a thread computes longer than this without checking its limits
         #[arg(long, value_name = "MILLISECONDS")]
         gaps: Option<u64>,
     },
-    /// Ask the command about the algorithms of the corpora: answers, engines, times
+    /// Run the command on the algorithms of the corpora: answers, engines, times
     Algorithms {
-        /// Only programs and constants whose names have one of these parts
+        /// Only programs and constants whose names contain one of these parts
         parts: Vec<String>,
     },
-    /// Write task definitions for BenchExec: for the examples, and for the corpora where FENCEWRIGHT_CORPORA names them
+    /// Write task definitions for BenchExec: for the examples, and for the corpora if FENCEWRIGHT_CORPORA is set
     Tasks {
-        /// The folder to write them to
+        /// The output folder
         folder: PathBuf,
-        /// Where the examples are
+        /// The folder of the examples
         #[arg(long, value_name = "DIR", default_value = "examples")]
         examples: PathBuf,
     },
 }
 
-/// Reductions by name.
+/// Reductions, by their names on the command line.
 #[derive(Clone, Copy, ValueEnum)]
 #[allow(missing_docs)]
 pub enum ReductionArg {
@@ -84,7 +84,7 @@ pub enum ReductionArg {
 }
 
 impl ReductionArg {
-    /// The reduction.
+    /// The option of the explicit engine.
     pub fn get(self) -> Reduction {
         match self {
             ReductionArg::Suited => Reduction::Suited,

@@ -1,4 +1,4 @@
-//! Runs as CSV: one row for each figure, ours and those of others, in a form that a later run can be compared with.
+//! Runs as CSV: one row per measurement, of this tool and of others, in a form that a later run can compare with.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::measurement::{Measurement, Other, Source};
 use crate::run::Section;
 
-/// The columns. A measurement is named by the first three; `ratio` says how many times as long the other tool took.
+/// The columns. The first three identify a measurement; `ratio` is the time of another tool divided by ours.
 const COLUMNS: [&str; 11] = [
     "section",
     "program",
@@ -27,7 +27,7 @@ pub const OURS: &str = "fencewright";
 /// The name of an earlier run in the column `tool`.
 pub const EARLIER: &str = "baseline";
 
-/// Names a measurement: section, program and setting.
+/// Identifies a measurement: section, program and setting.
 type Key = (String, String, String);
 
 /// An earlier run.
@@ -42,7 +42,7 @@ struct Row {
 }
 
 impl Baseline {
-    /// Reads what an earlier run has written.
+    /// Reads the CSV file of an earlier run.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Baseline::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
@@ -57,7 +57,7 @@ impl Baseline {
         };
         let [section, program, setting] = [column("section")?, column("program")?, column("setting")?];
         let [tool, outcome, seconds] = [column("tool")?, column("outcome")?, column("seconds")?];
-        // It tells waiting from computing, and is not needed.
+        // Optional: distinguishes waiting from computing.
         let processor = header.iter().position(|column| column == "processor");
         let mut rows = HashMap::new();
         for record in reader.records() {
@@ -73,7 +73,7 @@ impl Baseline {
             let key = (cell(section), cell(program), cell(setting));
             let row = Row { outcome: cell(outcome), seconds: took, processor: processor.and_then(time) };
             if let Some(section) = rows.insert(key, row).map(|_| cell(section)) {
-                // Two files put together, say: which of the two is meant?
+                // Two files may have been concatenated, so that it is unclear which row is meant.
                 let named = [section, cell(program), cell(setting)].join(", ");
                 return Err(format!("line {line}: `{named}` is there twice"));
             }
@@ -81,7 +81,7 @@ impl Baseline {
         Ok(Baseline { rows })
     }
 
-    /// What the earlier run says about a measurement.
+    /// The result of the earlier run for a measurement.
     pub fn of(&self, section: &str, measurement: &Measurement) -> Option<Other> {
         let key = (section.to_string(), measurement.program.clone(), measurement.setting.clone());
         let row = self.rows.get(&key)?;
@@ -98,7 +98,7 @@ impl Baseline {
 }
 
 impl Baseline {
-    /// How much of these sections only the earlier run has measured.
+    /// The number of measurements in these sections that only the earlier run has.
     pub fn not_measured(&self, sections: &[Section]) -> usize {
         let key = |section: &Section, m: &Measurement| {
             (section.name.to_string(), m.program.clone(), m.setting.clone())
@@ -112,10 +112,10 @@ impl Baseline {
     }
 }
 
-/// All figures of a run.
+/// All measurements of a run as CSV.
 pub fn write(sections: &[Section]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing into memory cannot fail, and all rows are as long.
+    // Writing to memory cannot fail, and all rows have the same length.
     let _ = writer.write_record(COLUMNS);
     for section in sections {
         for measurement in &section.measurements {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_runs_are_read_back() {
         let hostile = "a,\"b\"\n=c";
         let text = write(&[section(vec![
             Measurement::new(hostile, "tso", "safe", 0.5).published("FENCES12", 2.0),
@@ -162,14 +162,14 @@ mod tests {
         assert_eq!((before.outcome.as_str(), before.seconds), ("safe", Some(0.5)));
         assert_eq!(before.ratio(&again), Some(0.5));
         assert!(baseline.of("lazy", &again).is_none());
-        // A time without an answer is nothing to compare with.
+        // Without an answer, the time cannot be compared.
         let other =
             baseline.of("fences", &Measurement::new("b.fw", "tso", "safe", 1.0)).expect("it was measured");
         assert_eq!(other.seconds, None);
     }
 
     #[test]
-    fn what_is_no_run_is_refused() {
+    fn files_that_are_not_a_run_are_refused() {
         for (text, why) in [
             ("", "no column"),
             ("a,b\n1,2\n", "no column `section`"),

@@ -1,4 +1,4 @@
-//! What a run says beside what others took: ratios, and what became worse since an earlier run.
+//! Compares a run with other tools, as ratios of times, and with an earlier run, as a list of regressions.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
 use crate::{out, table};
 
-/// A run is slower than an earlier one if it takes so many times as long ...
+/// Minimum ratio of the times after and before of a regression.
 const TIMES: f64 = 2.0;
-/// ... and so many seconds more: below that, it is the machine.
+/// Minimum difference of the two times of a regression, in seconds; smaller differences are noise.
 const SECONDS: f64 = 0.05;
 
-/// Something that became worse.
+/// A regression, as a sentence.
 #[derive(Debug, PartialEq)]
 pub struct Regression(pub String);
 
-/// What became worse since the earlier run.
+/// The regressions since the earlier run.
 pub fn regressions(sections: &[Section]) -> Vec<Regression> {
     let mut worse = Vec::new();
     for section in sections {
@@ -40,13 +40,13 @@ fn regression(now: &Measurement, earlier: &Other) -> Option<String> {
         return Some(format!("{}, was {}", now.outcome, earlier.outcome));
     }
     let is_slower = |now: f64, before: f64| now > TIMES * before && now > before + SECONDS;
-    // A busy machine makes every run slower, but has it compute as much as before.
+    // On a busy machine the wall-clock time grows, but the processor time hardly does.
     let computes = now.processor.zip(earlier.processor).is_none_or(|(now, before)| is_slower(now, before));
     (computes && is_slower(now.seconds, before))
         .then(|| format!("{}, was {} ({:.1} times)", time(now.seconds), time(before), now.seconds / before))
 }
 
-/// Prints how a section compares with the earlier run and with peers, if there are any: papers are in its own tables.
+/// Prints how a section compares with the earlier run and with peers, if there are any; papers are in the section's own tables.
 pub fn section(run: &mut Run) {
     let Some(section) = run.sections.last() else { return };
     let mut tools: Vec<String> = Vec::new();
@@ -81,19 +81,19 @@ pub fn section(run: &mut Run) {
     run.table(&header, &rows);
 }
 
-/// A ratio for people.
+/// A ratio with a suitable number of digits.
 pub fn times(ratio: f64) -> String {
     if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") }
 }
 
-/// For each section and tool: how many figures, the geometric mean of the ratios, the smallest.
+/// For each section and tool: the number of measurements, the geometric mean of the ratios, and the smallest ratio.
 pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let mut rows = Vec::new();
     for section in sections {
         let mut ratios: BTreeMap<&str, Vec<(f64, &Measurement)>> = BTreeMap::new();
         for measurement in &section.measurements {
             for other in &measurement.others {
-                // No peer has the name of a published tool.
+                // Peers cannot have the name of a published tool.
                 let of_tool = ratios.entry(&other.tool).or_default();
                 of_tool.extend(other.ratio(measurement).map(|ratio| (ratio, measurement)));
             }
@@ -117,7 +117,7 @@ pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["section", "compared with", "figures", "we are faster", "times, mean", "least", "at"], rows)
 }
 
-/// Prints the summary; whether nothing became worse.
+/// Prints the summary; returns whether there are no regressions.
 pub fn finish(run: &Run) -> Result<bool, String> {
     let (header, rows) = summary(&run.sections);
     if !rows.is_empty() && run.prints {
@@ -132,7 +132,7 @@ pub fn finish(run: &Run) -> Result<bool, String> {
     Ok(worse.is_empty())
 }
 
-/// What is in one run only, in words; an error if the runs have nothing in common, for then nothing was compared.
+/// The number of measurements that only one of the runs has, as a text; an error if the runs have none in common.
 fn coverage(baseline: &Baseline, sections: &[Section]) -> Result<String, String> {
     let measurements = sections.iter().flat_map(|section| &section.measurements);
     let is_old = |m: &&Measurement| m.others.iter().any(|other| other.source == Source::Baseline);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_worse_is_named() {
+    fn regressions_are_named() {
         let said =
             |worse: Vec<Regression>| worse.into_iter().map(|Regression(what)| what).collect::<String>();
         assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
             "lazy: a.fw, tso: unknown, was safe in 400.0 ms"
         );
         assert_eq!(said(compared("unsafe", 0.1, "safe", Some(0.4))), "lazy: a.fw, tso: unsafe, was safe");
-        // It waited for others, and did not compute more.
+        // It waited for other processes, and did not compute more.
         assert_eq!(said(compared("safe", 0.7, "safe", Some(0.3))), "");
         // Not much slower, too short to tell, or never answered.
         assert_eq!(said(compared("safe", 0.7, "safe", Some(0.4))), "");

@@ -16,12 +16,12 @@ use crate::programs::program;
 use crate::run::Run;
 use crate::thesis::word;
 
-/// For one bakery, with all numbers of contexts that fit.
+/// Time limit for a bakery, over all numbers of contexts.
 const BAKERY: Duration = Duration::from_secs(20);
-/// For one program of a hardness proof.
+/// Time limit for a program of a hardness proof.
 const HARD: Duration = Duration::from_secs(5);
 
-/// All of it.
+/// All tables of CONTEXT24.
 pub fn contexts(run: &mut Run) {
     broken_bakeries(run);
     fenced_bakeries(run);
@@ -29,7 +29,7 @@ pub fn contexts(run: &mut Run) {
     channels(run);
 }
 
-/// What an engine says about the one property of a program under TSO.
+/// Runs an engine on a program with one property under TSO.
 fn ask(run: &Run, engine: &dyn Engine, text: &str, time: Duration) -> Checked {
     let program = program(text);
     let named = program.properties.iter().filter(|p| p.formula().is_some()).cloned().collect();
@@ -43,19 +43,19 @@ fn bounded(run: &Run, text: &str, time: Duration) -> Checked {
     ask(run, &ContextBound::default(), text, time)
 }
 
-/// What was measured of it.
+/// The measurement of a verdict.
 fn measured(label: &str, engine: &str, checked: &Checked, text: &str) -> Measurement {
     Measurement::new(label, format!("tso {engine}"), word(checked.verdict()), checked.seconds)
         .states(checked.work.states)
         .asked("check", MemoryModel::Tso, Input::Text(text.to_string()))
 }
 
-/// How many contexts were explored to their end.
+/// The largest number of contexts that was explored completely.
 fn explored(checked: &Checked) -> u32 {
     checked.work.rounds().last().map_or(0, |round| round.contexts)
 }
 
-/// The smallest number of contexts in which two threads get in without fences.
+/// The smallest number of contexts in which two threads enter the critical section without fences.
 fn broken_bakeries(run: &mut Run) {
     let mut row = |threads| {
         let text = bakery(threads, false);
@@ -75,7 +75,7 @@ fn broken_bakeries(run: &mut Run) {
     run.table(&["without fences", "verdict", "contexts", "states", "seconds"], &rows);
 }
 
-/// What each further context costs if there is nothing to be found; and, for comparison, what a proof by abstraction does.
+/// The cost of each further context if there is no violation, and for comparison a proof by abstraction.
 fn fenced_bakeries(run: &mut Run) {
     let (mut rows, mut ends) = (Vec::new(), Vec::new());
     for threads in [2, 3, 4] {
@@ -122,7 +122,7 @@ fn fenced_bakeries(run: &mut Run) {
     run.table(&["fenced", "verdict", "contexts", "seconds", "cegar", "seconds"], &ends);
 }
 
-/// Intersection of automata: one thread, so one context decides.
+/// Intersection of automata: one thread, so that one context is sufficient.
 fn automata(run: &mut Run) {
     let mut row = |(automata, states)| {
         let text = intersection(&random_automata(1, automata, states, 2), 2);
@@ -140,7 +140,7 @@ fn automata(run: &mut Run) {
     run.table(&["intersection", "verdict", "states", "seconds"], &rows);
 }
 
-/// Lossy channel systems: nothing decides them, but violations within few contexts are found.
+/// Lossy channel systems: undecidable, but violations within few contexts are found.
 fn channels(run: &mut Run) {
     let mut row = |seed| {
         let text = channel(&random_lossy(seed, 4, 2, 2, 8));

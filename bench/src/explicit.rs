@@ -1,4 +1,4 @@
-//! The explicit engine: how fast, how small, how it scales.
+//! The explicit engine: speed, memory per state, scaling with cores.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! EXTRA13 Tables 1 and 2: proofs under SC extrapolated to TSO and PSO, at k = 1 with fences that keep it, as in the paper, and with as few
-//! fences as possible at the k that takes, beside what the paper reports.
+//! EXTRA13 Tables 1 and 2: proofs under SC extrapolated to TSO and PSO, beside the figures of the paper. Each program is verified twice: with fences
+//! that suffice for k = 1, as in the paper, and with as few fences as possible at the k that this requires.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,23 +22,23 @@ use crate::thesis::word;
 /// The tool of the paper.
 pub const CUPEX: &str = "Cupex";
 
-/// What the paper reports of a run: predicates, thousands of solver calls, seconds to build the boolean program, cubes used, thousands of
-/// states, megabytes, seconds to check. Empty where the text of the paper does not tell; a build that timed out took more than ten hours.
+/// The figures of the paper for a run: predicates, thousands of solver calls, seconds to build the boolean program, cubes used, thousands of
+/// states, megabytes, seconds to check. Empty if the paper does not say; a build that timed out took more than ten hours.
 type Paper = [&'static str; 7];
 
 /// The paper has no such run.
 const NONE: Paper = [""; 7];
 
-/// It was given up after ten hours, with so many predicates.
+/// The paper gave up after ten hours, with this many predicates.
 const fn given_up(predicates: &'static str) -> Paper {
     [predicates, "", "T/O", "", "", "", ""]
 }
 
-/// After so many seconds the paper gave up.
+/// The time limit of the paper, in seconds.
 const TEN_HOURS: f64 = 36_000.0;
 
-/// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and what the paper reports: under SC; and under PSO
-/// and TSO, for predicates and for cubes.
+/// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and the figures of the paper: under SC, and under PSO
+/// and TSO for predicates and for cubes.
 #[derive(Clone)]
 struct Row {
     name: &'static str,
@@ -47,11 +47,11 @@ struct Row {
     sc: Paper,
     pso: [Paper; 2],
     tso: [Paper; 2],
-    /// Why as many predicates come in addition at k = 1 as do.
+    /// The explanation of the number of additional predicates at k = 1.
     why: &'static str,
 }
 
-/// The cubes of Table 2 are those that were used. Under cubes its predicates do not count the extrapolated cubes: 99, 422 and 622.
+/// The cubes of Table 2 are those that were used. Its predicate counts for cubes exclude the extrapolated cubes: 99, 422 and 622.
 const TABLES: [Row; 7] = [
     Row {
         name: "dekker",
@@ -118,17 +118,17 @@ const TABLES: [Row; 7] = [
     },
 ];
 
-/// A minute from now, in ordinary memory.
+/// One minute and 4 GiB.
 fn limits(run: &Run) -> Limits {
     run.limits(Duration::from_secs(60), Some(4 << 30))
 }
 
-/// What a run led to.
+/// A run of engine `extrapolate`.
 struct Attempt {
     checked: Checked,
-    /// What each abstraction took; that of the proof is the last.
+    /// The cost of each abstraction; the last one belongs to the proof.
     accounts: Vec<Account>,
-    /// Seconds in all: SC proof, every attempt with every k, and the check of the certificate.
+    /// The total time: SC proof, every attempt with every k, and the check of the certificate.
     took: Took,
 }
 
@@ -151,7 +151,7 @@ impl Attempt {
         if self.checked.checked() == Some(true) { "proved" } else { word(self.checked.verdict()) }
     }
 
-    /// The predicates under SC, and those that came in addition.
+    /// The number of predicates under SC, and the number of additional ones.
     fn predicates(&self) -> Option<(usize, usize)> {
         let [first, .., last] = self.accounts.as_slice() else { return None };
         let count = |account: &Account| account.effort.size.predicates;
@@ -196,7 +196,7 @@ impl Attempt {
     }
 }
 
-/// The seconds that the paper reports for building and checking, and whether it gave up by then.
+/// The seconds that the paper reports for building and checking, and whether it gave up after that time.
 fn published(paper: &Paper) -> Option<(f64, bool)> {
     match (paper[2], paper[2].parse::<f64>()) {
         ("T/O", _) => Some((TEN_HOURS, true)),
@@ -205,7 +205,7 @@ fn published(paper: &Paper) -> Option<(f64, bool)> {
     }
 }
 
-/// The program with the cheapest fences with which it is safe and no buffer ever holds more than one store.
+/// The program with the cheapest fences such that it is safe and no buffer ever holds more than one store.
 fn with_fences(run: &Run, name: &str, property: &str, model: MemoryModel) -> Option<Program> {
     let placed = placed(&format!("{name}.fw"), &[]);
     let bound = match model {
@@ -226,7 +226,7 @@ fn with_fences(run: &Run, name: &str, property: &str, model: MemoryModel) -> Opt
 
 const METHODS: [(Method, &str); 2] = [(Method::Predicates, "predicates"), (Method::Cubes, "cubes")];
 
-/// Keeps what was measured.
+/// Records an attempt.
 fn record(run: &mut Run, words: [&str; 4], attempt: &Attempt, paper: &Paper) {
     let setting = words[1..].iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(", ");
     let states = attempt.accounts.last().map_or(0, |account| account.effort.states);
@@ -238,7 +238,7 @@ fn record(run: &mut Run, words: [&str; 4], attempt: &Attempt, paper: &Paper) {
     });
 }
 
-/// Both tables, and how many predicates were lifted.
+/// Both tables, and the number of predicates that were lifted.
 pub fn tables(run: &mut Run) {
     let (mut rows, mut lifted, mut without_fences) = (Vec::new(), Vec::new(), Vec::new());
     for row in &run.some(&TABLES, 3) {
@@ -255,7 +255,7 @@ pub fn tables(run: &mut Run) {
             (MemoryModel::Pso, "pso", row.pso, row.fewest[1]),
             (MemoryModel::Tso, "tso", row.tso, row.fewest[0]),
         ] {
-            // In a quick run there may be no time to find them.
+            // A quick run may not have enough time to find them.
             let kept = with_fences(run, row.name, row.property, model);
             let fewest = example(fewest, &[]);
             for ((method, by), paper) in METHODS.into_iter().zip(&papers) {

@@ -1,5 +1,5 @@
-//! FENCES12 Table 1: proofs for unbounded buffers and integers, with zones and with predicates from interpolants; and the fences, found from
-//! the programs without any.
+//! FENCES12 Table 1: proofs for unbounded buffers and integers, with zones and with predicates from interpolants; and fence synthesis for
+//! the unfenced programs.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::thesis::limits;
 /// The tool of the paper, which has no name.
 pub const FENCES12: &str = "FENCES12";
 
-/// Program, and what the paper reports: seconds, fences in each process, predicates.
+/// Program, and the figures of the paper: seconds, fences per process, predicates.
 const TABLE: [(&str, f64, usize, usize); 8] = [
     ("burns", 0.02, 1, 1),
     ("simple-dekker", 0.04, 1, 1),
@@ -157,7 +157,7 @@ pub fn threads(run: &mut Run) {
     run.table(&["program", "threads", "zones", "states", "seconds", "of it checking"], &rows);
 }
 
-/// FENCES12 Table 1: the cheapest fences for the programs without any, proved sufficient, each shown to be needed.
+/// FENCES12 Table 1: the cheapest fences for the unfenced programs, proved sufficient, and each shown to be necessary.
 pub fn fences(run: &mut Run) {
     let (mut rows, mut total, mut unsure) = (Vec::new(), [0.0, 0.0], 0);
     for (name, paper, fences, _) in TABLE {

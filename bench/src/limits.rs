@@ -1,10 +1,10 @@
-//! Limits are promises: hard programs in every mode of the command, and how far each run goes beyond its limits.
+//! Measures how far the command exceeds its limits, on hard programs in every mode.
 //!
-//! This measures the real command, as a process: how long it runs and computes, and the most memory it has at a time. A run that is over the
-//! bar is repeated, because other processes of the machine may have disturbed it; the best of all repetitions counts.
+//! It runs the real command as a process and measures its time and peak memory. A run that exceeds the tolerance
+//! is repeated, because other processes may have disturbed it; the best repetition counts.
 //!
-//! With `--gaps`, the command also tells where it computes for long without a look at its limits: that is why a run is late, and processor
-//! time, which it is measured in, is the same on a busy machine.
+//! With `--gaps`, the command also reports where it computes for long without checking its limits, which is the cause of delays. Gaps are
+//! measured in processor time, which other processes hardly influence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,23 +20,23 @@ use fencewright_testing::measure::{Measured, measure_with};
 use crate::table::print;
 use crate::{command, out};
 
-/// What a run may take beyond its limits.
+/// The tolerance beyond the limits.
 const MOST_TIME: Duration = Duration::from_millis(300);
 const MOST_MEMORY: u64 = 64 << 20;
 
 /// The limits that are set: milliseconds, and MiB.
 const SETTINGS: [(u64, u64); 2] = [(100, 256), (1000, 64)];
 
-/// A run that goes on for so long beyond its limit is ended.
+/// A run that exceeds its time limit by this much is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a run over the bar is repeated.
+/// Number of repetitions of a run that exceeds the tolerance.
 const REPETITIONS: usize = 2;
 
-/// How many of the worst runs are shown.
+/// Number of the worst runs that are printed.
 const SHOWN: usize = 20;
 
-/// What the command is asked.
+/// The modes of the command, with their arguments.
 const MODES: [(&str, &[&str]); 18] = [
     ("auto", &["check"]),
     ("explicit", &["check", "--engine", "explicit"]),
@@ -76,7 +76,7 @@ fn example(name: &'static str, file: &str, defines: &'static [&'static str]) -> 
     Hard { name, text, format: "fw", defines }
 }
 
-/// A program in another format, by way of `convert`.
+/// An example converted to another format by `convert`.
 fn converted(name: &'static str, file: &str, format: &'static str, command: &Path) -> Hard {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
     let output = Command::new(command).args(["convert", "--to", format]).arg(&path).output();
@@ -129,7 +129,7 @@ fn programs(command: &Path) -> Vec<Hard> {
     ]
 }
 
-/// One run and what it took.
+/// One run with its limits and measurements.
 struct Row {
     program: &'static str,
     mode: &'static str,
@@ -139,14 +139,14 @@ struct Row {
     gaps: Vec<Gap>,
 }
 
-/// A stretch without a look at the limits, and the places of the looks before and after it.
+/// A period without a check of the limits, and the places of the checks before and after it.
 struct Gap {
     milliseconds: u64,
     places: [String; 2],
 }
 
 impl Gap {
-    /// The gaps that a command has written to its standard error, one to a line.
+    /// Parses the gaps that a command has written to its standard error, one per line.
     fn all(errors: &str) -> Vec<Gap> {
         let gap = |line: &str| {
             let mut columns = line.strip_prefix("gap\t")?.split('\t');
@@ -158,7 +158,7 @@ impl Gap {
 }
 
 impl Row {
-    /// How late it ends, or would have ended had it not waited for other processes.
+    /// The delay beyond the time limit, in wall-clock or processor time, whichever is shorter.
     fn late(&self) -> Duration {
         self.measured.wall.min(self.measured.computed).saturating_sub(self.time)
     }
@@ -171,7 +171,7 @@ impl Row {
         self.late() > MOST_TIME || self.excess() > MOST_MEMORY || self.is_crash()
     }
 
-    /// A verdict, `unknown` or a refusal is an answer; a signal or a panic is not.
+    /// Verdicts, `unknown` and refusals are answers; signals and panics are not.
     fn is_crash(&self) -> bool {
         !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
     }
@@ -222,7 +222,7 @@ fn run(
     };
     let mut best = once();
     for _ in 0..REPETITIONS {
-        // Memory does not depend on other processes, and what is far over the bar is not so because of them.
+        // Repeats only slight delays: memory does not depend on other processes, and neither do very long delays.
         if best.late() <= MOST_TIME || best.late() > 20 * MOST_TIME {
             break;
         }
@@ -234,7 +234,7 @@ fn run(
     best
 }
 
-/// Prints the longest gap between each two places, and in which run it was.
+/// Prints the longest gap between each pair of places, and the run it was in.
 fn print_gaps(rows: &[Row]) {
     let mut longest: BTreeMap<&[String; 2], (u64, usize, &Row)> = BTreeMap::new();
     for row in rows {
@@ -257,8 +257,8 @@ fn print_gaps(rows: &[Row]) {
     out::line("");
 }
 
-/// Runs programs and modes whose names contain one of the parts, or all, and prints the worst runs; fails if one is over the bar. With
-/// `gaps`, it also prints the gaps that are longer than so many milliseconds.
+/// Runs the programs and modes whose names contain one of `parts`, or all, and prints the worst runs; fails if one exceeds the tolerance.
+/// `gaps` also prints the gaps that are longer than this many milliseconds.
 pub fn table(parts: &[String], gaps: Option<u64>) -> Result<bool, String> {
     let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");

@@ -1,10 +1,10 @@
-//! Measures the engines and prints what they reach: `cargo run --profile dist -p fencewright-bench [SECTION...]`.
+//! Benchmarks of the engines: `cargo run --profile dist -p fencewright-bench [SECTION...]`.
 //!
-//! `limits` and `algorithms` are apart: they run the `fencewright` command beside this one, the first on hard programs, and it fails if a limit
-//! is not kept, the second on the algorithms of the corpora, and it fails if an answer is wrong. `tasks` writes the examples and the corpora as tasks
+//! `limits` and `algorithms` run the `fencewright` command beside this one: the first on hard programs, failing if a limit
+//! is exceeded, the second on the algorithms of the corpora, failing if an answer is wrong. `tasks` writes the examples and the corpora as tasks
 //! for BenchExec.
 //!
-//! Machines differ and are noisy, so figures worth comparing are ratios within one run. Every section says what it measures.
+//! Machines differ and are noisy, so compare ratios within one run. Every section prints what it measures.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ use baseline::Baseline;
 use peers::Peers;
 use run::Run;
 
-/// A section: its name, what it measures, how.
+/// A section: its name, its description, its function.
 type Section = (&'static str, &'static str, fn(&mut Run));
 
 /// The sections, in the order in which they run.
@@ -94,7 +94,7 @@ fn list() {
     SECTIONS.iter().for_each(|(name, about, _)| out::line(&format!("{name:14} {about}")));
 }
 
-/// Runs the sections; whether nothing became worse.
+/// Runs the sections; returns whether there are no regressions.
 fn sections(cli: Cli) -> Result<bool, String> {
     let is_known = |name: &&String| SECTIONS.iter().any(|(section, ..)| section == name);
     if let Some(unknown) = cli.sections.iter().find(|name| !is_known(name)) {
@@ -118,7 +118,7 @@ fn sections(cli: Cli) -> Result<bool, String> {
         run.begin(name, about);
         measure(&mut run);
         compare::section(&mut run);
-        // Whoever ends the run has what it measured so far; the standard output cannot be written anew.
+        // Files are written after each section, so that an interrupted run leaves results; the standard output is written only at the end.
         if let Some(path) = cli.csv.as_ref().filter(|_| !is_output(&cli.csv)) {
             save::save(path, &baseline::write(&run.sections))?;
         }
@@ -126,7 +126,7 @@ fn sections(cli: Cli) -> Result<bool, String> {
             save::save(path, &page::page(&run.sections))?;
         }
         if out::is_gone() && cli.csv.is_none() && cli.html.is_none() {
-            // Nobody reads what else there is to say.
+            // No reader is left for the output.
             return Ok(true);
         }
     }
@@ -139,7 +139,7 @@ fn sections(cli: Cli) -> Result<bool, String> {
     compare::finish(&run)
 }
 
-/// The command that is run where the whole command is measured: the one beside this one, unless FENCEWRIGHT names another.
+/// The command to measure: the one in the same folder, unless FENCEWRIGHT names another.
 fn command() -> Result<PathBuf, String> {
     let beside = || std::env::current_exe().map(|exe| exe.with_file_name("fencewright"));
     let command = std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from);

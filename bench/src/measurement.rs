@@ -1,4 +1,4 @@
-//! What is measured, and what it is compared with.
+//! Measurements, and the figures they are compared with.
 
 use std::path::PathBuf;
 
@@ -11,71 +11,71 @@ use crate::stopwatch::Took;
 pub struct Measurement {
     /// The program, with its constants.
     pub program: String,
-    /// The memory model and how it was asked. Within a section, program and setting name the measurement.
+    /// The memory model and the options. Within a section, program and setting identify the measurement.
     pub setting: String,
-    /// The family that the program belongs to and its size there, if time over size is worth a curve.
+    /// The family and the size of the program, if it is part of a plot of time over size.
     pub size: Option<(String, i64)>,
-    /// The verdict, or what was found.
+    /// The verdict, or another result.
     pub outcome: String,
-    /// How long it took, on the wall clock.
+    /// The wall-clock time.
     pub seconds: f64,
-    /// How long it computed, if that is known.
+    /// The processor time, if known.
     pub processor: Option<f64>,
-    /// How many states were stored.
+    /// The number of states stored.
     pub states: Option<u64>,
-    /// What others took.
+    /// Results of other tools, papers and earlier runs for the same question.
     pub others: Vec<Other>,
-    /// The question, for peers.
+    /// The question to put to other tools (`--peer`), if they can answer it.
     pub question: Option<Question>,
 }
 
-/// What somebody else took for the same.
+/// The result of another tool or an earlier run for the same question.
 #[derive(Clone, Debug)]
 pub struct Other {
-    /// Who.
+    /// The name of the tool.
     pub tool: String,
-    /// Where the figure comes from.
+    /// The origin of the figure.
     pub source: Source,
-    /// The verdict, or how it ended; empty where that is not known.
+    /// The verdict, or how the run ended; empty if unknown.
     pub outcome: String,
-    /// How long it took; nothing if it did not get there.
+    /// The time; `None` if there was no answer.
     pub seconds: Option<f64>,
-    /// How long it computed, if that is known.
+    /// The processor time, if known.
     pub processor: Option<f64>,
-    /// It was given up by then.
+    /// Whether the tool was given up after that time.
     pub at_least: bool,
 }
 
-/// Where a figure comes from.
+/// The origin of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A paper.
     Published,
-    /// An earlier run of this program.
+    /// An earlier run of this benchmark.
     Baseline,
     /// Another tool, in this run.
     Peer,
 }
 
 impl Other {
-    /// How many times as long the other took; nothing unless both came to an end.
+    /// The other's time divided by ours; `None` unless both have an answer.
     pub fn ratio(&self, ours: &Measurement) -> Option<f64> {
         self.seconds.filter(|_| ours.is_answered()).map(|seconds| seconds / ours.seconds.max(1e-6))
     }
 }
 
-/// What was asked, in a form that another tool can be asked too.
+/// A question that another tool can be asked too.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The command of `fencewright` that asks it.
+    /// The command of `fencewright`.
     pub command: &'static str,
-    /// The memory model.
+    /// The memory model of the question.
     pub model: MemoryModel,
-    /// The program.
+    /// The program in question.
     pub program: Input,
 }
 
-/// Where a program comes from.
+/// The source of a program.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A file, and values for its constants.
@@ -85,7 +85,7 @@ pub enum Input {
 }
 
 impl Measurement {
-    /// A measurement with nothing to compare it with yet.
+    /// A measurement without comparisons.
     pub fn new(
         program: impl Into<String>,
         setting: impl Into<String>,
@@ -106,17 +106,17 @@ impl Measurement {
         }
     }
 
-    /// So many states were stored.
+    /// Adds the number of states stored.
     pub fn states(self, states: u64) -> Self {
         Measurement { states: Some(states), ..self }
     }
 
-    /// It is the member of this size of a family.
+    /// Adds the family and the size of the program.
     pub fn size(self, family: &str, n: i64) -> Self {
         Measurement { size: Some((family.to_string(), n)), ..self }
     }
 
-    /// A paper says that a tool took so many seconds.
+    /// Adds the time that a paper reports for a tool.
     pub fn published(self, tool: &str, seconds: f64) -> Self {
         self.compared(Other {
             tool: tool.to_string(),
@@ -128,7 +128,7 @@ impl Measurement {
         })
     }
 
-    /// A paper says that a tool was given up after so many seconds.
+    /// Adds the time after which a tool was given up according to a paper.
     pub fn given_up(self, tool: &str, seconds: f64) -> Self {
         self.compared(Other {
             tool: tool.to_string(),
@@ -140,18 +140,18 @@ impl Measurement {
         })
     }
 
-    /// With something to compare with.
+    /// Adds a result to compare with.
     pub fn compared(mut self, other: Other) -> Self {
         self.others.push(other);
         self
     }
 
-    /// What was asked, for peers.
+    /// Adds the question to put to other tools (`--peer`).
     pub fn asked(self, command: &'static str, model: MemoryModel, program: Input) -> Self {
         Measurement { question: Some(Question { command, model, program }), ..self }
     }
 
-    /// Whether it came to an answer: only then its time means something.
+    /// Whether there is an answer; otherwise the time means nothing.
     pub fn is_answered(&self) -> bool {
         !self.outcome.contains("unknown")
     }

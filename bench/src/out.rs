@@ -1,15 +1,15 @@
-//! The one way to the standard output.
+//! The standard output.
 //!
-//! If nobody reads it any more (`| head`), what is printed goes nowhere: a run that also writes files goes on, any other one ends. Any other failure, a full disk
-//! say, ends the run.
+//! After the reader has closed it (`| head`), output is discarded: a run that also writes files continues, any other run ends. Other write errors,
+//! such as a full disk, end the run.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Nobody reads the output any more.
+/// Whether the reader has closed the output.
 static GONE: AtomicBool = AtomicBool::new(false);
 
-/// Prints a text as it is.
+/// Prints a text unchanged.
 pub fn print(text: &str) {
     if is_gone() {
         return;
@@ -30,12 +30,12 @@ pub fn line(text: &str) {
     print(&format!("{text}\n"));
 }
 
-/// Whether nobody reads it any more.
+/// Whether the reader has closed the output.
 pub fn is_gone() -> bool {
     GONE.load(Ordering::Relaxed)
 }
 
-/// A text from elsewhere, for a terminal: characters that would do something there stand as themselves no longer.
+/// Replaces control characters in a foreign text, so that it cannot affect the terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,8 +1,8 @@
-//! Other tools, asked the same questions in the same run: `--peer NAME=COMMAND`.
+//! Runs other tools on the same questions in the same run: `--peer NAME=COMMAND`.
 //!
-//! A command is a line for the shell with placeholders for files in one of several languages ([`FILES`]), for the memory model and for the
-//! question. What a tool cannot be asked it is not asked: a command without `{model}` is asked about TSO only, one without `{question}` is
-//! asked for verdicts only, and what cannot be written in its language is said to be so.
+//! A command is a shell command with placeholders for files in one of several languages ([`FILES`]), for the memory model and for the
+//! question. Unsupported questions are skipped: a command without `{model}` is run for TSO only, and one without `{question}`
+//! for verdicts only; a program that its language cannot express is reported as such.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -27,40 +27,40 @@ use crate::spin::SPIN;
 use crate::stop;
 use crate::thesis::{CBMC, MEMORAX, TRENCHER, TRENCHER_WITH_SPIN};
 
-/// The placeholders for files, with the extensions these get.
+/// The placeholders for files, with their file extensions.
 const FILES: [(&str, &str); 5] =
     [("{file}", "fw"), ("{rmm}", "rmm"), ("{trencher}", "txt"), ("{litmus}", "litmus"), ("{c}", "c")];
-/// The memory model: sc, tso or pso.
+/// The placeholder for the memory model: sc, tso or pso.
 const MODEL: &str = "{model}";
-/// The command of `fencewright` that asks the question: check, fences or robust.
+/// The placeholder for the command of `fencewright`: check, fences or robust.
 const QUESTION: &str = "{question}";
 
-/// What the column `tool` of a run says otherwise: this tool, an earlier run, the tools of the papers, and the one that section `lamport` runs.
+/// Names that peers cannot have, because the column `tool` uses them: this tool, an earlier run, the tools of the papers, and Spin in section `lamport`.
 const NAMES: [&str; 9] = [OURS, EARLIER, FENCES12, TRENCHER, TRENCHER_WITH_SPIN, CUPEX, MEMORAX, CBMC, SPIN];
 
-/// How many stores a buffer holds in programs written as C, where buffers are variables.
+/// Size of store buffers in programs exported as C, where buffers are variables.
 const BUFFERED: u32 = 2;
 
-/// How often a process is looked at.
+/// The interval at which a process is polled.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How much of what a process complains about is kept, in bytes.
+/// Number of bytes of a process's standard error that are kept.
 const MOST_COMPLAINTS: u64 = 1000;
 
-/// How long its complaints are waited for when it has ended.
+/// How long to wait for the standard error of a process that has ended.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// Another tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
     name: String,
-    /// The status with which it ends if it has an answer.
+    /// The exit statuses that are answers.
     answers: Vec<i32>,
     command: String,
 }
 
 impl Peer {
-    /// `NAME=COMMAND`, or `NAME[0,10]=COMMAND` with the statuses that are answers; without them that is 0 alone.
+    /// Parses `NAME=COMMAND`, or `NAME[0,10]=COMMAND` with the exit statuses that are answers; the default is 0.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, command) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
         let (name, answers) = match name.split_once('[') {
@@ -86,13 +86,13 @@ impl Peer {
     }
 
     fn can_be_asked(&self, question: &Question) -> bool {
-        // The store buffers of a program in C are in its text.
+        // A program in C contains its store buffers.
         let knows_model = self.command.contains(MODEL) || self.command.contains("{c}");
         (knows_model || question.model == MemoryModel::Tso)
             && (self.command.contains(QUESTION) || question.command == "check")
     }
 
-    /// The line for the shell, with the files that it needs written to a folder; in words why there is none.
+    /// The shell command, with its input files written to a folder, or the reason why there is none.
     fn line(&self, question: &Question, folder: &Path) -> Result<String, String> {
         let mut line = self.command.replace(MODEL, question.model.name()).replace(QUESTION, question.command);
         for (placeholder, extension) in FILES {
@@ -107,7 +107,7 @@ impl Peer {
     }
 }
 
-/// A path for the shell.
+/// A path quoted for the shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
@@ -130,7 +130,7 @@ fn text(question: &Question, placeholder: &str) -> Result<String, String> {
     }
 }
 
-/// The program with its store buffers as variables, for verifiers that know SC only.
+/// The program as C with its store buffers as variables, for verifiers that only support SC.
 fn in_c(loaded: &Loaded, model: MemoryModel) -> Result<String, String> {
     let refused = |why: String| format!("cannot be written as C: {why}");
     let program = &loaded.program;
@@ -145,16 +145,16 @@ fn in_c(loaded: &Loaded, model: MemoryModel) -> Result<String, String> {
     c(&program, &head, Width::Bits32).map_err(|unsupported| refused(unsupported.why))
 }
 
-/// All tools, and what they have answered.
+/// All peers, and their answers so far.
 pub struct Peers {
     peers: Vec<Peer>,
     limit: Duration,
-    /// What each was asked already: several tables ask the same.
+    /// The answers, as a cache: several tables ask the same questions.
     known: HashMap<(usize, String), Other>,
 }
 
 impl Peers {
-    /// These tools, each with so much time for a question.
+    /// These tools, each with a time limit per question.
     pub fn new(peers: Vec<Peer>, limit: Duration) -> Result<Self, String> {
         let mut names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
         names.sort_unstable();
@@ -164,7 +164,7 @@ impl Peers {
         }
     }
 
-    /// Asks all that can be asked.
+    /// Runs all tools that support the question.
     pub fn ask(&mut self, measurement: &Measurement) -> Vec<Other> {
         let Some(question) = &measurement.question else { return Vec::new() };
         let mut answers = Vec::new();
@@ -192,7 +192,7 @@ fn asked(peer: &Peer, question: &Question, limit: Duration) -> Other {
     }
 }
 
-/// How a tool ended and what that took; in words why it has no answer.
+/// The exit status of a tool and its time, or the reason why it has no answer.
 fn run(peer: &Peer, question: &Question, limit: Duration) -> Result<(String, f64), String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
     let line = peer.line(question, folder.path())?;
@@ -209,7 +209,7 @@ fn run(peer: &Peer, question: &Question, limit: Duration) -> Result<(String, f64
     }
 }
 
-/// Runs a command, the leader of its group, for so long at most; how it ended, unless it was ended, when, and what it complained about.
+/// Runs a command as leader of a process group, with a time limit. Returns its status (`None` if it was killed), its time, and its first error line.
 fn timed(
     command: &mut Command,
     limit: Duration,
@@ -229,21 +229,21 @@ fn timed(
         std::thread::sleep(PAUSE);
     };
     let took = start.elapsed();
-    // What it has started ends with it.
+    // Kills the processes that it has started.
     stop::end_peer();
     stop::peer_is(None);
     child.wait()?;
-    // Unless something escaped that still holds the pipe, its end has been read.
+    // The pipe has been read to its end, unless an escaped process still holds it.
     let first = complaints.and_then(|first| first.recv_timeout(AFTERWARDS).ok());
     Ok((ended, took, first_line(&first.unwrap_or_default())))
 }
 
-/// Reads everything, so that whoever writes can go on, and keeps the beginning.
+/// Reads a pipe to its end, so that the writer is never blocked, and keeps the first bytes.
 fn first_bytes(mut pipe: ChildStderr) -> Receiver<Vec<u8>> {
     let (to, from) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut first = Vec::new();
-        // A pipe that breaks has no more to say.
+        // A broken pipe ends like a closed one.
         let _ = pipe.by_ref().take(MOST_COMPLAINTS).read_to_end(&mut first);
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         let _ = to.send(first);
@@ -251,7 +251,7 @@ fn first_bytes(mut pipe: ChildStderr) -> Receiver<Vec<u8>> {
     from
 }
 
-/// What it complained about first, shortened.
+/// The first line of an error output, shortened.
 fn first_line(complaints: &[u8]) -> String {
     let text = String::from_utf8_lossy(complaints);
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();

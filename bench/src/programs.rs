@@ -1,4 +1,4 @@
-//! The example programs.
+//! Loads example programs and programs of the corpora.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
-/// The examples are those of the checkout that this was built in.
+/// Checks that the examples are there, in the checkout that this was built from.
 pub fn are_there() -> Result<(), String> {
     let folder = path("");
     folder.is_dir().then_some(()).ok_or_else(|| {
@@ -21,19 +21,19 @@ pub fn are_there() -> Result<(), String> {
     })
 }
 
-/// The program in a file, with everything around it.
+/// Loads a program from a file.
 pub fn loaded(path: &Path, defines: &[(String, i64)]) -> Result<Loaded, String> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
     parsed(&name, &bytes, defines)
 }
 
-/// The program with this text, with everything around it.
+/// Loads a program from its text.
 pub fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Result<Loaded, String> {
     load(name, bytes, None, defines).map_err(|error| error.sources.render(&error.diagnostics, false))
 }
 
-/// What is part of this project.
+/// Unwraps the result for a program that is part of this repository.
 fn known<T>(found: Result<T, String>) -> T {
     found.unwrap_or_else(|error| panic!("{error}"))
 }
@@ -42,12 +42,12 @@ fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
     defines.iter().map(|(n, v)| (n.to_string(), *v)).collect()
 }
 
-/// An example for peers.
+/// An example, as input for other tools (`--peer`).
 pub fn input(name: &str, defines: &[(&str, i64)]) -> Input {
     Input::File(path(name), owned(defines))
 }
 
-/// A program and the values of its constants, as a name.
+/// The name of a program with the values of its constants.
 pub fn label(file: &str, defines: &[(&str, i64)]) -> String {
     defines.iter().fold(file.to_string(), |label, (name, value)| format!("{label} {name}={value}"))
 }
@@ -62,18 +62,18 @@ pub fn program(text: &str) -> Program {
     known(parsed("generated.fw", text.as_bytes(), &[])).program
 }
 
-/// An example program with the places where fences could go.
+/// An example program with the places where fences can be inserted.
 pub fn placed(name: &str, defines: &[(&str, i64)]) -> Placed {
     known(placed_at(&path(name), defines))
 }
 
-/// The program in a file with the places where fences could go.
+/// The program in a file with the places where fences can be inserted.
 fn placed_at(path: &Path, defines: &[(&str, i64)]) -> Result<Placed, String> {
     let defines = owned(defines);
     places(&loaded(path, &defines)?, &defines).map_err(|errors| format!("{}: {errors:?}", path.display()))
 }
 
-/// A file of the corpora, which not everybody has; in words why it is not there.
+/// A file of the corpora, which are optional, or the reason why it is missing.
 pub fn of_corpora(corpus: &str, file: &str) -> Result<PathBuf, String> {
     let corpora = std::env::var_os(VARIABLE).ok_or_else(|| format!("{VARIABLE} is not set"))?;
     let path = Path::new(&corpora).join(corpus).join(file);
@@ -85,12 +85,12 @@ pub fn corpora_program(corpus: &str, file: &str, defines: &[(&str, i64)]) -> Res
     Ok(loaded(&of_corpora(corpus, file)?, &owned(defines))?.program)
 }
 
-/// A program of the corpora with the places where fences could go.
+/// A program of the corpora with the places where fences can be inserted.
 pub fn corpora_placed(corpus: &str, file: &str) -> Result<Placed, String> {
     placed_at(&of_corpora(corpus, file)?, &[])
 }
 
-/// How many lines of an example are neither empty nor only a comment.
+/// The number of lines of an example that are neither empty nor only a comment.
 pub fn lines(name: &str) -> usize {
     let text = std::fs::read_to_string(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_said_to_be_so() {
+    fn missing_programs_are_reported() {
         let why = of_corpora("trencher", "no such program.txt").err().unwrap_or_default();
         assert!(why.starts_with(VARIABLE), "{why}");
         let why = loaded(Path::new("/nonexistent.fw"), &[]).err().unwrap_or_default();

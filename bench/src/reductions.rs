@@ -1,5 +1,5 @@
-//! THESIS16 s.5.2.2: partial order reductions against each other, on the Indexer (Fig. 5.13) and on the programs of Fig. 5.9 (Fig. 5.14). The data of these
-//! plots are lost.
+//! THESIS16 s.5.2.2: compares partial order reductions on the Indexer (Fig. 5.13) and on the programs of Fig. 5.9 (Fig. 5.14). The thesis has only plots,
+//! whose data are lost.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::robustness::{not_measured, of_table};
 use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
 
-/// The reductions, with what they count: states, or for dynamic reduction executions.
+/// The reductions, each named with its unit where that is not states: dynamic reduction counts executions.
 const REDUCTIONS: [(&str, Reduction); 7] = [
     ("none", Reduction::None),
     ("local", Reduction::Local),
@@ -25,10 +25,10 @@ const REDUCTIONS: [(&str, Reduction); 7] = [
     ("executions", Reduction::Dynamic),
 ];
 
-/// So long for each run.
+/// Time limit of each run.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Everything that a program can do under a model, as far as that is possible within the limit, and how long it takes.
+/// Explores a program under a model, as far as the limit allows, and measures the time.
 fn explored(run: &Run, program: &Program, model: MemoryModel, reduction: Reduction) -> (Checks, Took) {
     let task = Task::new(program, model, program.properties.clone());
     let limits = run.limits(LIMIT, Some(4 << 30));
@@ -39,7 +39,7 @@ fn explored(run: &Run, program: &Program, model: MemoryModel, reduction: Reducti
     (checks, start.took())
 }
 
-/// What a run explored: states or executions; nothing if that was not everything.
+/// The number of states or executions explored; `None` if the exploration is incomplete.
 fn size(run: &Run, checks: &Checks, ms: f64) -> Option<u64> {
     let unknown = |v: &Checked| matches!(v.verdict(), Verdict::Unknown(_));
     let executions = checks.statistics.executions();
@@ -49,7 +49,7 @@ fn size(run: &Run, checks: &Checks, ms: f64) -> Option<u64> {
     whole.then(|| executions.map_or(checks.statistics.states, |e| e.complete + e.blocked))
 }
 
-/// The cells of one run: how much was explored, a dash if that was not everything, and the time.
+/// The cells of a run: the number explored, or a dash if incomplete, and the time.
 fn cells(
     run: &mut Run,
     label: &str,
@@ -81,7 +81,7 @@ pub fn tables(run: &mut Run) {
         let program = example("indexer.fw", &[("N", n)]);
         let mut row = vec![n.to_string()];
         for reduction in REDUCTIONS {
-            // More threads only take longer, and what does not end with six does not end with eight.
+            // More threads take longer: a reduction that does not finish with six threads does not finish with eight.
             let few = if run.quick { 4 } else { 6 };
             if n > few && reduction.1 != Reduction::Dynamic {
                 row.extend(["".to_string(), "".to_string()]);

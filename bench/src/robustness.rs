@@ -17,7 +17,7 @@ use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
 use crate::thesis::{TRENCHER, limits};
 
-/// Fig. 5.9: what it is, the file of the original tool in the corpora or an example of ours, and the milliseconds of the thesis, depth first and
+/// Fig. 5.9: the program, the file of the original tool in the corpora or one of our examples, and the milliseconds of the thesis, depth first and
 /// breadth first.
 const TABLE: [(&str, &str, f64, f64); 11] = [
     ("Dekker, 2 threads", "dekker.txt", 165.0, 171.0),
@@ -33,12 +33,12 @@ const TABLE: [(&str, &str, f64, f64); 11] = [
     ("Lock-free stack, 4 threads", "treiber-stack.fw", 0.0, 0.0),
 ];
 
-/// The program of a row of the table; in words why there is none: the corpora may not be there.
+/// The program of a row of the table, or the reason why it is missing: the corpora are optional.
 pub fn of_table(file: &str) -> Result<Placed, String> {
     if file.ends_with(".fw") { Ok(placed(file, &[("N", 4)])) } else { corpora_placed("trencher", file) }
 }
 
-/// The program of a row of the table, for peers.
+/// The program of a row of the table, as input for other tools (`--peer`).
 fn asked(file: &str) -> Option<Input> {
     if file.ends_with(".fw") {
         return Some(input(file, &[("N", 4)]));
@@ -46,7 +46,7 @@ fn asked(file: &str) -> Option<Input> {
     of_corpora("trencher", file).ok().map(|path| Input::File(path, Vec::new()))
 }
 
-/// A row that says why it has no figures, but for those of the thesis.
+/// A row with the reason why it has no measurements.
 pub fn not_measured(name: &str, why: &str, columns: usize) -> Vec<String> {
     let mut row = vec![String::new(); columns];
     row[0] = name.to_string();
@@ -54,13 +54,13 @@ pub fn not_measured(name: &str, why: &str, columns: usize) -> Vec<String> {
     row
 }
 
-/// Robustness by explicit search.
+/// Options for robustness by explicit search.
 fn options(run: &Run, order: Order) -> robust::Options {
     let explicit = explicit::Options { order, ..run.search() };
     robust::Options { search: Search::Explicit, explicit, ..robust::Options::default() }
 }
 
-/// The fences that make a program robust, and how long it takes to find them.
+/// The number of fences that make a program robust, and the time to find them.
 fn fences(run: &Run, placed: &Placed, options: robust::Options) -> (String, Took) {
     let start = Stopwatch::start();
     let goal = Robustness { options };
@@ -69,7 +69,7 @@ fn fences(run: &Run, placed: &Placed, options: robust::Options) -> (String, Took
     (format!("{}{sure}", found.count), start.took())
 }
 
-/// How many times faster; nothing where the thesis rounds to nothing.
+/// The speed-up; empty if the time of the thesis is rounded to 0.
 fn times(thesis: f64, ours: f64) -> String {
     if thesis == 0.0 { String::new() } else { format!("{:.1}", thesis / ours) }
 }
@@ -116,7 +116,7 @@ pub fn tables(run: &mut Run) {
             if let Some(asked) = asked(file) {
                 measurement = measurement.asked("robust", MemoryModel::Tso, asked);
             }
-            // The thesis rounds what takes less than a millisecond to nothing.
+            // The thesis rounds times below a millisecond to 0.
             run.record(if thesis > 0.0 {
                 measurement.published(TRENCHER, thesis / 1e3)
             } else {
@@ -146,8 +146,8 @@ pub fn tables(run: &mut Run) {
     with_reductions(run);
 }
 
-/// Fig. 5.10: the first thing a thread can do is to count for ever, and depth first does that; the attack is a few steps away. The program of the
-/// thesis is lost, this one is of its kind.
+/// Fig. 5.10: the first alternative of a thread is an infinite loop, which depth first enters; the attack is a few steps away. The program of the
+/// thesis is lost; this one is similar.
 fn depth_first_fails(run: &mut Run) {
     run.say(
         "Fig. 5.10: depth first never comes back from a loop without end, the attack is beside it (5 s each)",
@@ -182,7 +182,7 @@ fn with_reductions(run: &mut Run) {
     );
     let header = ["program", "dfs, none", "live", "local", "both", "bfs, none", "live", "local", "both"];
     let mut rows = Vec::new();
-    // Those that took the thesis more than ten milliseconds, in a quick run less than a second.
+    // Programs that took the thesis more than ten milliseconds; a quick run also leaves out those above a second.
     let most = if run.quick { 1e3 } else { f64::INFINITY };
     let slow = TABLE.into_iter().filter(|(.., depth, _)| *depth > 10.0);
     let all = slow.clone().count();

@@ -1,4 +1,4 @@
-//! One run: what is wanted, what was measured so far, and what has been said about it.
+//! The state of a run: its options, the measurements so far, and the text of its sections.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -11,47 +11,47 @@ use crate::measurement::Measurement;
 use crate::peers::Peers;
 use crate::{out, table};
 
-/// The longest that one measurement may take in a quick run.
+/// Maximum time of a measurement in a quick run.
 const QUICK: Duration = Duration::from_secs(2);
 
-/// A run.
+/// A run of the benchmarks.
 pub struct Run {
-    /// Only what is soon there.
+    /// Whether only short measurements are made.
     pub quick: bool,
-    /// Which interleavings explicit searches leave out, unless a table is about just that.
+    /// The reduction of explicit searches, except in tables that compare reductions.
     pub reduction: Reduction,
     /// An earlier run to compare with.
     pub baseline: Option<Baseline>,
     /// Other tools to compare with.
     pub peers: Peers,
-    /// What has been done.
+    /// The sections so far.
     pub sections: Vec<Section>,
-    /// Whether tables are printed: not where the standard output is wanted for a file.
+    /// Whether tables are printed; not if the standard output is used for a file.
     pub prints: bool,
     start: Instant,
 }
 
-/// A part of the run.
+/// A section of the run.
 pub struct Section {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it measures.
+    /// A description of what it measures.
     pub about: &'static str,
-    /// What it has said.
+    /// Its text and tables.
     pub blocks: Vec<Block>,
-    /// What it has measured.
+    /// Its measurements.
     pub measurements: Vec<Measurement>,
 }
 
-/// Something that a section says.
+/// A paragraph or table of a section.
 pub enum Block {
-    /// Words.
+    /// A paragraph.
     Text(String),
-    /// A table.
+    /// A table with a header.
     Table {
         /// The names of the columns.
         header: Vec<String>,
-        /// As many cells in each.
+        /// The rows, each with one cell per column.
         rows: Vec<Vec<String>>,
     },
 }
@@ -62,7 +62,7 @@ impl Run {
         Run { quick, reduction, baseline, peers, sections: Vec::new(), prints: true, start: Instant::now() }
     }
 
-    /// A new section begins.
+    /// Begins a section.
     pub fn begin(&mut self, name: &'static str, about: &'static str) {
         self.print(&format!("\n## {name}: {about}\n\n"));
         eprintln!("[{:6.1} s] {name}: {about}", self.start.elapsed().as_secs_f64());
@@ -79,12 +79,12 @@ impl Run {
         self.sections.last_mut().expect("a section has begun")
     }
 
-    /// What one measurement may use.
+    /// The limits of one measurement.
     pub fn limits(&self, time: Duration, memory: Option<u64>) -> Limits {
         Limits::starting_now(Some(self.at_most(time)), memory, Default::default())
     }
 
-    /// This time, or less in a quick run.
+    /// This time, or at most [`QUICK`] in a quick run.
     pub fn at_most(&self, time: Duration) -> Duration {
         if self.quick { time.min(QUICK) } else { time }
     }
@@ -94,19 +94,19 @@ impl Run {
         all[..if self.quick { few.min(all.len()) } else { all.len() }].to_vec()
     }
 
-    /// Says what a quick run has left out.
+    /// Notes how many items a quick run has left out.
     pub fn say_few(&mut self, what: &str, few: usize, all: usize) {
         if self.quick {
             self.say(&format!("A quick run has {few} of {all} {what}."));
         }
     }
 
-    /// How explicit searches search.
+    /// The options of explicit searches.
     pub fn search(&self) -> explicit::Options {
         explicit::Options { reduction: self.reduction, ..explicit::Options::default() }
     }
 
-    /// Keeps a measurement, compares it, and tells whoever waits.
+    /// Records a measurement, compares it with others, and reports progress.
     pub fn record(&mut self, mut measurement: Measurement) {
         let section = self.section().name;
         let mut line = format!(
@@ -130,13 +130,13 @@ impl Run {
         self.section().measurements.push(measurement);
     }
 
-    /// Prints words, which belong to the section.
+    /// Prints a paragraph and adds it to the section.
     pub fn say(&mut self, text: &str) {
         self.print(&format!("{text}\n\n"));
         self.section().blocks.push(Block::Text(text.to_string()));
     }
 
-    /// Prints a table, which belongs to the section.
+    /// Prints a table and adds it to the section.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         if self.prints {
             table::print(header, rows);
@@ -147,7 +147,7 @@ impl Run {
     }
 }
 
-/// A time for people.
+/// A time with a suitable unit.
 pub fn time(seconds: f64) -> String {
     match seconds {
         short if short < 1e-3 => format!("{:.3} ms", short * 1e3),

@@ -1,4 +1,4 @@
-//! Files that are there as a whole or not at all.
+//! Atomic file writes: a file is replaced as a whole or not at all.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -9,13 +9,13 @@ use tempfile::NamedTempFile;
 
 use crate::stop;
 
-/// Makes a file with these contents, in place of the one that is there.
+/// Writes a file, replacing the existing one.
 pub fn save(path: &Path, contents: &str) -> Result<(), String> {
     let explained = |error: io::Error| explained(path, &error);
-    // Where a link leads to, if it leads anywhere.
+    // Follows a symbolic link to its target.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if is_special(&target) {
-        // A device, a pipe: there is no name to take.
+        // A device or a pipe cannot be replaced, so it is written directly.
         return std::fs::write(&target, contents).map_err(explained);
     }
     let _complete = stop::while_writing();
@@ -25,7 +25,7 @@ pub fn save(path: &Path, contents: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file can be made, found out before there is anything to put into it.
+/// Checks early whether a file can be written.
 pub fn can_be_saved(path: &Path) -> Result<(), String> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if target.is_dir() {
@@ -43,14 +43,14 @@ fn is_special(target: &Path) -> bool {
     std::fs::metadata(target).is_ok_and(|found| !found.is_file())
 }
 
-/// A temporary file in the folder of another one. Like every new file, less what the user's mask takes away.
+/// A temporary file in the same folder, with the default permissions of new files, restricted by the umask.
 fn beside(target: &Path) -> io::Result<NamedTempFile> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     builder.permissions(Permissions::from_mode(0o666)).tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
-/// What went wrong with a file. The name of the temporary one means nothing to anybody.
+/// An error message about a file, without the name of the temporary one.
 fn explained(path: &Path, error: &io::Error) -> String {
     let error = error.to_string();
     format!("{}: {}", path.display(), error.split(" at path ").next().unwrap_or_default())

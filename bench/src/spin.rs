@@ -1,5 +1,5 @@
-//! Lamport's fast mutex under SC beside the model checker Spin (Debian's package `spin`), if it is installed, and with fences under TSO, with the memory
-//! that takes (THESIS16 Fig. 5.6: two other tools run out of 8 GB with five threads).
+//! Lamport's fast mutex: under SC compared with the model checker Spin (Debian package `spin`), if installed, and with fences under TSO, with the memory
+//! used (THESIS16 Fig. 5.6: two other tools run out of 8 GB with five threads).
 
 use std::path::Path;
 use std::process::Command;
@@ -16,10 +16,10 @@ use crate::run::{self, time};
 use crate::stopwatch::{Stopwatch, Took};
 use crate::thesis::word;
 
-/// The other model checker, if it is installed.
+/// The name of the other model checker.
 pub const SPIN: &str = "Spin";
 
-/// The program of examples/lamport-fast.fw with as many threads, step by step the same: what is read from shared memory goes through `r`.
+/// The program of examples/lamport-fast.fw in Promela, step by step: every read of shared memory goes through `r`.
 fn promela(threads: u32) -> String {
     format!(
         "byte b[{size}]; byte x, y; byte inside;
@@ -46,7 +46,7 @@ again:
     )
 }
 
-/// What one run gives: verdict, states, seconds and MiB.
+/// The result of a run: verdict, states, seconds and MiB.
 struct Run {
     verdict: String,
     states: u64,
@@ -66,7 +66,7 @@ fn row(what: &str, threads: u32, model: MemoryModel, run: &Run) -> Vec<String> {
     ]
 }
 
-/// The explicit engine, with default options.
+/// Runs the explicit engine with default options.
 fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
     let program = example(file, &[("N", threads.into())]);
     let task = Task::new(&program, model, program.properties.clone());
@@ -82,13 +82,13 @@ fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
     }
 }
 
-/// The number before these words in what Spin prints.
+/// The number that precedes these words in the output of Spin.
 fn number(text: &str, words: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.contains(words))?;
     line[..line.find(words)?].split_whitespace().next_back()?.parse().ok()
 }
 
-/// Spin with its default reductions; nothing if it is not installed or something goes wrong.
+/// Runs Spin with its default reductions; `None` if it is not installed or fails.
 fn spin(threads: u32) -> Option<Run> {
     let folder = tempfile::tempdir().ok()?;
     let run = |program: &Path, arguments: &[&str]| {
@@ -110,7 +110,7 @@ fn spin(threads: u32) -> Option<Run> {
     })
 }
 
-/// The table.
+/// The table of Lamport's mutex.
 pub fn lamport(run: &mut run::Run) {
     let mut rows = Vec::new();
     let (sc, tso) = (MemoryModel::Sc, MemoryModel::Tso);
@@ -130,7 +130,7 @@ pub fn lamport(run: &mut run::Run) {
             Measurement::new(label(file, &defines), model.name(), mine.verdict.clone(), mine.took)
                 .states(mine.states)
                 .asked("check", model, input(file, &defines));
-        // Without fences, under SC, it is the program that Spin is given; it takes too long for a quick run.
+        // Spin gets the unfenced program under SC; it takes too long for a quick run.
         let is_same = file == "lamport-fast.fw" && model == sc && !run.quick;
         if let Some(theirs) = is_same.then(|| spin(threads)).flatten() {
             rows.push(row("Spin, the same", threads, model, &theirs));

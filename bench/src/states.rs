@@ -1,4 +1,4 @@
-//! Proofs by sets of states: what checking them takes beside finding them, in memory and on disk.
+//! Proofs by sets of states: the cost of checking them beside the cost of finding them, in memory and on disk.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::programs::{corpora_program, example, label};
 use crate::robustness::not_measured;
 use crate::run::Run;
 
-/// What one proof takes.
+/// The row of one proof.
 fn row(run: &mut Run, name: String, program: &Program, model: MemoryModel) -> Vec<String> {
     let task = Task::new(program, model, program.properties.clone());
     let limits = run.limits(Duration::from_secs(60), None);
@@ -22,7 +22,7 @@ fn row(run: &mut Run, name: String, program: &Program, model: MemoryModel) -> Ve
     let statistics = &checks.statistics;
     let states = statistics.states.max(1) as f64;
     let search = checks.verdicts.iter().map(|v| v.seconds).fold(0.0, f64::max);
-    // One check answers for all properties.
+    // All properties share one check.
     let check: f64 = checks.verdicts.iter().map(|v| v.check_seconds).sum();
     let mut text = Vec::new();
     if let Some(certificate) = checks.verdicts.iter().find_map(|v| v.certificate()) {
@@ -58,7 +58,7 @@ const HEADER: [&str; 9] = [
     "bytes/state on disk",
 ];
 
-/// Searches and checks, on all cores.
+/// Finds and checks proofs, on all cores.
 pub fn states(run: &mut Run) {
     let mut rows = Vec::new();
     let examples = [

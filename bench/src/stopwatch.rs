@@ -1,45 +1,45 @@
-//! How long something takes: on the wall clock, and on the processor, which other processes disturb less.
+//! A stopwatch for wall-clock and processor time; other processes disturb the latter less.
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A stopwatch that runs.
+/// A running stopwatch.
 #[derive(Clone, Copy)]
 pub struct Stopwatch {
     wall: Instant,
     processor: f64,
 }
 
-/// What something took, in seconds.
+/// A duration in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Took {
-    /// On the wall clock.
+    /// The wall-clock time.
     pub wall: f64,
-    /// On the processor, all threads of this process together, if that is known.
+    /// The processor time of all threads of this process, if known.
     pub processor: Option<f64>,
 }
 
 impl Stopwatch {
-    /// Now.
+    /// Starts a stopwatch.
     pub fn start() -> Self {
         Stopwatch { wall: Instant::now(), processor: processor() }
     }
 
-    /// Since then.
+    /// The time since the start.
     pub fn took(self) -> Took {
         Took { wall: self.wall.elapsed().as_secs_f64(), processor: Some(processor() - self.processor) }
     }
 }
 
 impl Took {
-    /// Milliseconds on the wall clock.
+    /// Milliseconds of wall-clock time.
     pub fn ms(self) -> f64 {
         self.wall * 1e3
     }
 }
 
-/// What was measured elsewhere, on the wall clock.
+/// A wall-clock time that was measured elsewhere.
 impl From<f64> for Took {
     fn from(wall: f64) -> Self {
         Took { wall, processor: None }

@@ -1,8 +1,8 @@
-//! Tables for people: Markdown, columns aligned.
+//! Markdown tables with aligned columns.
 
 use crate::out;
 
-/// Prints rows under a header, numbers to the right.
+/// Prints a table; all columns but the first are right-aligned.
 pub fn print(header: &[&str], rows: &[Vec<String>]) {
     out::print(&table(header, rows));
 }
@@ -12,7 +12,7 @@ fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
-        // A column may be empty, header and all; its rule is still one character wide.
+        // A column may be empty, including its header; its rule is still one character wide.
         cells.max().unwrap_or(0).max(1)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
@@ -30,7 +30,7 @@ fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A text within a cell: what tools and files of others say may have line ends and bars in it.
+/// The text of a cell, with control characters and bars escaped, because it may come from other tools.
 fn cell(text: &str) -> String {
     out::plain(text).replace('|', "\\|")
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_say_stays_within_its_cell() {
+    fn foreign_text_stays_within_its_cell() {
         let rows = [vec!["a|b\n".to_string(), "\u{1b}[31m1".to_string()], vec!["µ".into(), "2".into()]];
         let lines = [
             "| program | ms     |",

@@ -1,12 +1,12 @@
-//! Task definitions for BenchExec: which question about which program, and the answer that is known.
+//! Task definitions for BenchExec: questions about programs, with the expected answers.
 //!
 //! ```text
-//! DIR/properties/tso.prp       what is asked: `safe under tso`
+//! DIR/properties/tso.prp       a question: `safe under tso`
 //! DIR/examples/dekker.yml      a program with its constants, and the expected answer to each question
 //! DIR/examples.set             the task definitions of one origin, for `includesfile`
 //! ```
 //!
-//! The examples say in `expected.toml` what they should answer, the corpora in `expected.csv`. The same inputs give the same files.
+//! The expected answers come from `expected.toml` of the examples and from `expected.csv` of the corpora. The same inputs give the same files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use toml::{Table, Value};
 
 use crate::save::save;
 
-/// The questions: the name of the property file and what it says, which the tool-info module reads.
+/// The questions: the name of the property file and its contents, which the tool-info module reads.
 const QUESTIONS: [(&str, &str); 9] = [
     ("sc", "safe under sc"),
     ("tso", "safe under tso"),
@@ -31,21 +31,21 @@ const QUESTIONS: [(&str, &str); 9] = [
     ("fences-triangular", "made free of triangular races by fences"),
 ];
 
-/// A program and what is known about it.
+/// A program with its expected answers.
 struct Task {
-    /// The program.
+    /// The file of the program.
     file: PathBuf,
-    /// The property that is asked for, if it is one.
+    /// The property in question; `None` for all of them.
     property: Option<String>,
-    /// As with -D.
+    /// Values of constants, as for -D.
     define: Vec<String>,
-    /// The name of a question, and whether the answer is yes.
+    /// The name of each question, and whether the answer is yes.
     expected: Vec<(&'static str, bool)>,
-    /// The name of a question about fences, and how many the cheapest ones are, over all threads.
+    /// The name of each question about fences, and the number of fences in a cheapest set, over all threads.
     fences: Vec<(&'static str, u32)>,
 }
 
-/// Writes all tasks to a folder; how many there are.
+/// Writes all tasks to a folder; returns their number.
 pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
     let made =
         |path: &Path| std::fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()));
@@ -57,13 +57,13 @@ pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
     let mut sets = vec![("examples", from_toml(examples)?), ("examples-c", from_toml(&examples.join("c"))?)];
     if let Some(corpora) = corpora("tasks for the corpora") {
         for (corpus, read) in CORPORA {
-            // Not everybody has all of them.
+            // The corpora are optional, each of them.
             if corpora.join(corpus).join("expected.csv").exists() {
                 sets.push((corpus, from_csv(&corpora.join(corpus), read)?));
             }
         }
     }
-    // BenchExec names outputs after tasks, without their folders: no two may have the same name.
+    // BenchExec names outputs after tasks without their folders, so that names must be unique.
     let mut names = BTreeSet::new();
     for (set, tasks) in sets {
         let place = folder.join(set);
@@ -82,7 +82,7 @@ pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
 }
 
 impl Task {
-    /// A name that no other task has: the program, in another language than ours with its extension, its constants, the property.
+    /// A unique name: the program (with its extension unless it is .fw), its constants, the property.
     fn name(&self, taken: &BTreeSet<String>) -> String {
         let is_ours = self.file.extension().is_some_and(|extension| extension == "fw");
         let file = if is_ours { self.file.file_stem() } else { self.file.file_name() };
@@ -136,12 +136,12 @@ impl Task {
     }
 }
 
-/// A string as YAML has it: as JSON has it.
+/// A YAML string, in JSON notation.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The pattern that only this path matches.
+/// A glob pattern that matches only this path.
 fn pattern(path: &str) -> String {
     path.chars().map(|c| if "[*?".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
@@ -158,7 +158,7 @@ fn headers(file: &Path) -> Vec<PathBuf> {
     headers
 }
 
-/// The way from a folder to a file, both absolute, so that a checkout can be moved.
+/// The relative path from a folder to a file, both absolute, so that the result survives moving the checkout.
 fn relative(folder: &Path, file: &Path) -> String {
     let common = folder.components().zip(file.components()).take_while(|(a, b)| a == b).count();
     let back = folder.components().skip(common).map(|_| Component::ParentDir);
@@ -166,7 +166,7 @@ fn relative(folder: &Path, file: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What `expected.toml` says about the programs of a folder.
+/// The tasks of a folder, from its `expected.toml`.
 fn from_toml(folder: &Path) -> Result<Vec<Task>, String> {
     let path = folder.join("expected.toml");
     let wrong = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
@@ -203,7 +203,7 @@ fn from_toml(folder: &Path) -> Result<Vec<Task>, String> {
     Ok(tasks.into_iter().filter(|task| !task.expected.is_empty()).collect())
 }
 
-/// An answer that is known.
+/// An expected answer; `None` if it is unknown.
 fn verdict(question: &'static str, word: &str) -> Option<(&'static str, bool)> {
     match word {
         "safe" | "yes" | "1" => Some((question, true)),
@@ -212,7 +212,7 @@ fn verdict(question: &'static str, word: &str) -> Option<(&'static str, bool)> {
     }
 }
 
-/// What follows: whatever happens under SC happens under TSO, and what happens under TSO happens under PSO.
+/// Adds implied answers: an execution under SC is possible under TSO, and one under TSO is possible under PSO.
 fn implied(expected: &mut Vec<(&'static str, bool)>) {
     let models = ["sc", "tso", "pso"];
     let answer =
@@ -228,12 +228,12 @@ fn implied(expected: &mut Vec<(&'static str, bool)>) {
     expected.sort_by_key(|(question, _)| QUESTIONS.iter().position(|(name, _)| name == question));
 }
 
-/// How a corpus says what it knows: the columns of `expected.csv` that answer questions or count fences, and the property that is meant.
+/// The format of a corpus: the columns of `expected.csv` that answer questions or count fences, and the property in question.
 struct Corpus {
     answers: &'static [(&'static str, &'static str)],
     fences: &'static [(&'static str, &'static str)],
     property: Option<&'static str>,
-    /// Whether it speaks of what must not happen only: then answers about one memory model may follow from those about another one.
+    /// Whether all properties are safety properties, so that answers about one memory model imply answers about another.
     is_safety: bool,
 }
 
@@ -241,7 +241,7 @@ const MODELS: [(&str, &str); 3] = [("sc", "sc"), ("tso", "tso"), ("pso", "pso")]
 
 const CORPORA: [(&str, Corpus); 6] = [
     ("algorithms", Corpus { answers: &MODELS, fences: &[], property: None, is_safety: true }),
-    // Some ask whether something can happen.
+    // Some tests ask whether an outcome is possible.
     ("litmus-x86", Corpus { answers: &MODELS, fences: &[], property: None, is_safety: false }),
     (
         "memorax",
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_from_a_folder_to_a_file() {
+    fn relative_paths_lead_from_a_folder_to_a_file() {
         let way = |folder: &str, file: &str| relative(Path::new(folder), Path::new(file));
         assert_eq!(way("/a/b/tasks/examples", "/a/examples/x.fw"), "../../../examples/x.fw");
         assert_eq!(way("/a", "/a/x.fw"), "x.fw");
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_for_other_memory_models_is_asked_too() {
+    fn implied_answers_for_other_memory_models_become_tasks() {
         let all = |known: &[(&'static str, bool)]| {
             let mut known = known.to_vec();
             implied(&mut known);
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(all(&[]), []);
     }
 
-    /// The columns of a corpus become questions, the numbers of fences options.
+    /// Columns of a corpus become questions, and numbers of fences become options.
     #[test]
     fn a_corpus_becomes_tasks() {
         let folder = tempfile::tempdir().expect("a folder");

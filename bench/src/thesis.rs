@@ -1,5 +1,5 @@
-//! THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the families of programs that grow (Figs. 5.3 to 5.8), beside what the
-//! thesis reports.
+//! THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the scaling families (Figs. 5.3 to 5.8), beside the figures of the
+//! thesis.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::stopwatch::{Stopwatch, Took};
 
 /// The tool of the thesis, with its own explicit search.
 pub const TRENCHER: &str = "Trencher";
-/// The same with the model checker Spin in place of its own.
+/// The same tool with the model checker Spin as its search.
 pub const TRENCHER_WITH_SPIN: &str = "Trencher+Spin";
-/// What it was compared with.
+/// The tools that the thesis compares with.
 pub const MEMORAX: &str = "Memorax";
 pub const CBMC: &str = "CBMC";
 
-/// Half a minute from now, in the memory that the thesis had.
+/// Half a minute, and the memory that the thesis used.
 pub fn limits(run: &Run) -> Limits {
     run.limits(Duration::from_secs(30), Some(8 << 30))
 }
 
-/// A verdict in a word.
+/// A verdict in one word.
 pub fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Safe => "safe",
@@ -35,7 +35,7 @@ pub fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What engine `lazy` says about an example under TSO, and how long that takes.
+/// Runs engine `lazy` on an example under TSO, and measures the time.
 fn lazily(run: &Run, file: &str, defines: &[(&str, i64)]) -> (Vec<Checked>, Took) {
     under_tso(run, &example(file, defines))
 }
@@ -51,7 +51,7 @@ fn words(results: &[Checked]) -> String {
     results.iter().map(|r| word(r.verdict())).collect::<Vec<_>>().join(", ")
 }
 
-/// A lock-free stack of the size that Fig. 5.1 says: four threads, each with about 11 control states. Two push, two pop.
+/// A lock-free stack of the size given for Fig. 5.1: four threads with about 11 control states each. Two push, two pop.
 const STACK: &str = "
     shared top, next[1..=2];
     thread push[me in 1..=2] {
@@ -71,8 +71,8 @@ const STACK: &str = "
     forbid twice: pop[1].got != 0 && pop[1].got == pop[2].got;
 ";
 
-/// Fig. 5.1: program, threads, milliseconds of the thesis, with its own search and with Spin. The last program is our example, whose
-/// threads all push and then pop: it is larger than that of the thesis, so there is nothing to compare it with.
+/// Fig. 5.1: program, threads, and the milliseconds of the thesis, with its own search and with Spin. In the last program, our example, all
+/// threads push and then pop: it is larger than that of the thesis, so there is no figure to compare it with.
 pub fn lazy(run: &mut Run) {
     let programs = [
         ("parker.fw", 2, vec![], Some((5.0, 1229.0))),
@@ -100,7 +100,7 @@ pub fn lazy(run: &mut Run) {
                 measured.published(TRENCHER, thesis / 1e3).published(TRENCHER_WITH_SPIN, with_spin / 1e3);
         }
         run.record(measured);
-        // Without an answer the time says nothing.
+        // Without an answer the time means nothing.
         let is_answered = !words(&results).contains("unknown");
         let published = |theirs: Option<f64>, digits: usize| {
             let faster = theirs.filter(|_| is_answered).map(|theirs| format!("{:.digits$}", theirs / ours));
@@ -132,7 +132,7 @@ pub fn lazy(run: &mut Run) {
     run.say("Fig. 5.5, Memorax and CBMC on the first four, is a plot whose data are lost; `--peer` measures these tools here.");
 }
 
-/// Figs. 5.3 to 5.8: the branching and the unwinding family and Lamport's fast mutex, how the time grows, and what the thesis says of the others.
+/// Figs. 5.3 to 5.8: how time grows for the branching and the unwinding family and Lamport's fast mutex, with the figures of the thesis for other tools.
 pub fn families(run: &mut Run) {
     let others = |file: &str, n: i64| match (file, n) {
         ("branching-dekker.fw", 50) => "Memorax 90 s",

@@ -1,4 +1,4 @@
-//! The real command: small runs with everything that they write, and tasks that the real BenchExec runs.
+//! Tests of the real command: small runs with all their outputs, and tasks that the real BenchExec runs.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -27,13 +27,13 @@ fn output(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap_or(-1), stdout, stderr)
 }
 
-/// The rows of a CSV file in which no cell has a comma in it, but for the names of programs.
+/// The CSV rows of a tool. Only names of programs contain commas.
 fn rows<'t>(text: &'t str, tool: &str) -> Vec<&'t str> {
     let of_tool = format!(",{tool},");
     text.lines().filter(|line| line.contains(&of_tool)).collect()
 }
 
-/// One small section with a table of a paper, compared with papers, with itself and with two peers, of which one fails.
+/// A small section with a table of a paper, compared with papers, with itself and with two peers, one of which fails.
 #[test]
 fn a_run_is_text_csv_and_a_page() {
     let folder = tempdir().expect("a folder");
@@ -45,7 +45,7 @@ fn a_run_is_text_csv_and_a_page() {
     let before = fs::read_to_string(&csv).expect("it was written");
     assert!(rows(&before, "fencewright").len() >= 8 && rows(&before, "Trencher").len() >= 7, "{before}");
 
-    // As if the earlier run had come to another answer.
+    // An earlier run with a different answer.
     let change = |line: &str| match line {
         line if line.contains("lazy,parker.fw") && line.contains(",fencewright,") => {
             line.replace(",unsafe,", ",safe,")
@@ -58,11 +58,11 @@ fn a_run_is_text_csv_and_a_page() {
     let mut command = bench();
     command.args(["--quick", "lazy", "--baseline"]).arg(&csv).arg("--html").arg(&html).arg("--csv").arg(&now);
     command.args(["--peer", "shell=grep -q thread {file}", "--peer-timeout", "3"]);
-    // It complains at length, and is found where the user is.
+    // A tool with a long error output, found in the user's working directory.
     fs::write(folder.path().join("tool"), "echo '<b>no</b>' >&2; head -c 3000000 /dev/zero >&2; exit 3\n")
         .expect("it can be written");
     command.args(["--peer", "broken[1]=sh ./tool \"a 'b\" {file}"]).current_dir(folder.path());
-    // Only the first question takes it long, so that the test is soon over.
+    // Only the first question takes long, to keep the test short.
     command.args(["--peer", "late=test -e asked || { touch asked; sleep 60 & wait; }; cat {file}"]);
     let start = Instant::now();
     let (status, stdout, stderr) = output(&mut command);
@@ -81,7 +81,7 @@ fn a_run_is_text_csv_and_a_page() {
         fs::read_dir(folder.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
     assert_eq!(left.len(), 5, "{left:?}");
 
-    // As if the earlier run had measured something else: nothing can be said about it. The standard output has the table and nothing else.
+    // An earlier run with other measurements: nothing can be compared. The standard output has only the CSV.
     fs::write(&csv, before.replace("lazy,", "lazy-families,")).expect("it can be written");
     let (status, stdout, stderr) =
         output(bench().args(["--quick", "lazy", "--csv", "-", "--baseline"]).arg(&csv));
@@ -94,7 +94,7 @@ fn a_run_is_text_csv_and_a_page() {
     assert_eq!(stdout.lines().count(), before.lines().count(), "{stdout}");
 }
 
-/// Whenever it is ended, a file is there as a whole or not at all, and no other one is left; its peers end, too.
+/// Whenever the process is killed, a file exists as a whole or not at all, no temporary file is left, and its peers end.
 #[test]
 fn a_run_that_is_ended_leaves_nothing_half_done() {
     let folder = tempdir().expect("a folder");
@@ -124,7 +124,7 @@ fn a_run_that_is_ended_leaves_nothing_half_done() {
     assert!(killed.expect("a shell").success());
     let status = child.wait().expect("it can be waited for");
     assert_eq!(status.signal(), Some(15));
-    // Nobody waits for the peer any more: it is gone, or about to be.
+    // The peer is no longer waited for: it has ended, or is about to.
     let gone = || {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")
@@ -140,7 +140,7 @@ fn a_run_that_is_ended_leaves_nothing_half_done() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn invalid_command_lines_are_refused() {
     for (arguments, why) in [
         (vec!["nonsense"], "there is no section `nonsense`"),
         (vec!["--baseline", "/nonexistent.csv"], "/nonexistent.csv"),
@@ -199,7 +199,7 @@ fn every_example_is_a_task() {
     }
 }
 
-/// The Python that has BenchExec, if there is one.
+/// A Python that has BenchExec, if there is one.
 fn python() -> Option<String> {
     let python = std::env::var("FENCEWRIGHT_PYTHON").unwrap_or_else(|_| "python3".to_string());
     let mut command = Command::new(&python);
@@ -207,7 +207,7 @@ fn python() -> Option<String> {
     command.status().is_ok_and(|status| status.success()).then_some(python)
 }
 
-/// Has the real BenchExec run some tasks, of which one has a wrong expectation, one is no program, and two are about fences, once with a wrong number.
+/// Has the real BenchExec run some tasks: one has a wrong expectation, one is not a program, and two are about fences, one of them with a wrong number.
 #[test]
 fn benchexec_runs_the_tasks() {
     const TEST: &str = "benchexec_runs_the_tasks";

@@ -1,11 +1,11 @@
 """BenchExec's tool-info module for Fencewright.
 
-The property file of a task says what is asked, in one line, one of QUESTIONS. The options of its task definition say the rest: `property` (the one to
-check, otherwise all), `define` (a list of `NAME=VALUE`, as with -D), `format`, and `fences`: for a question about fences, named as its property file is, how
-many the cheapest ones are. `fencewright-bench tasks DIR` writes such tasks.
+The property file of a task contains one line, one of QUESTIONS. The task definition has further options: `property` (the one to check, by default all),
+`define` (a list of `NAME=VALUE`, as with -D), `format`, and `fences` (for each question about fences, by the name of its property file, the number of
+fences in a cheapest set). `fencewright-bench tasks DIR` writes such tasks.
 
-Results are `true`, `false(PROPERTY)`, `unknown`, and for runs that say nothing about the program `TIMEOUT`, `OUT OF MEMORY` and `ERROR (...)`.
-BenchExec counts as unknown only what is spelt `unknown`: the reason is a column of its own (`<column title="reason">reason</column>`).
+Results are `true`, `false(PROPERTY)`, `unknown`, and for runs without an answer `TIMEOUT`, `OUT OF MEMORY` and `ERROR (...)`.
+BenchExec counts only the exact result `unknown` as unknown, so the reason is in a separate column (`<column title="reason">reason</column>`).
 """
 
 import json
@@ -26,26 +26,26 @@ QUESTIONS = {
     "made robust against tso by fences": ["fences", "--goal", "robustness"],
     "made free of triangular races by fences": ["fences", "--goal", "triangular"],
 }
-"""What a property file asks, and the command that answers it."""
+"""The possible contents of a property file, each with the command that answers the question."""
 
 ROBUST = {True: "safe", False: "unsafe", None: "unknown"}
-"""What `robust --json` says, in the words of `check --json`."""
+"""The values of `robust` in the output of `robust --json`, as verdicts of `check --json`."""
 
 FENCES = {"already-safe": "safe", "fixed": "safe", "unfixable": "unsafe", "unknown": "unknown"}
-"""What `fences --json` says, likewise."""
+"""The verdicts of `fences --json`, as verdicts of `check --json`."""
 
 EXECUTIONS = [',"trace":[', ',"witness":[', ',"fences":[']
-"""Where executions begin in the line of an answer."""
+"""The keys at which the executions begin in the line of an answer."""
 
 MOST_CHARACTERS = 60
-"""Longer messages are cut: they are cells of a table."""
+"""Maximum length of a message, because it is a cell of a table."""
 
 
 class Tool(benchexec.tools.template.BaseTool2):
     """Fencewright: verifies concurrent programs on relaxed memory."""
 
     def __init__(self):
-        # How many fences are expected of a command line: its output says how many there are, and only here the two meet.
+        # The expected number of fences for each command line, to be compared with the output.
         self._expected_fences = {}
 
     def name(self):
@@ -68,7 +68,7 @@ class Tool(benchexec.tools.template.BaseTool2):
         if asked.get("format"):
             arguments += ["--format", str(asked["format"])]
         arguments += _limits(command, options, rlimits)
-        # Paths that begin with a dash are files all the same.
+        # A path may begin with a dash.
         arguments += [*options, "--", task.single_input_file]
         if command == "fences":
             self._expected_fences[tuple(arguments)] = _fences(asked, task.property_file)
@@ -76,7 +76,7 @@ class Tool(benchexec.tools.template.BaseTool2):
 
     def determine_result(self, run):
         if run.exit_code.signal is not None:
-            # BenchExec adds why.
+            # BenchExec adds the reason.
             return result.RESULT_ERROR
         answers = _answers(run.output)
         status = run.exit_code.value
@@ -84,7 +84,7 @@ class Tool(benchexec.tools.template.BaseTool2):
         expected = self._expected_fences.get(tuple(run.cmdline))
         if status == 0 and answers and expected is not None:
             return _counted(answers[0], expected)
-        # The status and what is printed must agree: a program without properties, say, is nothing that was proved.
+        # The exit status and the output must agree: a program without properties, for example, proves nothing.
         if status == 0 and answers and all(answer["verdict"] == "safe" for answer in answers):
             return result.RESULT_TRUE_PROP
         if status == 1 and violated:
@@ -96,11 +96,11 @@ class Tool(benchexec.tools.template.BaseTool2):
         return f"{result.RESULT_ERROR} (status {status} with {len(answers)} verdicts)"
 
     def get_value_from_output(self, output, identifier):
-        """`engine`, `reason`, `states`, `seconds`, `check_seconds`, `memory_mib`, `checked`, `count` of the answers: words each once, of numbers the largest."""
+        """`engine`, `reason`, `states`, `seconds`, `check_seconds`, `memory_mib`, `checked`, `count`: distinct texts joined, and the maximum of numbers."""
         values = [answer.get(identifier) for answer in _answers(output)]
         values = [value for value in values if value is not None and not isinstance(value, (list, dict))]
         if values and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-            # Those of several properties count everything until then: the last one has it all. Each property is confirmed apart.
+            # With several properties, figures are cumulative, so the largest is the total; only the checks of properties are separate.
             return str(sum(values) if identifier == "check_seconds" else max(values))
         texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
         return _escaped(", ".join(dict.fromkeys(texts))) if texts else None
@@ -108,7 +108,7 @@ class Tool(benchexec.tools.template.BaseTool2):
 
 def _question(property_file):
     if property_file is None:
-        # The command's own default is TSO.
+        # Use the default model of the command, which is TSO.
         return ["check"]
     try:
         with open(property_file, encoding="utf-8") as file:
@@ -123,14 +123,14 @@ def _question(property_file):
 
 
 def _limits(command, options, rlimits):
-    """The limits of the run, for the tool: then it stops by itself, a little before, and says what it had."""
+    """Options that set slightly smaller limits than those of the run, so that the tool stops by itself and reports what it has found."""
     given = {option.split("=")[0] for option in options}
     limits = []
     seconds = [limit for limit in (rlimits.walltime, rlimits.cputime) if limit is not None]
     if seconds and "--timeout" not in given:
         limits += ["--timeout", f"{int(min(seconds) * 950)}ms"]
     if rlimits.memory is not None and "--memory" not in given:
-        # The system counts the program itself and its stacks, too.
+        # The limit of the run also includes the executable and its stacks.
         limits += ["--memory", str(rlimits.memory * 95 // 100)]
     if command != "fences" and rlimits.cpu_cores is not None and "--jobs" not in given:
         limits += ["--jobs", str(rlimits.cpu_cores)]
@@ -138,7 +138,7 @@ def _limits(command, options, rlimits):
 
 
 def _answers(output):
-    """The answers among the lines of an output: a run that was killed may have left half a line."""
+    """The answers among the lines of an output; the last line may be incomplete if the run was killed."""
     answers = []
     for line in output:
         answer = _answer(line)
@@ -152,8 +152,8 @@ def _answers(output):
 
 
 def _answer(line):
-    """The object of a line, without its executions: they come last, may have a hundred megabytes, and every column asks for the answers again."""
-    # Quotes within strings are escaped, so these are keys.
+    """The object of a line, without its executions: they come last, may be a hundred megabytes long, and each column parses the output again."""
+    # Quotes within strings are escaped, so these matches are keys.
     ends = [end for end in map(line.find, EXECUTIONS) if end >= 0]
     try:
         return json.loads(line[: min(ends)] + "}" if ends else line)
@@ -162,34 +162,34 @@ def _answer(line):
 
 
 def _fences(asked, property_file):
-    """How many fences the task definition expects, if it says so."""
+    """The number of fences that the task definition expects, or None."""
     counts = asked.get("fences")
     question = os.path.splitext(os.path.basename(property_file or ""))[0]
     return counts.get(question) if isinstance(counts, dict) else None
 
 
 def _counted(answer, expected):
-    """Whether the fences that were found are as many as expected."""
+    """The result of a question about fences with an expected number of fences."""
     count = answer.get("count")
     if count == expected:
         return result.RESULT_TRUE_PROP
     if answer.get("optimal") is True or not isinstance(count, int) or count < expected:
         return f"{result.RESULT_FALSE_PROP}({count}_fences)"
-    # Too many, but it does not say that fewer would not do.
+    # More fences than expected, but the answer does not claim to be optimal.
     return result.RESULT_UNKNOWN
 
 
 def _property(answer):
-    """What is violated, as the table shows it."""
+    """The violated property, as a part of the result."""
     name = answer.get("property") or answer.get("goal") or "robustness"
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in str(name))[:MOST_CHARACTERS]
 
 
 def _unknown(answers):
-    """The tool's own limits are limits of resources; everything else is an answer that it does not know."""
+    """TIMEOUT or OUT OF MEMORY if a limit of the tool was reached, otherwise unknown."""
     unknown = [answer for answer in answers if answer["verdict"] == "unknown"]
     reasons = [str(answer.get("reason")) for answer in unknown]
-    # Of several engines, one may have more to say than that the time was up for the others.
+    # If no property has a limit as its reason, one of the attempted engines may.
     tried = [attempt for answer in unknown for attempt in answer.get("tried") or [] if isinstance(attempt, dict)]
     for said in (reasons, [str(attempt.get("reason")) for attempt in tried]):
         limits = [reason for reason in said if "no answer within" in reason]
@@ -201,7 +201,7 @@ def _unknown(answers):
 
 
 def _complaint(output):
-    """What is wrong, as the tool says it: in JSON, or in plain words about its arguments."""
+    """The error message of the tool: from JSON, or plain text if the arguments are invalid."""
     plain = ""
     for line in output:
         try:
@@ -220,5 +220,5 @@ def _short(text):
 
 
 def _escaped(text):
-    """Values are shown as HTML, and reasons quote the program."""
+    """Escapes a value for HTML, because reasons quote the program."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

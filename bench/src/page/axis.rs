@@ -1,42 +1,42 @@
-//! Axes: where values go in a plot, and which of them are written beside it.
+//! Axes of plots: positions of values, and ticks.
 
 use std::fmt::Write as _;
 
-/// The plot without its labels: left, top, right, bottom, in pixels.
+/// The area of the plot without its labels, in pixels.
 pub const LEFT: f64 = 78.0;
 pub const TOP: f64 = 14.0;
 pub const RIGHT: f64 = 508.0;
 pub const BOTTOM: f64 = 384.0;
-/// The whole picture; right of the plot is the legend.
+/// The size of the whole picture; the legend is to the right of the plot.
 pub const WIDTH: f64 = 760.0;
 pub const HEIGHT: f64 = 440.0;
 
-/// Shorter than this is nothing that can be measured.
+/// The shortest time on an axis, in seconds.
 const SHORTEST: f64 = 1e-6;
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub enum Axis {
-    /// Times, from one power of ten to another one, in seconds.
+    /// Times in seconds on a logarithmic scale, from one power of ten to another.
     Times(i32, i32),
-    /// Sizes, evenly.
+    /// Sizes on a linear scale.
     Sizes(f64, f64),
 }
 
 impl Axis {
-    /// Times, wide enough for all of these.
+    /// A time axis that covers these values.
     pub fn times(values: impl Iterator<Item = f64>) -> Self {
         let exponents: Vec<f64> = values.map(|value| value.max(SHORTEST).log10()).collect();
         let least = exponents.iter().copied().fold(f64::INFINITY, f64::min);
         let most = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         match least.is_finite() && most.is_finite() {
-            // A little air, so that no mark sits on the frame, but nothing below the shortest time.
+            // A margin, so that no mark sits on the frame, but nothing below the shortest time.
             true => Axis::Times(((least - 0.1).floor() as i32).max(-6), (most + 0.1).ceil() as i32),
             false => Axis::Times(-3, 0),
         }
     }
 
-    /// Sizes, wide enough for all of these.
+    /// A size axis that covers these values.
     pub fn sizes(values: impl Iterator<Item = i64> + Clone) -> Self {
         let least = values.clone().min().unwrap_or(0) as f64;
         let most = values.max().unwrap_or(1) as f64;
@@ -44,7 +44,7 @@ impl Axis {
         Axis::Sizes(least - air, most + air)
     }
 
-    /// Where a value is between the ends, from 0 to 1.
+    /// The relative position of a value on the axis, from 0 to 1.
     pub fn place(&self, value: f64) -> f64 {
         match *self {
             Axis::Times(least, most) => {
@@ -54,7 +54,7 @@ impl Axis {
         }
     }
 
-    /// The values that are written, and how.
+    /// The ticks with their labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         match *self {
             Axis::Times(least, most) => (least..=most).map(|e| (10f64.powi(e), power_of_ten(e))).collect(),
@@ -68,7 +68,7 @@ impl Axis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least 1 and at least this.
+/// The least step of at least `least` in the sequence 1, 2, 5, 10, 20, 50, ...
 fn step(least: f64) -> f64 {
     let mut step = 1.0;
     for factor in [2.0, 2.5, 2.0].into_iter().cycle() {
@@ -92,17 +92,17 @@ fn power_of_ten(exponent: i32) -> String {
     }
 }
 
-/// From left to right.
+/// The x coordinate of a value.
 pub fn across(axis: &Axis, value: f64) -> f64 {
     LEFT + axis.place(value) * (RIGHT - LEFT)
 }
 
-/// From bottom to top.
+/// The y coordinate of a value.
 pub fn up(axis: &Axis, value: f64) -> f64 {
     BOTTOM - axis.place(value) * (BOTTOM - TOP)
 }
 
-/// The frame, the grid and the labels of a plot. The labels are text that was escaped.
+/// The frame, the grid and the labels of a plot. The labels must be escaped already.
 pub fn frame(x: &Axis, y: &Axis, x_label: &str, y_label: &str) -> String {
     let mut svg = format!(
         "<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>\n",
@@ -156,12 +156,12 @@ mod tests {
         let axis = Axis::sizes([2, 4, 16].into_iter());
         assert_eq!(axis.ticks().first().map(|(_, label)| label.as_str()), Some("2"));
         assert!(axis.ticks().len() <= 9);
-        // No two ticks are at the same place, however short the times.
+        // No two ticks have the same position, however short the times.
         assert_eq!(
             Axis::times([0.0, 1e-5].into_iter()).ticks().first().map(|(_, label)| label.as_str()),
             Some("1 µs")
         );
-        // Nothing to show is shown as nothing.
+        // Axes without values.
         assert_eq!(Axis::times(std::iter::empty()).ticks().len(), 4);
         assert!(!Axis::sizes([5].into_iter()).ticks().is_empty());
     }

@@ -1,4 +1,4 @@
-//! How time grows with the size of a program: one picture for each family, one curve for each section and setting.
+//! Plots of time over program size: one per family, with a curve per section and setting.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use super::axis::{Axis, across, frame, up};
 use super::mark::{colour, legend, mark};
 use super::scatter::figure;
 
-/// A curve: its name, whether it is somebody else's, and its points in order of size.
+/// A curve: its name, whether it belongs to another tool, and its points in order of size.
 struct Curve {
     name: String,
     theirs: bool,
     points: Vec<(i64, f64, String)>,
 }
 
-/// The pictures of all families of which more than one size was measured.
+/// The plots of all families with more than one measured size.
 pub fn curves(sections: &[Section]) -> Vec<String> {
     let mut families: Vec<(&str, Vec<Curve>)> = Vec::new();
     for section in sections {

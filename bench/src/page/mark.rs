@@ -1,11 +1,11 @@
-//! Marks: who a point in a plot belongs to, told by shape and by colour.
+//! Marks of the series in a plot, distinguished by shape and colour.
 
 use std::fmt::Write as _;
 
 use super::axis::{RIGHT, TOP};
 use super::escape;
 
-/// Colours that people who see few colours can tell apart (Okabe and Ito).
+/// A palette for colour-blind readers (Okabe and Ito).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d1f"];
 
 /// The colour of a series.
@@ -13,13 +13,13 @@ pub fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]
 }
 
-/// A mark at a place, with a text that shows when the pointer is on it. The text is not escaped yet.
+/// A mark with a tooltip. The text is escaped here.
 pub fn mark(series: usize, x: f64, y: f64, hollow: bool, text: &str) -> String {
     let colour = colour(series);
     let fill = if hollow { "var(--page)" } else { colour };
     let paint = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.5\"");
     let title = format!("<title>{}</title>", escape(text));
-    // Seven colours and four shapes: 28 series before two look the same.
+    // Seven colours and four shapes: 28 distinct series.
     match series % 4 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" {paint}>{title}</circle>\n"),
         1 => format!(
@@ -37,7 +37,7 @@ fn polygon(x: f64, y: f64, corners: &[(f64, f64)], paint: &str, title: &str) -> 
     format!("<polygon points=\"{}\" {paint}>{title}</polygon>\n", points.join(" "))
 }
 
-/// The names of the series, beside the plot. They are not escaped yet.
+/// The legend beside the plot. The names are escaped here.
 pub fn legend(series: &[(String, bool)]) -> String {
     let mut svg = String::new();
     for (n, (name, hollow)) in series.iter().enumerate() {

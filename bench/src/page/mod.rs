@@ -1,4 +1,4 @@
-//! A run as one page of HTML with pictures in it, which needs nothing else: no script, no network.
+//! A run as one self-contained HTML page with plots, without scripts or network access.
 
 mod axis;
 mod curves;
@@ -57,7 +57,7 @@ pub fn page(sections: &[Section]) -> String {
     )
 }
 
-/// Pictures under a heading, if there are any.
+/// Plots under a heading; empty if there are none.
 fn pictures(heading: &str, pictures: &[String]) -> String {
     if pictures.is_empty() {
         return String::new();
@@ -65,7 +65,7 @@ fn pictures(heading: &str, pictures: &[String]) -> String {
     format!("<h2>{heading}</h2>\n<div class=\"pictures\">\n{}</div>\n", pictures.concat())
 }
 
-/// Our times beside those of papers, of an earlier run and of each peer.
+/// Plots of our times against those of papers, of an earlier run and of each peer.
 fn beside_others(sections: &[Section]) -> Vec<String> {
     let of = |title: &str, axis: &str, source: Source| {
         scatter(sections, title, axis, |other| other.source == source)
@@ -85,7 +85,7 @@ fn beside_others(sections: &[Section]) -> Vec<String> {
     plots
 }
 
-/// The tools that were asked in this run, in the order in which they answered first.
+/// The peers of this run, in the order of their first answers.
 fn peers(sections: &[Section]) -> Vec<String> {
     let mut tools: Vec<String> = Vec::new();
     let others = sections.iter().flat_map(|section| &section.measurements).flat_map(|m| &m.others);
@@ -97,7 +97,7 @@ fn peers(sections: &[Section]) -> Vec<String> {
     tools
 }
 
-/// A text as it is printed, paragraph by paragraph.
+/// A text as HTML paragraphs.
 fn paragraphs(text: &str) -> String {
     text.split("\n\n").map(|paragraph| format!("<p>{}</p>\n", escape(paragraph.trim()))).collect()
 }
@@ -114,7 +114,7 @@ fn table(header: &[String], rows: &[Vec<String>]) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// A text that is nothing but text wherever it stands in the page.
+/// Escapes a text for HTML.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -182,9 +182,9 @@ mod tests {
         }])
     }
 
-    /// Tags of the page are ours: they are the same, whatever programs are called.
+    /// The number of tags must not depend on the names of programs.
     #[test]
-    fn nothing_that_is_measured_becomes_markup() {
+    fn measured_texts_never_become_markup() {
         let tags = |page: &str| page.matches('<').count();
         let hostile = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u{1b}";
         for others in [false, true] {

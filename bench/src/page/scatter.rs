@@ -1,4 +1,4 @@
-//! Our times beside somebody else's, both in powers of ten: below the diagonal we are faster.
+//! Scatter plots of our times against another tool's, both logarithmic: points below the diagonal are ours.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::axis::{Axis, HEIGHT, WIDTH, across, frame, up};
 use super::escape;
 use super::mark::{legend, mark};
 
-/// A point: the number of its series, ours, theirs.
+/// A point: the number of its series, and the two measurements.
 struct Point<'m> {
     series: usize,
     ours: &'m Measurement,
@@ -18,7 +18,7 @@ struct Point<'m> {
     seconds: f64,
 }
 
-/// The plot of everything that was compared with a kind of others, one series for each section; nothing if nothing was.
+/// The plot of all measurements that have a matching `Other`, one series per section; `None` if there are none.
 pub fn scatter(
     sections: &[Section],
     title: &str,
@@ -43,7 +43,7 @@ pub fn scatter(
     if points.is_empty() {
         return None;
     }
-    // The same times on both axes: then the diagonal goes from corner to corner.
+    // Both axes are the same, so that the diagonal goes from corner to corner.
     let x = Axis::times(points.iter().flat_map(|point| [point.seconds, point.ours.seconds]));
     let y = x.clone();
     let mut svg = frame(&x, &y, &escape(x_label), "Fencewright, time");
@@ -90,7 +90,7 @@ fn diagonals(x: &Axis, y: &Axis) -> String {
     let (Axis::Times(left, right), Axis::Times(low, high)) = (x, y) else { return String::new() };
     let mut svg = String::new();
     for exponent in -2..=6 {
-        // Along it, the other takes ten to the `exponent` times as long.
+        // On this line, the other tool takes ten to the `exponent` times as long.
         let (from, to) = (*left.max(&(low + exponent)), *right.min(&(high + exponent)));
         if from >= to {
             continue;
@@ -110,7 +110,7 @@ fn diagonals(x: &Axis, y: &Axis) -> String {
             behind => format!("10{}× slower", if behind < -1 { superscript(-behind) } else { String::new() }),
         };
         let angle = (y2 - y1).atan2(x2 - x1).to_degrees();
-        // Just below its upper end, above the line.
+        // The label is above the line, just below its upper end.
         let (length, back) = ((x2 - x1).hypot(y2 - y1), 16.0);
         let along = (length - back).max(0.0) / length;
         let (tx, ty) = (x1 + (x2 - x1) * along, y1 + (y2 - y1) * along);

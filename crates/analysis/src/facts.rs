@@ -71,9 +71,9 @@ impl Flow {
 /// Whether an arc generates or kills a fact. Of several effects on the same arc and fact the last one counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
-    /// The arc.
+    /// The index of the arc.
     pub arc: u32,
-    /// The fact.
+    /// The index of the fact.
     pub fact: u32,
     /// True if the fact holds before the arc (generated), false if it does not (killed).
     pub holds: bool,

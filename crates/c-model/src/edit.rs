@@ -1,4 +1,4 @@
-//! Fences put into C, in the words of the text around them.
+//! Inserts fences into the text of C programs, in the dialect that the program already uses.
 //!
 //! | world | full fence | store-store fence | in place of a store |
 //! |---|---|---|---|
@@ -18,12 +18,12 @@ use fencewright_front_end::edit::{
 use fencewright_front_end::places::{Place, Side};
 use fencewright_program::FileId;
 
-/// What has to be changed in the text of one file.
+/// The changes of the text of one file.
 pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     let words = Words::of(text);
     let world = words.world();
     let mut changes = Vec::new();
-    // Of bodies in bodies the inner ones come first, so that their braces are closed first.
+    // Nested bodies are handled innermost first, so that their braces are closed first.
     let mut bodies: BTreeMap<(u32, u32), Vec<(&Place, &str)>> = BTreeMap::new();
     for edit in edits {
         let place = &edit.place;
@@ -66,7 +66,7 @@ pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// Puts braces around the body of a statement, and fences into them.
+/// Adds braces around the body of a statement, with fences inside.
 fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], changes: &mut Vec<Change>) {
     let mut insert = |at: usize, text: String| changes.push(Change { at, length: 0, text });
     let (indent, starts_line) = indentation(text, body.start);
@@ -96,7 +96,7 @@ fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], change
     insert(close, format!("{end}{outer}}}"));
 }
 
-/// Whether a place is in a directive, such as the definition of a macro: a line that begins with `#`, or is joined to such a line.
+/// Whether a position is in a preprocessor directive, such as a macro definition: in a line that begins with `#`, or that continues such a line.
 fn is_in_directive(text: &str, at: usize) -> bool {
     let mut start = text[..at].rfind('\n').map_or(0, |n| n + 1);
     loop {
@@ -108,7 +108,7 @@ fn is_in_directive(text: &str, at: usize) -> bool {
     }
 }
 
-/// A statement in the definition of a macro, which is one line as far as C is concerned.
+/// Inserts a statement into a macro definition, which is a single logical line.
 fn inline(text: &str, at: usize, word: &str) -> Change {
     let text = match (touches(text, at), indentation(text, at)) {
         (true, _) => format!(" {word}"),
@@ -118,25 +118,25 @@ fn inline(text: &str, at: usize, word: &str) -> Change {
     Change { at, length: 0, text }
 }
 
-/// Whether a place is right behind something.
+/// Whether the character before a position is not white space.
 fn touches(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_some_and(|c| !c.is_whitespace())
 }
 
-/// Whether a brace can be put behind the head of a statement: no comment ends there that would swallow it.
+/// Whether a brace can follow the head of a statement on its line, rather than end up in a comment.
 fn can_open_behind(head: &str) -> bool {
     let line = &head[head.rfind('\n').map_or(0, |n| n + 1)..];
     let is_head = head.ends_with(')') || head.ends_with("else") || head.ends_with("do");
     is_head && !line.contains("//")
 }
 
-/// The end of the line if there is nothing but a comment before it, otherwise here.
+/// The end of the line if only a comment follows the position, otherwise the position.
 fn behind_comment(text: &str, at: usize) -> usize {
     let line = text[at..].lines().next().unwrap_or("");
     if line.trim_start().starts_with("//") { at + line.len() } else { at }
 }
 
-/// What fences are called in a text.
+/// The dialect of fences that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum World {
     Atomics,
@@ -162,7 +162,7 @@ impl World {
     }
 }
 
-/// The names in a text, in order.
+/// The identifiers of a text, in order.
 struct Words(Vec<String>);
 
 impl Words {
@@ -175,7 +175,7 @@ impl Words {
 
     fn world(&self) -> World {
         let any = |wanted: &dyn Fn(&str) -> bool| self.0.iter().any(|word| wanted(word));
-        // Who defines these macros without `smp_mb` is not in the kernel.
+        // A program that defines these macros itself, without `smp_mb`, is not kernel code.
         let once = ["READ_ONCE", "WRITE_ONCE"];
         let defines_own = once.iter().any(|name| self.defines(name));
         if any(&|word| word == "stdatomic" || word.starts_with("memory_order_")) {
@@ -195,10 +195,10 @@ impl Words {
     }
 }
 
-/// The store with a fence behind it that Linux has.
+/// The store of Linux that includes a full fence.
 const STORE_MB: &str = "smp_store_mb";
 
-/// What has to be replaced in a store, and by what, to make it a locked instruction.
+/// The part of a store to replace, and its replacement, to make the store a locked instruction.
 pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     let mut names = Names::default();
     let tokens = lex(store, FileId::MAIN, &mut names).ok()?;
@@ -217,7 +217,7 @@ pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
             "WRITE_ONCE" => Some((token.span.range(), STORE_MB)),
             _ => None,
         };
-        // Of two stores in one piece of text nobody knows which one is meant.
+        // Two stores in the same text are ambiguous.
         if replaced.is_some() && found.is_some() {
             return None;
         }
@@ -226,7 +226,7 @@ pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     found
 }
 
-/// The last argument of a call if it is one of these names; the tokens begin with the opening parenthesis.
+/// The last argument of a call if it is one of these names; the tokens start at the opening parenthesis.
 fn last_argument<'t>(
     tokens: &'t [Token],
     spelling: &impl Fn(&Token) -> String,
@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// The text with a fence on a side of the first statement that reads like this.
+    /// The text with a fence on one side of the first occurrence of a statement.
     fn fenced(text: &str, statement: &str, side: Side, bare: bool) -> String {
         edited(text, &[(What::Fence, statement, side, bare)])
     }
@@ -281,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn each_world_has_its_own_fences() {
+    fn fences_use_the_api_of_the_program() {
         assert_eq!(world("#include <stdatomic.h>\n#define READ_ONCE(x) x"), World::Atomics);
         assert_eq!(world("void f(void) { g(memory_order_relaxed); }"), World::Atomics);
         assert_eq!(world("void f(void) { WRITE_ONCE(x, 1); }"), World::Linux);
         assert_eq!(world("#define READ_ONCE(x) (*(volatile int *)&x)\nint y = READ_ONCE(x);"), World::Other);
         assert_eq!(world("#define smp_mb() __sync_synchronize()\n#define READ_ONCE(x) x"), World::Linux);
-        // What a comment or a string says does not count.
+        // Comments and strings are ignored.
         assert_eq!(world("int x; // smp_mb and memory_order_relaxed\nchar *s = \"smp_mb\";"), World::Other);
     }
 
@@ -320,7 +320,7 @@ mod tests {
             super::tests::fenced(text, "x = 1;", Side::After, true).lines().next(),
             Some("#define M(a) if (a) { x = 1; __sync_synchronize(); } else x = 2")
         );
-        // A line that begins with a backslash at its end is not joined to the one before.
+        // The line after a continued directive belongs to it only if the directive ends in a backslash.
         assert!(!is_in_directive("#define M \\\n 1\nint x;", 16));
     }
 

@@ -1,7 +1,7 @@
 //! The files of a C program: the user's, and the model headers.
 //!
-//! `#include "x.h"` means the file beside the one that includes it, then one in the folders of `-I`, then a model header; `#include <x.h>` means
-//! the model header if there is one, because the headers of a C library are about a compiler, and then one in the folders.
+//! `#include "x.h"` means the file in the same folder as the one that includes it, then one in the folders of `-I`, then a model header; `#include
+//! <x.h>` means the model header if there is one, because the headers of a C library are specific to a compiler, and then one in the folders.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -13,14 +13,14 @@ use fencewright_front_end::{Input, Unread};
 use fencewright_program::{FileId, Span};
 use fencewright_text::SourceFile;
 
-/// The files of a program as the preprocessor wants them.
+/// The files of a program, as an implementation of the preprocessor's [`Files`].
 pub struct InputFiles<'i, 'a> {
     input: &'i mut Input<'a>,
     texts: HashMap<FileId, Rc<str>>,
 }
 
 impl<'i, 'a> InputFiles<'i, 'a> {
-    /// The files that an input has, or can read.
+    /// The files of an input.
     pub fn new(input: &'i mut Input<'a>) -> Self {
         let texts = HashMap::from([(FileId::MAIN, input.text().into())]);
         InputFiles { input, texts }
@@ -40,7 +40,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         Some(self.known(file))
     }
 
-    /// The first of these that is a file; otherwise why the first one is none.
+    /// The first candidate that is a readable file; otherwise the reason why the first one is not.
     fn first(&mut self, candidates: &[String]) -> Result<FileId, String> {
         let mut why = None;
         for candidate in candidates {
@@ -82,7 +82,7 @@ impl Files for InputFiles<'_, '_> {
     }
 }
 
-/// A file in a folder; the same one has the same name however it is asked for, as long as no `..` is in it.
+/// The name of a file in a folder, normalised so that a file has one name unless the path contains `..`.
 fn joined(folder: &Path, name: &str) -> String {
     let parts = folder.join(name);
     let parts: PathBuf = parts.components().filter(|part| *part != Component::CurDir).collect();

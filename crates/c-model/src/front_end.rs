@@ -1,4 +1,4 @@
-//! C.
+//! The front end of C: its name, options, properties and messages.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use fencewright_text::{Diagnostic, Stop};
 use crate::elaborate::NO_MAIN;
 use crate::{UNDEFINED, c, edit, export};
 
-/// What every verdict about a C program is about.
+/// The scope of every verdict about a C program.
 const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
     it is no verdict about the C11 memory model or ARM; plain accesses that race are listed as warnings, because a compiler may move them";
 
-/// The longest text that is read, in bytes. What is generated may be long.
+/// Maximum size of a source in bytes. Generated sources may be long.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The front end of C.
@@ -30,7 +30,7 @@ impl FrontEnd for C {
         Some("c")
     }
 
-    /// Too many languages look like C.
+    /// Never: too many languages look like C.
     fn detect(&self, _text: &str) -> bool {
         false
     }
@@ -81,7 +81,7 @@ impl FrontEnd for C {
         options.clone()
     }
 
-    /// What a header says is C, and yet no program.
+    /// A header is C, but not a program.
     fn is_program(&self, extension: Option<&str>) -> bool {
         extension.is_none()
     }
@@ -115,8 +115,8 @@ impl FrontEnd for C {
     }
 }
 
-/// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
-/// that only wait are steps: that no thread waits for ever.
+/// The properties of every C program: `assertions` and `memory`, even where the translation has shown that they hold; and `termination`, if waiting
+/// loops are steps.
 fn properties(program: &mut Program, options: &COptions, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
     let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
     if !stated(program, "assertions") {

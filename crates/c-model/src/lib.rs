@@ -1,5 +1,5 @@
-//! C programs: preprocessed and parsed by crate `c`, given types there, and translated here to core code, of which crate `code` makes the syntax tree of `.fw`.
-//! And back: programs printed as C ([`export`]), and fences put into its text.
+//! C programs: crate `c` preprocesses, parses and type-checks them, this crate elaborates them to core code, and crate `code` translates that to the
+//! syntax tree of `.fw`. Also the reverse: programs printed as C ([`export`]), and fences inserted into C text.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     translated(typed, &options.c, &input.sources, parsed, stop)
 }
 
-/// The program as a syntax tree, with its calls and further warnings.
+/// Translates a typed program to the syntax tree of `.fw`, with its calls and further warnings.
 fn translated(
     unit: Unit,
     options: &COptions,
@@ -67,7 +67,7 @@ fn diagnostics(errors: Vec<Error>) -> Vec<Diagnostic> {
     errors.into_iter().map(diagnostic).collect()
 }
 
-/// What crate `c` says about a text.
+/// An error or warning of crate `c` as a diagnostic.
 fn diagnostic(error: Error) -> Diagnostic {
     Diagnostic { message: error.message, span: error.span, label: None, help: error.help }
 }

@@ -1,8 +1,8 @@
-//! The statements of a C program that a fence can be put beside.
+//! Sites for fences: the statements of a C program before or after which a fence can be inserted.
 //!
-//! A statement that begins with the use of a macro can have a fence before the whole use, and one that ends with it behind. A statement that a
-//! macro brings has its place in the definition of the macro; a fence there is one in every use, and how many there are is known. Nothing goes into a model header. A
-//! declaration may have a fence before it, as C has allowed since 1999.
+//! A statement that begins with a macro use can have a fence before the whole use, and one that ends with it can have one after it. A statement that
+//! comes from a macro has its site in the macro definition; a fence there is in every use, and the number of uses is recorded. Nothing is inserted
+//! into a model header. A declaration may have a fence before it, as C allows since C99.
 
 use fencewright_c::ast::{
     Block, Definition, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit,
@@ -11,7 +11,7 @@ use fencewright_front_end::places::{Site, Sites};
 use fencewright_text::Sources;
 use fencewright_text::Stop;
 
-/// All such statements.
+/// Collects all sites.
 pub fn sites(unit: &Unit, sources: &Sources, stop: &Stop<'_>) -> Sites {
     let mut walk = Walk { sources, stop, sites: Sites::default() };
     for item in &unit.items {
@@ -35,7 +35,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A statement among others.
+    /// A statement in a block, or a `bare` one without braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
             Some(definition) if self.sources.is_built_in(definition.span.file) => {}
@@ -56,7 +56,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The body of a statement. What stands in braces there begins inside of them.
+    /// The body of a statement. If it is in braces, its sites are inside them.
     fn body(&mut self, body: &Statement) {
         match body.kind {
             StatementKind::Block(_) => self.inside(body),
@@ -89,14 +89,14 @@ impl Walk<'_> {
                 self.body(body);
             }
             StatementKind::For(first, condition, step, body) => {
-                // What comes first stands in parentheses.
+                // The initialisation is inside the parentheses.
                 first.iter().for_each(|first| self.inside(first));
                 condition.iter().chain(step).for_each(|e| self.expression(e));
                 self.body(body);
             }
             StatementKind::Switch(value, body) => {
                 self.expression(value);
-                // Nothing comes to what stands before the cases.
+                // Code before the first case is unreachable.
                 self.inside(body);
             }
             StatementKind::Case(_, _, inner)
@@ -109,7 +109,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What stands behind a label, which is no place of its own: C before C23 allows no declaration there.
+    /// The statement after a label. A declaration is no site there: C before C23 does not allow it.
     fn labelled(&mut self, statement: &Statement, bare: bool) {
         match statement.kind {
             StatementKind::Declaration(_) => self.inside(statement),

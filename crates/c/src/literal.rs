@@ -32,7 +32,7 @@ pub fn number(spelling: &str) -> Result<Literal, String> {
         "ll" => (false, 2),
         "ull" | "llu" => (true, 2),
         _ if radix != 16 && suffix.starts_with(['.', 'e', 'f']) || suffix.starts_with(['.', 'p']) => {
-            return Err(format!("`{spelling}` is a floating number, and only integers are understood"));
+            return Err(format!("`{spelling}` is a floating-point number, and only integers are supported"));
         }
         _ => return Err(format!("`{spelling}` is no number")),
     };

@@ -4,16 +4,16 @@
 //! (`flag[me]`), and it may be a value: of a register, of a memory cell, of a store in a buffer (`tail = me`). Exchanging the threads a and b, whose
 //! numbers are x and y, is a permutation g of states. In `g s`
 //!
-//! > * a is where b is in s, with b's registers, buffer and lock, and vice versa;
+//! * a is where b is in s, with b's registers, buffer and lock, and vice versa;
 //! * in arrays whose *indices* are numbers of threads, the cells x and y are exchanged, in memory and in buffers;
-//! > * in registers and variables whose *values* are numbers of threads, x and y are exchanged, in buffers too. All other values are unchanged, for
+//! * in registers and variables whose *values* are numbers of threads, x and y are exchanged, in buffers too. All other values are unchanged, for
 //!   example a value that means "no thread".
 //!
 //! A [`Family`] states which indices and values are numbers of threads. The statement is not trusted: [`Exchange::check`] applies g to the program
 //! and compares. It maps every operation of every thread t and accepts only if the operations that leave a location of t become, as a multiset, those
 //! that leave the same location of `g t`. An expression is mapped so that
 //!
-//! > * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
+//! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
 //! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register whose kind is the expected one; by induction, for any
 //! operator on values that are not numbers of threads; for `==` and `!=` between two numbers, because exchanging x and y is injective; and for a

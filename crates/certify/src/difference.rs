@@ -37,11 +37,11 @@ impl Difference {
 /// A difference constraint between variables of [`Paths`].
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// A variable.
+    /// The variable x of `x - y <= c`.
     pub x: usize,
-    /// A variable.
+    /// The variable y.
     pub y: usize,
-    /// The bound of `x - y`.
+    /// The bound c.
     pub c: i64,
 }
 

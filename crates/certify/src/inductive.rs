@@ -3,7 +3,7 @@
 //! Three conditions are checked, for a machine of a program and some of its properties:
 //!
 //! 1. the initial control state is in the proof, and the initial values satisfy its invariant;
-//! > 2. every step of the machine from a control state of the proof, taken from values that satisfy its invariant, is
+//! 2. every step of the machine from a control state of the proof, taken from values that satisfy its invariant, is
 //!    either impossible or leads to a control state of the proof with values that satisfy the invariant there; no possible step leaves what the
 //!    machine represents;
 //! 3. no control state of the proof has values that satisfy its invariant and violate a property.
@@ -41,7 +41,7 @@
 //!   u may be a value that was not in S(s), and is a variable without facts.
 //! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube that mentions a summary cell
 //!   must follow alone. The other cubes hold for all choices of a state or for none, so it is enough that their disjunction follows.
-//! > * A branch with contradictory facts is impossible, because every state has a choice.
+//! * A branch with contradictory facts is impossible, because every state has a choice.
 
 use std::collections::HashMap;
 use std::ops::Range;

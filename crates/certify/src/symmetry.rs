@@ -16,7 +16,7 @@
 //! Let R be the set of states that the certificate describes. The checker shows that
 //!
 //! 1. all initial states are in R;
-//! > 2. if r is in R and there is a step from r to t, then some g in G maps t into R (the checker tries the one that sorts the threads of
+//! 2. if r is in R and there is a step from r to t, then some g in G maps t into R (the checker tries the one that sorts the threads of
 //!    t), and no step from r leaves the machine;
 //! 3. no state in R violates a property.
 //!

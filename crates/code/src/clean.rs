@@ -1,4 +1,5 @@
-//! Code as a person would write it: without jumps to the next statement, without registers that nobody reads, without copies of copies.
+//! Clean-up of symbolic code: removes jumps to the next statement, dead stores to registers, and copies of copies; loops that only wait become one
+//! statement.
 
 mod choices;
 mod copies;
@@ -12,7 +13,8 @@ use crate::core::{Core, Register, Stmt, StmtKind};
 use crate::numbers::{Operand, not};
 use crate::spins;
 
-/// Cleans the code of all threads, makes steps that wait of loops that only wait, and notes which registers are undefined at the start.
+/// Cleans the code of all threads, turns loops that only wait into `Await` statements, and records which registers may be read before they are
+/// written.
 pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {
     for thread in &mut core.threads {
         let undefined = clean(&mut thread.code, thread.registers.len(), true, stop);
@@ -22,8 +24,8 @@ pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {
     }
 }
 
-/// Cleans some code, unless it is time to stop: then some of it is missing. With `awaits`, loops that only wait become steps that wait. The
-/// registers that may be read before they are written.
+/// Cleans some code, with `awaits` also turning loops that only wait into `Await` statements. Returns the registers that may be read before they are
+/// written. When it is time to stop, the remaining code is dropped: the caller discards it.
 pub(crate) fn clean(
     code: &mut Vec<Stmt>,
     registers: usize,
@@ -48,17 +50,17 @@ pub(crate) fn clean(
     undefined
 }
 
-/// Takes out what does nothing, and groups of one.
+/// Removes statements without effect, and unwraps groups of one statement.
 fn prune(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     prune_each(code, stop);
-    // A block that is not one of several steps is as good as its statements.
+    // A block that is the only statement is replaced by its contents.
     if let [Stmt { kind: StmtKind::Block(inner), .. }] = code.as_mut_slice() {
         let inner = std::mem::take(inner);
         *code = inner;
     }
 }
 
-/// Every statement without what does nothing.
+/// Removes statements without effect from each statement of a sequence, innermost first.
 fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     let old = std::mem::take(code);
     for mut statement in stop.polled(old) {
@@ -67,7 +69,7 @@ fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
                 prune_each(inner, stop);
                 match inner.as_mut_slice() {
                     [] => continue,
-                    // What is left of a call is the body of the function: between its statements a fence can stand.
+                    // All that is left of a call is the body of the function. It is unwrapped, so that fences can be inserted between its statements.
                     [Stmt { kind: StmtKind::Block(body), .. }] => {
                         code.append(body);
                         continue;

@@ -1,8 +1,8 @@
-//! Core code: what programs of languages with pointers and functions are before they are `.fw`, and all that is done to it.
+//! Core code: the intermediate representation of languages with pointers and functions, and its translation to `.fw`.
 //!
-//! A language is translated to [`core`], thread by thread, with calls inlined and pointers symbolic, and says which of them may point to the same
-//! places ([`nodes`]). Then the code is made smaller ([`simplify`], [`clean`]), numbers are chosen for places (`layout`), which gives [`flat`] code, and
-//! the syntax tree of `.fw` is written (`emit`); [`pipeline`] has the order. Types and integers are still those of C.
+//! A front end elaborates its language to [`core`] code: thread by thread, with calls inlined and pointers symbolic, and with nodes that say which
+//! pointers may point to the same places ([`nodes`]). Then passes shrink the code (`simplify`, `clean`), layout assigns numbers to places, which
+//! gives [`flat`] code, and `emit` writes the syntax tree of `.fw`; [`pipeline`] has the order. Types and integers are those of C.
 
 #![forbid(unsafe_code)]
 

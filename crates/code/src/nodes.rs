@@ -1,9 +1,9 @@
 //! Classes of places, found by unification (Steensgaard, POPL 1996), member by member.
 //!
-//! A *node* is a set of places of the same kind. Every object in memory is a tree of nodes, made as its type says when somebody asks for a part, and what
-//! a scalar points to is a node as well. Where a pointer is copied, the nodes that the two point to become one, and so do their parts; at the
-//! end each class of nodes has a layout of its own. So a node must never stand for places of two kinds: where two that do not fit would
-//! become one there is a [`Clash`], which says where each of them got its shape.
+//! A *node* is a set of places of the same kind. Every object in memory is a tree of nodes, created from its type when a part is first used; the
+//! target of a pointer is a node as well. Where a pointer is copied, the two target nodes are unified, and so are their parts; in the end each
+//! equivalence class of nodes gets a layout of its own. So a node must never stand for places of two kinds: unifying two incompatible nodes gives a
+//! [`Clash`], which says where each of them got its shape.
 
 mod unification;
 
@@ -26,16 +26,16 @@ pub struct Nodes {
     clashes: Vec<Clash>,
 }
 
-/// What is known about a structure or union.
+/// A structure or union type.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// What it is called.
+    /// Its name.
     pub name: Rc<str>,
-    /// Whether its members are all in the same place.
+    /// Whether it is a union.
     pub union: bool,
-    /// How many bytes it takes.
+    /// Its size in bytes.
     pub size: u64,
-    /// What its address is a multiple of.
+    /// Its alignment in bytes.
     pub align: u64,
     /// Its members.
     pub fields: Vec<Member>,
@@ -50,9 +50,9 @@ pub struct Member {
     pub name: Rc<str>,
     /// Its type.
     pub ty: Type,
-    /// Which byte it starts at.
+    /// Its offset in bytes.
     pub offset: u64,
-    /// How many bits it has, if it is a bit-field.
+    /// Its width in bits, if it is a bit-field.
     pub bits: Option<u32>,
 }
 
@@ -60,24 +60,24 @@ pub struct Member {
 struct Node {
     /// The node that this one was unified with.
     parent: Option<NodeId>,
-    /// At most so long is the way from any node up to this one.
+    /// Upper bound on the length of the parent paths that lead here (union by rank).
     rank: u32,
     shape: Shape,
     /// The first type that its places were used with, for messages.
     ty: Option<Type>,
-    /// Where the shape comes from.
+    /// The source that determines the shape.
     span: Span,
-    /// What a pointer that is kept here points to.
+    /// The target of pointers stored here.
     pointee: Option<NodeId>,
-    /// Whether a pointer to here is computed with as an integer.
+    /// Whether the program computes with pointers to this node as integers.
     integer: bool,
-    /// As what its bits are seen: the views of [`Views`].
+    /// The integer types as which its bits are accessed.
     views: Views,
-    /// Numbers that stand where pointers to here may stand, and are none.
+    /// Numbers, other than addresses of objects, stored or compared where pointers to this node are expected.
     strangers: Strangers,
 }
 
-/// As what the bits of integers are seen; more than one of these, and what is read is converted.
+/// The kinds of integer types as which a place is accessed. With more than one, reads have to convert the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Views {
     truth: bool,
@@ -102,45 +102,45 @@ impl Views {
     }
 }
 
-/// Of which kind the places of a node are.
+/// The kind of the places of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing says so yet: `void`.
+    /// Unknown so far: `void`.
     Unknown,
     /// A number or a pointer.
     Scalar(Scalar),
-    /// A structure or union with the nodes of its members, as far as somebody asked for them. Of a union only the first counts.
+    /// A structure or union, with the nodes of those members that the program uses. All members of a union share the node of the first.
     Record(RecordId, Vec<Option<NodeId>>),
-    /// An array with so many elements, all of one node.
+    /// An array: its length and the node of all its elements.
     Array(u64, NodeId),
     /// A function.
     Function,
 }
 
-/// Scalars that are the same in memory: as many bits, with or without a sign; 64 bits also as a pointer.
+/// Scalars with the same representation in memory: the same number of bits, signed or unsigned; with 64 bits also pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
-    /// Integers of so many bits, less than 64, and `_Bool`.
+    /// Integers of this number of bits, fewer than 64, and `_Bool`.
     Narrow(u32),
     /// Integers of 64 bits, and pointers.
     Wide,
-    /// Floating numbers of so many bytes.
+    /// Floating-point numbers of this size in bytes.
     Floating(u64),
 }
 
-/// Two kinds of places that one node cannot stand for.
+/// Two incompatible shapes that unification would give to one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// What is there on one side, and which part of the text says so.
+    /// One shape, and the source that determines it.
     pub one: (String, Span),
-    /// And on the other.
+    /// The other shape.
     pub other: (String, Span),
-    /// Whether one of them is a number, and the other has parts.
+    /// Whether one of them is a scalar and the other an aggregate.
     pub parts: bool,
 }
 
 impl Clash {
-    /// What to do about it.
+    /// Advice for the user.
     pub fn help(&self) -> &'static str {
         match self.parts {
             true => {
@@ -152,7 +152,7 @@ impl Clash {
         }
     }
 
-    /// The two uses of the memory.
+    /// The message of the error.
     pub fn message(&self) -> String {
         format!("the same memory is used as {} and as {}", self.one.0, self.other.0)
     }
@@ -170,7 +170,7 @@ impl Clash {
 }
 
 impl Nodes {
-    /// No nodes yet, of a program with these structures.
+    /// An empty graph for a program with these structures.
     pub fn new(records: &[Record]) -> Self {
         let member = |field: &fencewright_c::typed::tree::Field| Member {
             name: field.name.clone(),
@@ -199,7 +199,7 @@ impl Nodes {
         node
     }
 
-    /// A new node of which nothing is known.
+    /// A new node of unknown shape.
     pub fn unknown(&mut self) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         let shape = Shape::Unknown;
@@ -217,7 +217,7 @@ impl Nodes {
         id
     }
 
-    /// The node is one of this type, as the text at `span` says. `void` says nothing.
+    /// The source at `span` says that places of the node have this type. `void` says nothing.
     pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
         if ty.kind == TypeKind::Void {
             return Ok(());
@@ -226,7 +226,7 @@ impl Nodes {
         self.unify(node, typed)
     }
 
-    /// A place of the node is accessed as one of this type.
+    /// A place of the node is accessed with this type.
     pub fn see(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
         let found = self.find(node);
         let same = match (&self.nodes[found.0 as usize].shape, &ty.kind) {
@@ -240,12 +240,12 @@ impl Nodes {
         self.shape(node, ty, span)
     }
 
-    /// The first type that places of the node were used with, for messages: other types of the same size may follow.
+    /// The first type with which places of the node were used, for messages: other types of the same size may follow.
     pub fn type_of(&self, node: NodeId) -> Option<&Type> {
         self.nodes[self.find(node).0 as usize].ty.as_ref()
     }
 
-    /// Whether its places are seen in several ways, so that what is read there has to be converted.
+    /// Whether its places are accessed as several integer types, so that reads have to convert the value.
     pub fn is_mixed(&self, node: NodeId) -> bool {
         let Views { truth, signed, unsigned } = self.nodes[self.find(node).0 as usize].views;
         u32::from(truth) + u32::from(signed) + u32::from(unsigned) > 1
@@ -293,7 +293,7 @@ impl Nodes {
         }
     }
 
-    /// The node of a part of a place, if the place has such a part and anybody asked for it before. A union has one part, whichever member is meant.
+    /// The node of a part of a place, if it exists and was requested before. A union has a single part, whichever member is meant.
     pub fn part(&self, node: NodeId, step: Step) -> Option<NodeId> {
         match (self.shape_of(node), step) {
             (Shape::Record(record, members), Step::Field(field)) => {
@@ -305,7 +305,7 @@ impl Nodes {
         }
     }
 
-    /// The node at the end of a way that starts at a node.
+    /// The node at the end of a path.
     pub fn at_path(&self, node: NodeId, path: &[Step]) -> Option<NodeId> {
         path.iter().try_fold(self.find(node), |node, &step| self.part(node, step))
     }
@@ -321,12 +321,12 @@ impl Nodes {
         pointee
     }
 
-    /// The same, if anybody asked for it before.
+    /// The same, if it was requested before.
     pub fn pointee_of(&self, node: NodeId) -> Option<NodeId> {
         Some(self.find(self.nodes[self.find(node).0 as usize].pointee?))
     }
 
-    /// A pointer to places of this node is computed with as an integer.
+    /// Records that the program computes with pointers to places of this node as integers.
     pub fn mark_integer(&mut self, node: NodeId) {
         let node = self.find(node);
         self.nodes[node.0 as usize].integer = true;
@@ -337,18 +337,18 @@ impl Nodes {
         self.nodes[self.find(node).0 as usize].integer
     }
 
-    /// Numbers that are no addresses stand where pointers to places of this node may stand.
+    /// Records numbers, other than addresses of objects, that occur where pointers to places of this node are expected.
     pub fn mark_strangers(&mut self, node: NodeId, strangers: &Strangers) {
         let node = self.find(node);
         self.nodes[node.0 as usize].strangers.add(strangers);
     }
 
-    /// What [`Nodes::mark_strangers`] said.
+    /// The numbers recorded by [`Nodes::mark_strangers`].
     pub fn strangers(&self, node: NodeId) -> &Strangers {
         &self.nodes[self.find(node).0 as usize].strangers
     }
 
-    /// The node that stands for all that this one was unified with.
+    /// The representative of the equivalence class of a node.
     pub fn find(&self, mut node: NodeId) -> NodeId {
         while let Some(parent) = self.nodes[node.0 as usize].parent {
             node = parent;
@@ -356,12 +356,12 @@ impl Nodes {
         node
     }
 
-    /// Of which kind its places are.
+    /// The kind of its places.
     pub fn shape_of(&self, node: NodeId) -> &Shape {
         &self.nodes[self.find(node).0 as usize].shape
     }
 
-    /// Whether a place, or a part of it, is one of these, which are given by the nodes that stand for them.
+    /// Whether a place, or a part of it, belongs to one of these classes, which are given by representatives.
     pub fn has_part(&self, node: NodeId, wanted: &FxHashSet<NodeId>) -> bool {
         let node = self.find(node);
         wanted.contains(&node)
@@ -374,27 +374,27 @@ impl Nodes {
             }
     }
 
-    /// A structure.
+    /// The structure or union with this number.
     pub fn structure(&self, record: RecordId) -> &Structure {
         &self.records[record.0 as usize]
     }
 
-    /// How many nodes there are, those that were unified with others included.
+    /// Number of nodes, including those unified with others.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The members of unions that cannot be one place.
+    /// Clashes between members of unions.
     pub fn clashes(&self) -> &[Clash] {
         &self.clashes
     }
 
-    /// How many bytes such a place takes; `None` if that is not known.
+    /// The size of such a place in bytes; `None` if unknown.
     pub fn size(&self, node: NodeId) -> Option<u64> {
         match self.shape_of(node) {
             Shape::Unknown | Shape::Function => None,
@@ -406,7 +406,7 @@ impl Nodes {
         }
     }
 
-    /// What the address of such a place is a multiple of at least, wherever it is not packed.
+    /// The alignment of such a place, unless it is in a packed structure.
     pub fn alignment(&self, node: NodeId) -> u64 {
         match self.shape_of(node) {
             Shape::Array(_, element) => self.alignment(*element),
@@ -416,7 +416,7 @@ impl Nodes {
         }
     }
 
-    /// The array of open length at the end of a structure: its member, and where it starts.
+    /// The flexible array member at the end of a structure: its index and its offset.
     pub fn open_array(&self, node: NodeId) -> Option<(u32, u64)> {
         let Shape::Record(record, _) = self.shape_of(node) else { return None };
         let fields = &self.structure(*record).fields;
@@ -424,7 +424,7 @@ impl Nodes {
         matches!(last.ty.kind, TypeKind::Array(_, 0)).then(|| (fields.len() as u32 - 1, last.offset))
     }
 
-    /// An array of open length has so many elements.
+    /// Sets the length of a flexible array member.
     pub fn set_length(&mut self, node: NodeId, elements: u64) {
         let node = self.find(node);
         if let Shape::Array(length, _) = &mut self.nodes[node.0 as usize].shape {
@@ -454,7 +454,7 @@ impl Nodes {
             Shape::Unknown => "void".to_string(),
             Shape::Scalar(Scalar::Narrow(bits)) => format!("an integer of {bits} bits"),
             Shape::Scalar(Scalar::Wide) => "a pointer or an integer of 64 bits".to_string(),
-            Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating number of {bytes} bytes"),
+            Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating-point number of {bytes} bytes"),
             Shape::Record(record, _) => {
                 let structure = self.structure(*record);
                 format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)
@@ -467,7 +467,7 @@ impl Nodes {
     }
 }
 
-/// What values of a type are in memory, if they are scalars.
+/// The representation of a scalar type in memory.
 fn scalar(ty: &Type) -> Option<Scalar> {
     Some(match &ty.kind {
         TypeKind::Integer(Arithmetic::Bool) => Scalar::Narrow(8),

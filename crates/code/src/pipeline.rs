@@ -19,14 +19,14 @@ use crate::{clean, emit, lifetimes, points_to, views};
 /// How memory and waiting are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Maximum number of objects that each allocation in a loop may give.
+    /// Maximum number of objects that each allocation in a loop returns.
     pub heap: u32,
-    /// Whether an allocation may give an object that was freed.
+    /// Whether an allocation may return a freed object.
     pub reuse: Reuse,
-    /// Whether a loop that only waits is one step, which can be taken when there is nothing left to wait for.
+    /// Whether a loop that only waits becomes one step, which is disabled until the condition holds.
     pub waiting_is_a_step: bool,
-    /// Whether an assumption about a value that was just read becomes one step with the read, which waits until it holds. Not for `deadlock`: there
-    /// a thread that waits counts, and one whose assumption fails does not.
+    /// Whether an assumption about a value that was just read is joined with the read into one step, which waits until it holds. Not for `deadlock`:
+    /// there a waiting thread is blocked, whereas an execution with a failed assumption is discarded.
     pub suppositions_wait: bool,
 }
 
@@ -41,9 +41,9 @@ impl Default for Options {
 pub struct Translated {
     /// The file.
     pub file: File,
-    /// The accesses in it that a compiler may move.
+    /// The spans of plain accesses, which a compiler may reorder.
     pub plain: HashSet<Span>,
-    /// The objects of its memory, for reports.
+    /// The layout of its memory, for reports.
     pub memory: Memory,
     /// The calls that spans refer to.
     pub calls: Vec<Call>,
@@ -72,7 +72,7 @@ pub struct Translated {
 /// syntax tree of .fw
 /// ```
 ///
-/// `elaborate` gives symbolic code and its nodes for a model of reuse.
+/// `elaborate` returns symbolic code and its nodes for a model of memory reuse.
 pub fn translate(
     elaborate: &dyn Fn(Reuse) -> Result<(Core, Nodes), Vec<Diagnostic>>,
     options: Options,
@@ -89,7 +89,8 @@ pub fn translate(
     Ok(Translated { file, plain, memory, calls: core.calls, warnings: core.warnings })
 }
 
-/// Symbolic code with its nodes, for the model of reuse that the program needs: at most `wanted`.
+/// Symbolic code with its nodes, for the model of reuse that the program needs: `Never` if no allocation can return freed memory, otherwise the most
+/// precise one that can be translated.
 fn symbolic(
     elaborate: &dyn Fn(Reuse) -> Result<(Core, Nodes), Vec<Diagnostic>>,
     wanted: Reuse,
@@ -104,7 +105,7 @@ fn symbolic(
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, reuse))
     };
-    // Without reuse, elaboration knows the addresses of more objects.
+    // Without reuse, elaboration can determine more addresses, so it is tried first.
     let first = cleaned(Reuse::Never)?;
     if wanted == Reuse::Never || !reuse::comes_back(&first.0, &first.1, stop) {
         return Ok(first);
@@ -112,7 +113,7 @@ fn symbolic(
     cleaned(Reuse::Allocated).or_else(|_| cleaned(Reuse::Compared))
 }
 
-/// Lays memory out, and writes the program as a file of `.fw`.
+/// Lays out memory, and emits the program as a file of `.fw`.
 pub(crate) fn to_fw(
     core: &Core,
     mut nodes: Nodes,

@@ -1,5 +1,5 @@
-//! Points-to classes: unification of the nodes that pointers of a program may point to (Steensgaard's analysis), by the statements that are left
-//! once dead code is removed.
+//! Points-to analysis (Steensgaard): unifies the nodes that pointers may point to. It runs after dead code is removed, on the statements that are
+//! left.
 
 use fencewright_text::{Diagnostic, Stop};
 
@@ -9,8 +9,8 @@ use crate::core::{
 };
 use crate::nodes::Nodes;
 
-/// Unifies the nodes of registers, and of pointers that are dereferenced, with those that values may point to; notes which numbers that are no
-/// addresses of objects occur among pointers.
+/// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to, and records numbers other than addresses of
+/// objects that occur among pointers.
 pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Box<Diagnostic>> {
     for thread in &core.threads {
         let points = |register: Register| thread.registers[register.0 as usize].points;
@@ -33,7 +33,7 @@ pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(
     Ok(())
 }
 
-/// Pairs of nodes that are the same because of a statement.
+/// Pairs of nodes that a statement makes equal.
 fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'_>) -> Vec<(NodeId, NodeId)> {
     let mut equal = Vec::new();
     if let Some(into) = kind.writes().and_then(points) {
@@ -71,7 +71,7 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
     equal
 }
 
-/// Numbers that are no addresses but are stored to, or compared with, pointers: no object of the class may have such an address.
+/// Records numbers other than addresses that are stored to pointers or compared with them: no object of the class may get such an address.
 fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     let mut found = Vec::new();
     let into = match kind {

@@ -1,4 +1,4 @@
-//! Memory that was given back, and what an allocation makes of it.
+//! Reuse of freed memory by allocations.
 //!
 //! An allocation may return an object that its own thread has freed, or one that another thread has freed: a deallocation synchronises with the allocation that returns the same memory
 //! (C11, 7.22.3). The difference shows only where a dangling pointer is compared with one to the new object, so other threads pass objects on only where such pointers are compared.
@@ -11,19 +11,20 @@ use crate::core::{
 };
 use crate::nodes::Nodes;
 
-/// What an allocation makes of memory that was freed.
+/// The model of reuse of freed memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// It gives new memory only.
+    /// Allocations return new memory only.
     #[default]
     Never,
-    /// It may give what was freed.
+    /// Allocations may return freed memory.
     Allocated,
-    /// It gives new memory in the model, which ends where a pointer to it is compared with one to what was freed: the translation has to know which objects pointers point to.
+    /// Allocations return new memory, and an execution in which a pointer to it is compared with a dangling pointer ends there, as beyond the
+    /// model. For programs where elaboration has to know the objects that pointers point to.
     Compared,
 }
 
-/// Who allocates and gives back objects of one class.
+/// The threads that allocate and free objects of one class.
 #[derive(Default)]
 struct Use {
     allocated_by: FxHashSet<ThreadNumber>,
@@ -40,7 +41,7 @@ impl Use {
     }
 }
 
-/// Whether an allocation may give an object that was there before.
+/// Whether some allocation may return freed memory.
 pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let uses = uses(core, nodes, stop);
     let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());
@@ -51,14 +52,14 @@ pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
         || folded.any(|(old, new)| freed(object(old).node) && is_later(object(new).origin))
 }
 
-/// The classes of which one thread gives objects back and another one allocates some, and pointers to them are compared.
+/// The classes of which one thread frees objects and another one allocates objects, and pointers to which are compared.
 pub(super) fn passed_on(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
     let (uses, compared) = (uses(core, nodes, stop), compared(core, nodes, stop));
     let foreign = uses.into_iter().filter(|(_, of)| of.foreign()).map(|(node, _)| node);
     foreign.filter(|node| nodes.has_part(*node, &compared)).collect()
 }
 
-/// Whether an object is allocated when others may have been given back.
+/// Whether an object is allocated when others may already have been freed.
 pub fn is_later(origin: Origin) -> bool {
     matches!(origin, Origin::Heap { times: Times::Once | Times::Counted, .. })
 }
@@ -80,7 +81,7 @@ fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
     uses
 }
 
-/// The classes to which pointers are compared with other pointers.
+/// The classes whose pointers are compared with other pointers.
 pub fn compared(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
     let mut compared = FxHashSet::default();
     for thread in &core.threads {

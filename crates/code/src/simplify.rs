@@ -1,7 +1,7 @@
-//! Smaller code for engines: what is known about registers is said at once, and memory that one thread uses alone is made of registers.
+//! Simplification of symbolic code: constant and copy propagation, and promotion of variables that only one thread uses to registers.
 //!
-//! Dependencies between accesses order nothing under SC, TSO and PSO, so a value that is computed in a roundabout way may as well be computed directly. What
-//! a value that nobody wrote decides is still noticed: an operation on such a value stays (`defined`).
+//! Dependencies between accesses do not order them under SC, TSO and PSO, so a value may be computed in a simpler way. Uses of undefined values are
+//! still detected: an operation on a value that may be undefined is kept (`defined`).
 
 mod defined;
 mod fold;
@@ -17,12 +17,12 @@ use crate::clean;
 use crate::core::{Access, Core, Object, ObjectEvent, Register, Stmt, StmtKind, each_statement};
 use crate::nodes::Nodes;
 
-/// As often at most: each time fewer addresses are left, and so fewer variables that others may reach.
+/// Maximum number of rounds: each round may remove addresses, so that more variables become private.
 const ROUNDS: usize = 4;
-/// Threads of which statements times registers are more than this stay as they are.
+/// Upper bound on statements times registers of a thread to be simplified.
 const MOST_WORK: usize = 20_000_000;
 
-/// Makes the code of all threads smaller. With `exact_waits`, a thread that waits for others before it ends still does.
+/// Simplifies the code of all threads. Without `exact_waits`, waits at the end of a thread are removed.
 pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'_>) {
     let mut whole = Whole { nodes, ended: Default::default() };
     for statement in core.threads.iter().flat_map(|thread| row(&thread.code, stop)) {
@@ -47,10 +47,10 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
             let is_defined = |register: Register| defined.is(number, register);
-            // What is written to a register that was a variable may be needed by nobody.
+            // Assignments to a promoted variable may be dead.
             if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) || promoted {
                 changed = true;
-                // What the flow of control says about the start of the thread is in `initial` already.
+                // The registers that are undefined at the start are recorded in `initial` already.
                 clean::clean(&mut thread.code, thread.registers.len(), false, stop);
             }
         }
@@ -60,14 +60,14 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
     }
 }
 
-/// A thread that only waits for others before it ends may as well end: nothing that anybody sees comes after that.
+/// Removes waits at the end of a thread: nothing observable comes after them.
 fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
     let mut n = code.len();
     while n > 0 {
         n -= 1;
         let is_idle = match &mut code[n].kind {
             StmtKind::Label(_) => continue,
-            // What was never written, and whether there is such a place, is still looked at.
+            // The wait stays if it reads a place that may not exist or may be undefined.
             StmtKind::Await { place, access: Access::Own, .. } => {
                 place.whole().is_some_and(|flag| !objects[flag.0 as usize].undefined)
             }
@@ -85,7 +85,7 @@ fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
     }
 }
 
-/// All statements, those in blocks behind the one that they are blocks of.
+/// All statements in preorder.
 fn row<'a>(code: &'a [Stmt], stop: &Stop<'_>) -> Vec<&'a Stmt> {
     let mut row = Vec::new();
     each_statement(code, stop, &mut |statement| row.push(statement));
@@ -96,7 +96,7 @@ fn size(code: &[Stmt], stop: &Stop<'_>) -> usize {
     row(code, stop).len()
 }
 
-/// Whether a label is in some code.
+/// Whether some code contains a label.
 fn has_label(code: &[Stmt], stop: &Stop<'_>) -> bool {
     let mut found = false;
     each_statement(code, stop, &mut |statement| found |= matches!(statement.kind, StmtKind::Label(_)));

@@ -1,22 +1,22 @@
-//! Threads that spin for ever, for the property `termination`: no reachable state in which every thread has ended or spins, in a loop without effect that
-//! no step of another thread and no flush can end.
+//! Detection of threads that spin for ever, for the property `termination`: there must be no reachable state in which every thread has ended or spins
+//! in a loop without effect that no step of another thread and no flush can end.
 //!
-//! In such a state memory does not change any more. A thread spins for ever in it if, with memory as it is, no way from where it is leads to a *departure*: a store, a
-//! read-modify-write that changes what is there, a failed assertion, or a step out of the loop. Each loop that can come back to its head without
-//! a departure gets a waiting place:
+//! In such a state memory does not change any more. A thread spins for ever in it if, with memory as it is, no path from its location leads to a
+//! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its
+//! head without a departure gets a waiting location:
 //!
 //! ```text
 //! head -> waiting        always
 //! waiting -> head        one edge for each way from the head to a departure: all loads and conditions on it, as one indivisible step
 //! ```
 //!
-//! The edges change nothing but where the thread is, so the program does what it did before. A thread at its waiting place is blocked exactly
-//! if it spins for ever. So a deadlock of the new program is a state as above, and if there is a state as above, its threads can go on to
-//! the heads of their loops and to the waiting places, and that is a deadlock.
+//! The new edges only change the location of the thread, so other properties are unaffected. A thread at its waiting location is blocked exactly if
+//! it spins for ever. So a deadlock of the new program is a state as described above; conversely, from such a state the threads can go on to the
+//! heads of their loops and to the waiting locations, which gives a deadlock.
 //!
-//! The ways from a head are found by symbolic execution with memory that does not change (`ways`). A way that comes back to where it was, with the same
-//! values in the registers that matter (`relevance`), departs nowhere that it could not have gone before. A loop that counts towards a bound spins for a while
-//! only (`counting`). Where none of this ends, the loop is refused.
+//! The paths from a head are found by symbolic execution with constant memory (`ways`). A path that returns to a location with the same values in all
+//! relevant registers (`relevance`) has no departures that it could not have taken earlier. A loop that counts towards a bound spins only for a while
+//! (`counting`). Loops that none of this decides are rejected.
 
 mod counting;
 mod relevance;
@@ -33,10 +33,10 @@ use ways::Departures;
 use crate::core::Label;
 use crate::emit::label_name;
 
-/// So many places of a loop are tried as its head.
+/// Maximum number of locations of a loop that are tried as its head.
 const MOST_HEADS: usize = 8;
 
-/// Adds waiting places to all threads; or says which loops are not decided.
+/// Adds waiting locations to all threads; or returns an error for each loop that could not be decided.
 pub fn add_waiting_places(program: &mut Program, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
     let mut undecided = Vec::new();
     for thread in &mut program.threads {
@@ -51,7 +51,7 @@ pub fn add_waiting_places(program: &mut Program, stop: &Stop<'_>) -> Result<(), 
         return Ok(());
     }
     let undecided = undecided.into_iter().map(|span| {
-        let message = "whether a thread can spin in this loop for ever is not decided: from round to round it computes with more than what it reads";
+        let message = "whether a thread can spin in this loop for ever is not decided: its iterations depend on more than the values that it reads";
         let help = "`termination` knows loops that read what they look at again in every round, and loops that count up or down to a bound; \
                     write the loop like that, or ask for other properties";
         Diagnostic::new(span, message).help(help)
@@ -59,7 +59,7 @@ pub fn add_waiting_places(program: &mut Program, stop: &Stop<'_>) -> Result<(), 
     Err(undecided.collect())
 }
 
-/// The head of a loop, and the ways from it to a departure.
+/// The head of a loop, and the paths from it to a departure.
 struct Head {
     at: LocationId,
     ways: Vec<Vec<Op>>,
@@ -71,19 +71,19 @@ struct Loops<'t> {
     stop: &'t Stop<'t>,
 }
 
-/// Whether a step may leave everything but registers as it is.
+/// Whether a step may leave memory and the lock unchanged.
 fn is_quiet(edge: &Edge) -> bool {
     !matches!(edge.action, Action::Op(Op::Store(..)) | Action::Lock | Action::Unlock)
 }
 
 impl Loops<'_> {
-    /// The loops that need a waiting place. The texts of those that are not decided are added to `undecided`.
+    /// The heads of the loops that need a waiting location. The spans of undecided loops are added to `undecided`.
     fn heads(&self, undecided: &mut Vec<Span>) -> Vec<Head> {
         let mut heads = Vec::new();
         let all: Vec<LocationId> = (0..self.thread.locations.len() as u32).map(LocationId).collect();
         let mut open = self.components(&all);
         while let Some(component) = open.pop() {
-            // Where the process has ended, nobody waits for anything.
+            // The loop in which threads stay after the end of the process is not spinning.
             let is_exit = |l: &LocationId| {
                 self.thread.locations[l.index()].labels.iter().any(|label| *label == label_name(Label::EXIT))
             };
@@ -121,13 +121,14 @@ impl Loops<'_> {
         heads
     }
 
-    /// Where a location is in the text.
+    /// The span of a location.
     fn text(&self, at: LocationId) -> Span {
         let edge = self.thread.edges_from(at).next().map(|(_, edge)| edge.span);
         self.thread.locations[at.index()].span.or(edge).unwrap_or_default().text()
     }
 
-    /// The sets of these locations that quiet steps lead around in (Tarjan's algorithm, without recursion).
+    /// The strongly connected components of these locations under quiet steps (Tarjan's algorithm, without recursion); only those that contain a
+    /// cycle.
     fn components(&self, locations: &[LocationId]) -> Vec<Vec<LocationId>> {
         const UNSEEN: u32 = u32::MAX;
         let mut numbers: FxHashMap<LocationId, (u32, u32, bool)> =
@@ -187,7 +188,7 @@ fn lower(numbers: &mut FxHashMap<LocationId, (u32, u32, bool)>, at: LocationId, 
     entry.1 = entry.1.min(number);
 }
 
-/// The thread with these waiting places. Locations keep their numbers.
+/// Adds waiting locations to a thread. Existing locations keep their numbers.
 fn with_waiting_places(thread: &Thread, heads: Vec<Head>) -> Thread {
     let mut builder: ThreadBuilder<()> = ThreadBuilder::like(thread, |_| ());
     builder.edges = thread.edges.iter().map(|edge| (edge.clone(), ())).collect();
@@ -201,7 +202,7 @@ fn with_waiting_places(thread: &Thread, heads: Vec<Head>) -> Thread {
             builder.op(waiting, at, Op::Assume(Expr::Const(0)), span, ());
         }
         for way in ways {
-            // What a way computes is computed in copies, and forgotten.
+            // A path computes in copies of registers, which are reset at its end.
             let mut used = Vec::new();
             let mut copy = |register: RegisterId| {
                 if register.index() < thread.registers.len() {

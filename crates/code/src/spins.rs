@@ -1,4 +1,4 @@
-//! Loops that do nothing but wait for a value: one load, and a condition about it.
+//! Waiting loops: loops whose body is one load and a condition on the value become `Await` statements.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
@@ -7,7 +7,7 @@ use crate::core::{Register, Stmt, StmtKind, Value};
 use crate::numbers::{Operand, not};
 use crate::statement::Parts;
 
-/// Makes steps that wait of loops that only wait.
+/// Replaces waiting loops by `Await` statements.
 pub(super) fn wait(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     let mut done = Vec::new();
     for mut statement in stop.polled(std::mem::take(code)) {
@@ -34,7 +34,7 @@ pub(super) fn wait(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     *code = done;
 }
 
-/// The statements of a loop in a row, without groups.
+/// Flattens groups of statements.
 fn row<'a>(code: &'a [Stmt], out: &mut Vec<&'a Stmt>) {
     for statement in code {
         match &statement.kind {
@@ -44,7 +44,7 @@ fn row<'a>(code: &'a [Stmt], out: &mut Vec<&'a Stmt>) {
     }
 }
 
-/// What a loop waits for, and what it leaves in registers; `None` if it does more than wait.
+/// The `Await` of a waiting loop, with the assignments that it leaves in registers; `None` if the loop does more than wait.
 fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut all = Vec::new();
     row(body, &mut all);
@@ -64,7 +64,7 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     if assigned.len() != before.len() {
         return None;
     }
-    // Every value must be the same in every round, up to what is loaded.
+    // Every value must be the same in every iteration, except for those computed from the loaded value.
     let mut known: FxHashSet<Register> = FxHashSet::default();
     let fresh = |value: &Value, known: &FxHashSet<Register>| {
         let mut fresh = true;

@@ -1,4 +1,4 @@
-//! Small programs in core code, made by hand, and what becomes of them.
+//! Translations of small programs in symbolic code.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ fn record(number: u32) -> Type {
     ty(TypeKind::Record(RecordId(number)))
 }
 
-/// A program in the making.
+/// A builder of programs.
 struct Maker {
     core: Core,
     nodes: Nodes,
@@ -99,7 +99,7 @@ impl Maker {
         self.core.objects[object.0 as usize].node
     }
 
-    /// A whole object.
+    /// The place of a whole object.
     fn whole(&self, object: ObjectId) -> Location {
         Location {
             base: Base::Object(object),

@@ -6,14 +6,14 @@ use fencewright_text::Stop;
 use crate::core::{Core, Location, Stmt, StmtKind, Value};
 use crate::nodes::Nodes;
 
-/// Adds conversions to what is read from such memory.
+/// Adds a conversion after each read from such memory.
 pub fn convert(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     for thread in &mut core.threads {
         in_block(&mut thread.code, nodes, false, stop);
     }
 }
 
-/// `steps`: whether the statements are those that one statement of C consists of.
+/// `steps`: whether the statements are inside a group for one C statement.
 fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
     for mut statement in stop.polled(std::mem::take(code)) {
         let inside = match &statement.kind {
@@ -35,7 +35,7 @@ fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
     }
 }
 
-/// What has to follow a statement that reads such memory; what the statement itself says about the value is about the converted one.
+/// The conversion that has to follow a read from such memory. Conditions in the statement itself are rewritten to use the converted value.
 fn conversion(kind: &mut StmtKind, nodes: &Nodes) -> Option<StmtKind> {
     let is_mixed = |place: &Location| nodes.is_mixed(place.node);
     let register = match kind {

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_wrong_if_it_leads_out() {
+    fn a_step_that_leaves_the_set_is_wrong() {
         let grows =
             [Command::Assume(binary(BinaryOp::Lt, 0, 3)), Command::Assign(0, binary(BinaryOp::Add, 0, 1))];
         let wrong = |value: i64, cube: &Cube, cubes: &[Cube]| {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_takes_the_value_that_was_found() {
+    fn a_cell_takes_the_value_of_the_model() {
         let any = [Command::Havoc(1)];
         let found = |cell| Some(Linear::cell(cell + 6));
         let wrong = |cubes: &[Cube]| leads_out(&Values::from([(7, 5)]), &Cube::new(), &any, found, cubes);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_shows_nothing() {
+    fn values_that_cannot_be_computed_are_no_counterexample() {
         let large = Values::from([(0, i64::MAX)]);
         let wrong = |e: Expr<CellId>, cubes: &[Cube]| {
             leads_out(&large, &Cube::new(), &[Command::Assign(0, e)], |_| None, cubes)

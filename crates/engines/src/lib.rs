@@ -1,11 +1,11 @@
-//! Engines that use other engines, and all engines under one roof: [`registry`] lists them.
+//! Engines that run other engines, and the [`registry`] of all engines.
 //!
-//! Engines of other crates are here under their names: those that look at single states ([`explicit`], [`buffers`], [`dynamic`]), symbolic
-//! ones ([`cegar`], [`contexts`]) and [`extrapolate`]. Here are [`auto`], which runs them side by side, and [`lazy`] and [`robust`], which ask
-//! them about other programs.
+//! Engines of other crates are re-exported: explicit-state ones ([`explicit`], [`buffers`], [`dynamic`]), symbolic ones ([`cegar`],
+//! [`contexts`]) and [`extrapolate`]. This crate adds [`auto`], which runs several engines concurrently, and [`lazy`] and [`robust`], which
+//! run engines on transformed programs.
 //!
-//! An [`Engine`] answers a [`Task`]. Its answer proves nothing: [`check`](fn@check) replays every trace on the reference semantics, confirms
-//! what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) leave in the same
+//! An [`Engine`] answers a [`Task`]. Its answer alone proves nothing: [`check`](fn@check) replays every trace on the reference semantics, checks
+//! certificates, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) are checked the same
 //! way.
 //!
 //! ```
@@ -55,25 +55,25 @@ use fencewright_verdict::{limits, turns};
 /// The options of all engines; each engine uses those that apply to it.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// How to search explicitly.
+    /// Options of the explicit search.
     pub explicit: explicit::Options,
-    /// How precise the abstraction of `cegar` is at the start.
+    /// The initial precision of `cegar`.
     pub cegar: cegar::Options,
-    /// How stores are delayed.
+    /// Options of engine `lazy`.
     pub lazy: lazy::Options,
-    /// How often threads take turns.
+    /// Options of engine `contexts`, such as the number of contexts.
     pub contexts: contexts::Options,
-    /// How buffers forget.
+    /// Options of engine `buffers`, such as its buffer abstraction.
     pub buffers: buffers::Options,
-    /// How proofs are extrapolated.
+    /// Options of engine `extrapolate`.
     pub extrapolate: extrapolate::Options,
 }
 
-/// An engine that can be asked for by name.
+/// An engine in the registry.
 pub struct EngineInfo {
-    /// Its name.
+    /// The name on the command line.
     pub name: EngineName,
-    /// Makes the engine.
+    /// The constructor of the engine.
     pub build: fn(&EngineOptions) -> Box<dyn Engine>,
 }
 

@@ -1,7 +1,7 @@
-//! Whether the store buffers of a program stay within a bound (EXTRA13 s.3: `overflow`).
+//! Decides whether the store buffers of a program stay within a bound (EXTRA13 s.3: `overflow`).
 //!
-//! That they do is proved by an invariant of the machine with bounded queues, for which a store that does not fit counts as forbidden; the
-//! checker of certificates accepts it or there is no proof. That they do not is shown by an execution.
+//! A proof is an invariant of the machine with bounded queues, in which a store that does not fit is a violation; the certificate checker has
+//! to accept it. A refutation is an execution.
 
 use fencewright_certify::Proof;
 use fencewright_memory::{Bound, Buffers};
@@ -14,19 +14,19 @@ use crate::domain::DomainName;
 use crate::explicit::overflow::{self as states, unnoticed};
 use crate::task::{Limits, Progress, Reason, Task};
 
-/// What is known about the buffers of a program.
+/// The result of an overflow analysis.
 #[derive(Debug)]
 pub enum Fit {
     /// Every store fits.
     Always {
-        /// Whether a certificate shows it; otherwise it stands on the explicit engine alone, which has seen all states.
+        /// Whether a certificate shows it; otherwise the only evidence is that the explicit engine explored all states.
         checked: bool,
     },
-    /// At the end of this execution, which was replayed, there is one store too many in a buffer.
+    /// An execution, replayed, that ends with more stores in a buffer than fit.
     Overflow(Trace),
 }
 
-/// Whether all stores of a program fit into its buffers.
+/// Decides whether all stores of a program fit into its buffers.
 pub fn fit(
     program: &Program,
     model: MemoryModel,
@@ -48,7 +48,7 @@ pub fn fit(
     }
 }
 
-/// A thread that has more stores in its buffer than fit.
+/// The first thread whose buffer exceeds the bound.
 pub fn overfull(state: &State, bound: Bound) -> Option<ThreadId> {
     let too_many = |buffer: &Vec<Buffered>| {
         let cell = |entry: &Buffered| match entry {
@@ -61,7 +61,7 @@ pub fn overfull(state: &State, bound: Bound) -> Option<ThreadId> {
     state.buffers.iter().position(too_many).map(|t| ThreadId(t as u32))
 }
 
-/// Whether engine `cegar` finds an invariant of the machine with bounded queues, and the checker accepts it.
+/// Whether engine `cegar` finds an invariant of the machine with bounded queues that the checker accepts.
 fn is_proved(
     program: &Program,
     model: MemoryModel,
@@ -70,7 +70,7 @@ fn is_proved(
     limits: &Limits,
     progress: &Progress,
 ) -> bool {
-    // A certificate calls properties by the names that the program has for them.
+    // A certificate names properties by their names in the program.
     let program = Program { properties: vec![unnoticed()], ..program.clone() };
     let options = cegar::Options { domain, buffer_bound: Some(bound), ..cegar::Options::default() };
     let task = Task::new(&program, model, program.properties.clone());
@@ -84,7 +84,7 @@ fn is_proved(
     checked.iter().all(is_proof)
 }
 
-/// An execution to a state from which a store does not fit, and that store.
+/// Extends an execution by a store that exceeds the bound.
 fn overflowing(program: &Program, model: MemoryModel, bound: Bound, mut trace: Trace) -> Option<Trace> {
     let replayed = trace.replay(program, model).ok()?;
     let reference = Reference::new(program, model);

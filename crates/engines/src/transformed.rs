@@ -1,8 +1,8 @@
-//! Certificates about transformed programs: of robustness, and of proofs by way of SC.
+//! Certificates about transformed programs: for robustness, and for proofs under SC by engine `lazy`.
 //!
-//! The checker of certificates says which programs must have which properties under SC ([`fencewright_certify::check`]). A proof of each of them is
-//! looked for, in the same order: for a moment by engine `cegar`, whose invariants are small, then by engine `explicit`, whose sets of
-//! states need no luck if they are finite, and in the end by `cegar` again, for as long as there is time.
+//! The certificate checker defines which transformed programs must have which properties under SC ([`fencewright_certify::check`]). Each of these
+//! proofs is searched for in the same order: briefly by `cegar`, whose invariants are small; then by `explicit`, which always succeeds on small
+//! finite state spaces; finally by `cegar` again for the remaining time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::explicit::Explicit;
 use crate::robust::unsupported;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Task};
 
-/// Finds the invariants of a certificate.
+/// Finds the proofs of a certificate.
 pub struct Prover<'a> {
     cegar: &'a Cegar,
     limits: &'a Limits,
@@ -29,7 +29,7 @@ pub struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    /// A prover without any invariants yet.
+    /// A prover without any proofs yet.
     pub fn new(cegar: &'a Cegar, limits: &'a Limits, progress: &'a Progress) -> Self {
         Prover { cegar, limits, progress, proofs: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl<'a> Prover<'a> {
         Ok(self.certificate(program, Claim::Robust { notion }))
     }
 
-    /// A certificate that a program, from which these extensions make `extended`, has these properties under TSO; or why there is none.
+    /// A certificate that a program, extended to `extended` by `extensions`, has these properties under TSO; or why there is none.
     pub fn lazy(
         mut self,
         program: &Program,
@@ -69,7 +69,7 @@ impl<'a> Prover<'a> {
         Arc::new(Certificate::new(fingerprint(program), claim, self.proofs))
     }
 
-    /// One proof that shows all these properties under SC.
+    /// Finds one proof of all these properties under SC.
     fn show_safe(&mut self, program: &Program, properties: Vec<Property>) -> Result<(), Reason> {
         let task = Task::new(program, MemoryModel::Sc, properties);
         let explicit = Explicit::default();
@@ -94,7 +94,7 @@ impl<'a> Prover<'a> {
         Err(why)
     }
 
-    /// A proof for each group of attacks, which shows that they fail.
+    /// Finds, for each batch of attacks, a proof that they fail.
     fn show_robust(&mut self, program: &Program, notion: Notion) -> Result<(), Reason> {
         let limits = self.limits;
         let stop = || limits.exceeded(0).is_some();
@@ -113,12 +113,12 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// How long `cegar` is asked first.
+/// Time limit of the first attempt, by `cegar`.
 const QUICK: Duration = Duration::from_secs(2);
-/// How long `explicit` is asked then.
+/// Time limit of the second attempt, by `explicit`.
 const LONGER: Duration = Duration::from_secs(8);
 
-/// The one proof that all answers have in common, or why there is none.
+/// The single proof that all answers share, or why there is none.
 fn one_proof(task: &Task<'_>, answers: Vec<Answer>) -> Result<Proof, Reason> {
     let mut found: Option<Answer> = None;
     for answer in answers {

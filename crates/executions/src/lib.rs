@@ -1,11 +1,8 @@
-//! Analyses of executions on the reference semantics: their reachable states, the number of traces, and the happens-before relation of a single
-//! execution.
+//! Analyses of executions on the reference semantics: their reachable states, and the happens-before relation of a single execution.
 //!
 //! * [`oracle`]: every reachable state of a small program. Used to test engines, and to confirm explicit proofs.
-//! * [`abstract_buffers`]: the machines with abstract store buffers, written for clarity. Used to test engines.
 //! * [`happens_before`]: the relation that decides whether an execution is equivalent to one under SC.
 //! * [`source_sets`]: one execution of each class of equivalent ones. Used to confirm what an engine found that explores executions.
-//! * [`traces`]: the number of executions up to the order of independent events. Used to test the dynamic reduction.
 //!
 //! Neither certificates nor replayed traces depend on this crate.
 //!
@@ -30,8 +27,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod abstract_buffers;
 pub mod happens_before;
 pub mod oracle;
 pub mod source_sets;
-pub mod traces;

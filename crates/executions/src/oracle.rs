@@ -12,7 +12,7 @@ use fencewright_program::{
 /// The reachable states of a program.
 #[derive(Clone, Debug)]
 pub struct Reachable {
-    /// The states.
+    /// All reachable states.
     pub states: HashSet<State>,
     /// The states without successors in which some thread has not ended.
     pub deadlocks: HashSet<State>,

@@ -9,7 +9,7 @@ use super::layout::Field;
 pub enum ExprCode {
     /// A constant.
     Const(i64),
-    /// A slot.
+    /// The value of a slot.
     Slot(Slot),
     /// An operator on a slot and a constant.
     SlotConst(BinaryOp, Slot, i64),

@@ -134,20 +134,13 @@ impl Engine for Explicit {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        let mut options = self.options.clone();
-        let bounded = options.buffer_bound.is_some();
-        options.reduction = options.reduction.suited(task.program.threads.len(), bounded);
-        if options.versions {
-            // A search up to the order of versions is run for its proof, so the reduction must keep one.
-            options.reduction = options.reduction.without_summaries();
-        }
-        let options = &options;
+        let options = &self.options_for(task);
         if options.reduction == Reduction::Dynamic {
             return self.run_dynamic(task, limits, progress);
         }
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        let give_up = |report: Report, reason: Reason| Report {
+        let give_up = |report, reason| Report {
             answers: vec![Answer::Unknown(reason); task.properties.len()],
             ..report
         };
@@ -156,15 +149,14 @@ impl Engine for Explicit {
             Err(reason) => return give_up(report, reason),
         };
         if options.versions && code.versions.is_none() {
-            return give_up(
-                report,
-                Reason::Unsupported("there are no numbers of which only the order matters".into(), None),
-            );
+            let what = "there are no numbers of which only the order matters";
+            return give_up(report, Reason::Unsupported(what.into(), None));
         }
         let symmetry = exchanged(task.program, code.orbits.families());
-        let counts = |state_bytes, transitions| {
-            let symmetry = symmetry.clone();
-            Counts::States { state_bytes, transitions, symmetry }
+        let counts = |state_bytes, transitions| Counts::States {
+            state_bytes,
+            transitions,
+            symmetry: symmetry.clone(),
         };
         report.work.counts = counts(0, None);
         // An unbounded `*` is sampled with a growing radius, one round per radius. A program without such a `*` needs a single round.
@@ -174,9 +166,8 @@ impl Engine for Explicit {
             let known: Vec<bool> = answers.iter().map(Option::is_some).collect();
             let mut on_decided = |decided: &Decided<'_>| {
                 if options.versions {
-                    let what = "a violation may take an order of versions that there is not";
-                    let reason = Reason::Unsupported(what.into(), None);
-                    answers[decided.property] = Some(Answer::Unknown(reason));
+                    let what = "a violation may take an order of versions that there is not".into();
+                    answers[decided.property] = Some(Answer::Unknown(Reason::Unsupported(what, None)));
                     return;
                 }
                 let answer = shown(task, &code, decided, &samples, options, limits);
@@ -194,8 +185,8 @@ impl Engine for Explicit {
                 Ok(found) => found,
                 Err(reason) => return give_up(report, reason),
             };
-            let undecided = answers.iter().any(Option::is_none);
             // Once every property is decided, the search goes on only if the task asks for all final states.
+            let undecided = answers.iter().any(Option::is_none);
             let wanted = undecided || (!task.observed.is_empty() && !task.first_violation);
             let more = found.sampled && wanted && found.stopped.is_none() && radius < MOST_SAMPLES;
             let stored = found.stores.iter().map(|s| s.bytes() as u64).sum();
@@ -214,19 +205,7 @@ impl Engine for Explicit {
                 Some(reason) => Seen::Until(reason.clone()),
                 None => Seen::All,
             };
-            if found.stopped.is_some() {
-                report.growth = divergence::explain(task.program, &code, &found.sizes);
-            }
-            report.finals = found.finals.iter().cloned().collect();
-            let proofs = match &incomplete {
-                // With other reductions the state set is closed under the explored steps only, so it is no proof.
-                None if options.reduction.has_proof() => Proofs::new(task, &code, &answers, found, limits),
-                _ => Proofs::default(),
-            };
-            let answers = answers.into_iter().enumerate();
-            report.answers = answers
-                .map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete, &proofs)))
-                .collect();
+            conclude(task, &code, answers, (found, incomplete), options, limits, &mut report);
             if options.certificates && !options.reduction.has_proof() {
                 self.certify(task, limits, progress, &mut report);
             }
@@ -235,7 +214,45 @@ impl Engine for Explicit {
     }
 }
 
+/// Writes the final states of a search into the report, and the answers: those known, and what its states prove about the other properties.
+fn conclude(
+    task: &Task<'_>,
+    code: &Code,
+    answers: Vec<Option<Answer>>,
+    (found, incomplete): (Found, Option<Reason>),
+    options: &Options,
+    limits: &Limits,
+    report: &mut Report,
+) {
+    if found.stopped.is_some() {
+        report.growth = divergence::explain(task.program, code, &found.sizes);
+    }
+    report.finals = found.finals.iter().cloned().collect();
+    let proofs = match &incomplete {
+        // With other reductions the state set is closed under the explored steps only, so it is no proof.
+        None if options.reduction.has_proof() => Proofs::new(task, code, &answers, found, limits),
+        _ => Proofs::default(),
+    };
+    let answers = answers.into_iter().enumerate();
+    let answer = |(n, known): (usize, Option<Answer>)| {
+        known.unwrap_or_else(|| not_shown(task, n, &incomplete, &proofs))
+    };
+    report.answers = answers.map(answer).collect();
+}
+
 impl Explicit {
+    /// The options of a search, with a reduction that suits the program.
+    fn options_for(&self, task: &Task<'_>) -> Options {
+        let mut options = self.options.clone();
+        let bounded = options.buffer_bound.is_some();
+        options.reduction = options.reduction.suited(task.program.threads.len(), bounded);
+        if options.versions {
+            // A search up to the order of versions is run for its proof, so the reduction must keep one.
+            options.reduction = options.reduction.without_summaries();
+        }
+        options
+    }
+
     /// Runs the stateless search.
     fn run_dynamic(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.options.buffer_bound.is_some() {

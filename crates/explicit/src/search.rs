@@ -135,24 +135,7 @@ pub fn search(
     let mut crew: Vec<Worker<'_, '_>> =
         (0..workers).map(|me| Worker::new(me, &shared, (&sizes, &layout), samples, known, sampled)).collect();
     match initial {
-        Ok(states) => {
-            let mut representatives = Representatives::new(code);
-            let mut store = |state: &[u64]| {
-                let state = representatives.of(&layout, state);
-                let owner = owner(&layout, state, workers);
-                crew[owner].store_new(state, Origin { hash: hash(state), parent: NONE, flags: VISIBLE });
-            };
-            for state in states.chunks_exact(layout.words) {
-                match &code.versions {
-                    None => store(state),
-                    Some(versions) => {
-                        let images =
-                            Renaming::default().images(versions, (code, &layout), state, true, &mut store);
-                        images.expect("there is room for all versions at the start");
-                    }
-                }
-            }
-        }
+        Ok(states) => store_initial(code, &layout, &states, &mut crew),
         Err(reason) => shared.stop_because(reason),
     }
     crew.iter_mut().for_each(|worker| worker.level_end = worker.store.len());
@@ -162,28 +145,8 @@ pub fn search(
             Ok(Pause::Over) => break Some(crew),
             Ok(Pause::News) => {}
             Ok(Pause::Crowd) => {
-                let mut started = 0;
-                let gathered: Option<Vec<_>> = std::thread::scope(|scope| {
-                    let mut handles = Vec::new();
-                    for worker in crew {
-                        let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
-                        // Each worker owns a part of the states: if one is missing, the others would wait for it forever.
-                        let Ok(thread) = thread else {
-                            shared.gate.destroy();
-                            break;
-                        };
-                        started += 1;
-                        handles.push(thread);
-                    }
-                    handles.into_iter().map(|h| h.join().ok().flatten()).collect()
-                });
-                if started < workers {
-                    return Err(too_few_threads(started, workers));
-                }
-                match gathered {
-                    Some(gathered) => crew = gathered,
-                    None => break None,
-                }
+                let Some(gathered) = in_threads(&shared.gate, crew)? else { break None };
+                crew = gathered;
                 if shared.over.load(Ordering::Relaxed) {
                     break Some(crew);
                 }
@@ -213,6 +176,50 @@ pub fn search(
     }
     found.stopped = shared.stopped.into_inner().expect("no worker panicked");
     Ok(found)
+}
+
+/// Stores the initial states, each at the worker that owns it.
+fn store_initial(code: &Code, layout: &Layout, states: &[u64], crew: &mut [Worker<'_, '_>]) {
+    let workers = crew.len();
+    let mut representatives = Representatives::new(code);
+    let mut store = |state: &[u64]| {
+        let state = representatives.of(layout, state);
+        let owner = owner(layout, state, workers);
+        crew[owner].store_new(state, Origin { hash: hash(state), parent: NONE, flags: VISIBLE });
+    };
+    for state in states.chunks_exact(layout.words) {
+        match &code.versions {
+            None => store(state),
+            Some(versions) => {
+                let images = Renaming::default().images(versions, (code, layout), state, true, &mut store);
+                images.expect("there is room for all versions at the start");
+            }
+        }
+    }
+}
+
+/// Runs each worker in a thread of its own, until they all pause; `None` if one of them panicked.
+fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<Vec<Worker<'s, 'a>>>, Reason> {
+    let workers = crew.len();
+    let mut started = 0;
+    let gathered = std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for worker in crew {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
+            // Each worker owns a part of the states: if one is missing, the others would wait for it forever.
+            let Ok(thread) = thread else {
+                gate.destroy();
+                break;
+            };
+            started += 1;
+            handles.push(thread);
+        }
+        handles.into_iter().map(|h| h.join().ok().flatten()).collect()
+    });
+    if started < workers {
+        return Err(too_few_threads(started, workers));
+    }
+    Ok(gathered)
 }
 
 /// The reason if the system could not start all threads.

@@ -30,7 +30,7 @@ const SUCCESSORS: usize = 1 << 15;
 /// between rounds.
 const WORDS: usize = 1 << 17;
 
-/// A worker.
+/// One thread of the parallel search: it owns a part of the states, expands them, and sends successors to their owners.
 pub struct Worker<'a, 's> {
     me: usize,
     shared: &'s Shared<'a>,

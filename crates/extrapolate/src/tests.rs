@@ -134,7 +134,7 @@ fn three_valued_states() {
 }
 
 #[test]
-fn what_follows_from_what() {
+fn implications_between_predicates() {
     let x = || Expr::Leaf(0);
     let y = || Expr::Leaf(1);
     let equal = |e, c| Expr::binary(BinaryOp::Eq, e, Expr::Const(c));

@@ -22,6 +22,7 @@ use fencewright_memory::linear::Simple;
 use fencewright_memory::{CellId, Linear};
 use fencewright_symbolic::domain::predicates::execute;
 use fencewright_verdict::{Limits, Reason};
+use fixedbitset::FixedBitSet;
 
 use super::entailment::{Disjunction, Frame, Judge, MOST_WORLDS, World};
 use super::vector::{Literal, Vector};
@@ -66,7 +67,7 @@ impl Psi {
         }
     }
 
-    /// The cubes.
+    /// The cubes of the disjunction.
     pub fn cubes(&self) -> Vec<Vec<Literal>> {
         let empty = self.always.then(Vec::new);
         let single = self.single.literals().map(|literal| vec![literal]);
@@ -123,27 +124,21 @@ impl Transformer {
     }
 }
 
-/// A set of cells, as a bit set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct CellSet(Vec<u64>);
+/// A set of cells, by numbers of their own.
+type CellSet = FixedBitSet;
 
-impl CellSet {
-    fn insert(&mut self, cell: usize) {
-        if self.0.len() <= cell / 64 {
-            self.0.resize(cell / 64 + 1, 0);
+/// The numbers of cells in sets.
+#[derive(Default)]
+struct Numbers(HashMap<CellId, usize>);
+
+impl Numbers {
+    fn set(&mut self, cells: impl IntoIterator<Item = CellId>) -> CellSet {
+        let mut set = CellSet::new();
+        for cell in cells {
+            let next = self.0.len();
+            set.grow_and_insert(*self.0.entry(cell).or_insert(next));
         }
-        self.0[cell / 64] |= 1 << (cell % 64);
-    }
-
-    fn meets(&self, other: &CellSet) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
-    }
-
-    fn extend(&mut self, other: &CellSet) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+        set
     }
 }
 
@@ -155,6 +150,16 @@ struct Target {
     cases: [Disjunction; 2],
     cells: CellSet,
     psis: [Psi; 2],
+}
+
+impl Target {
+    /// The update of the predicate; `None` if it keeps its value.
+    fn update(self) -> Option<Update> {
+        let Target { predicate, assigned, psis: [plus, minus], .. } = self;
+        let nothing = |psi: &Psi| !psi.always && psi.single.is_empty() && psi.larger.is_empty();
+        let changes = assigned || !nothing(&plus) || !nothing(&minus);
+        changes.then_some(Update { predicate, assigned, plus, minus })
+    }
 }
 
 /// The construction of one transformer.
@@ -184,15 +189,7 @@ pub fn transformer(
     limits: &Limits,
 ) -> Result<Option<Transformer>, Reason> {
     let executed = execute(way);
-    let mut numbers: HashMap<CellId, usize> = HashMap::new();
-    let mut set = |cells: &mut dyn Iterator<Item = CellId>| {
-        let mut set = CellSet::default();
-        cells.for_each(|cell| {
-            let next = numbers.len();
-            set.insert(*numbers.entry(cell).or_insert(next));
-        });
-        set
-    };
+    let mut numbers = Numbers::default();
     let mut frame = Frame::default();
     let predicates = vocabulary.predicates();
     let both = [true, false];
@@ -200,10 +197,10 @@ pub fn transformer(
         .iter()
         .flat_map(|predicate| both.map(|holds| frame.disjunction(predicate.cases(holds))))
         .collect();
-    let cells: Vec<CellSet> = predicates.iter().map(|p| set(&mut p.cells().iter().copied())).collect();
+    let cells: Vec<CellSet> = predicates.iter().map(|p| numbers.set(p.cells().iter().copied())).collect();
     let assumption = frame.disjunction([&executed.assumed]);
     let connected: Vec<CellSet> =
-        executed.assumed.iter().map(|form| set(&mut form.terms.iter().map(|t| t.0))).collect();
+        executed.assumed.iter().map(|form| numbers.set(form.terms.iter().map(|t| t.0))).collect();
     let assumed = components(connected);
     let changes = |cell: &CellId| *cell < AUXILIARY && executed.values.is_changed(*cell);
     let mut targets = Vec::new();
@@ -212,7 +209,7 @@ pub fn transformer(
         let assigned = predicate.cells().iter().any(changes);
         if assigned {
             both.iter().for_each(|&holds| forgotten.insert(Literal::new(n, holds)));
-        } else if !assumed.iter().any(|component| component.meets(&cells[n])) {
+        } else if !assumed.iter().any(|component| !component.is_disjoint(&cells[n])) {
             continue;
         }
         let after = |cases: &[Vec<Linear>]| -> Option<Vec<Vec<Linear>>> {
@@ -221,8 +218,8 @@ pub fn transformer(
         };
         // A value that overflows is unknown.
         let [Some(holds), Some(fails)] = both.map(|holds| after(predicate.cases(holds))) else { continue };
-        let mentioned = holds.iter().chain(&fails).flatten().flat_map(|form| &form.terms).map(|t| t.0);
-        let mentioned = set(&mut mentioned.collect::<Vec<_>>().into_iter());
+        let mentioned = holds.iter().chain(&fails).flatten().flat_map(|form| &form.terms);
+        let mentioned = numbers.set(mentioned.map(|term| term.0));
         let cases = [frame.disjunction(&holds), frame.disjunction(&fails)];
         let psis = both.map(|_| Psi::never(vocabulary.len()));
         targets.push(Target { predicate: n, assigned, cases, cells: mentioned, psis });
@@ -232,8 +229,8 @@ pub fn transformer(
         return Ok(None);
     }
     let blocked = Psi::never(vocabulary.len());
-    let mut near = CellSet::default();
-    assumed.iter().chain(targets.iter().map(|target| &target.cells)).for_each(|cells| near.extend(cells));
+    let mut near = CellSet::new();
+    assumed.iter().chain(targets.iter().map(|target| &target.cells)).for_each(|cells| near.union_with(cells));
     let distances = distances(&cells, &near);
     let looked = judge.questions;
     let (literals, cells) = (&literals[..], &cells[..]);
@@ -252,18 +249,8 @@ pub fn transformer(
     for size in 0..=size {
         construction.enumerate(size, 0, &start, &mut Vec::new())?;
     }
-    let update = |target: Target| {
-        let Target { predicate, assigned, psis: [plus, minus], .. } = target;
-        let nothing = |psi: &Psi| !psi.always && psi.single.is_empty() && psi.larger.is_empty();
-        (assigned || !nothing(&plus) || !nothing(&minus)).then_some(Update {
-            predicate,
-            assigned,
-            plus,
-            minus,
-        })
-    };
     let blocked = construction.blocked;
-    let updates = construction.targets.into_iter().filter_map(update).collect();
+    let updates = construction.targets.into_iter().filter_map(Target::update).collect();
     Ok(Some(Transformer { blocked, updates, forgotten }))
 }
 
@@ -346,15 +333,18 @@ impl<'a> Construction<'a> {
 fn is_connected(cube: &[Literal], start: &CellSet, cells: &[CellSet], assumed: &[CellSet]) -> bool {
     let mut reached = start.clone();
     let mut left: Vec<Literal> = cube.to_vec();
-    assumed.iter().filter(|component| component.meets(start)).for_each(|c| reached.extend(c));
+    assumed.iter().filter(|component| !component.is_disjoint(start)).for_each(|c| reached.union_with(c));
     while !left.is_empty() {
         let before = left.len();
         left.retain(|literal| {
             let own = &cells[literal.predicate()];
-            let connected = own.meets(&reached);
+            let connected = !own.is_disjoint(&reached);
             if connected {
-                reached.extend(own);
-                assumed.iter().filter(|component| component.meets(own)).for_each(|c| reached.extend(c));
+                reached.union_with(own);
+                assumed
+                    .iter()
+                    .filter(|component| !component.is_disjoint(own))
+                    .for_each(|c| reached.union_with(c));
             }
             !connected
         });
@@ -370,14 +360,14 @@ fn distances(cells: &[CellSet], start: &CellSet) -> Vec<usize> {
     let mut distances = vec![usize::MAX; cells.len()];
     let mut reached = start.clone();
     for distance in 1.. {
-        let near = |(n, own): &(usize, &CellSet)| distances[*n] == usize::MAX && own.meets(&reached);
+        let near = |(n, own): &(usize, &CellSet)| distances[*n] == usize::MAX && !own.is_disjoint(&reached);
         let near: Vec<usize> = cells.iter().enumerate().filter(near).map(|(n, _)| n).collect();
         if near.is_empty() {
             break;
         }
         for n in near {
             distances[n] = distance;
-            reached.extend(&cells[n]);
+            reached.union_with(&cells[n]);
         }
     }
     distances
@@ -388,9 +378,9 @@ fn components(sets: Vec<CellSet>) -> Vec<CellSet> {
     let mut components: Vec<CellSet> = Vec::new();
     for mut set in sets {
         components.retain(|component| {
-            let meets = component.meets(&set);
+            let meets = !component.is_disjoint(&set);
             if meets {
-                set.extend(component);
+                set.union_with(component);
             }
             !meets
         });

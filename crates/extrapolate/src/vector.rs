@@ -1,6 +1,8 @@
-//! Three-valued states over {0, 1, *}: two bits per predicate, packed into words.
+//! Three-valued states over {0, 1, *}: two bits per predicate.
 //!
 //! Literal 2n means that predicate n holds, literal 2n + 1 that it does not; a predicate with neither literal is `*`.
+
+use fixedbitset::FixedBitSet;
 
 /// A predicate or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,18 +31,16 @@ impl Literal {
 }
 
 /// A set of literals: the known values in a state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Vector {
-    words: Box<[u64]>,
-}
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Vector(FixedBitSet);
 
 /// A mask of the positive literals.
-const EVEN: u64 = 0x5555_5555_5555_5555;
+const EVEN: usize = usize::MAX / 3;
 
 impl Vector {
     /// The state in which all of the given number of predicates are `*`.
     pub fn unknown(predicates: usize) -> Self {
-        Vector { words: vec![0; (2 * predicates).div_ceil(64)].into() }
+        Vector(FixedBitSet::with_capacity(2 * predicates))
     }
 
     /// The set of these literals.
@@ -52,65 +52,56 @@ impl Vector {
 
     /// Whether the set contains the literal.
     pub fn contains(&self, literal: Literal) -> bool {
-        self.words[literal.0 as usize / 64] >> (literal.0 % 64) & 1 == 1
+        self.0.contains(literal.0 as usize)
     }
 
     /// Adds a literal.
     pub fn insert(&mut self, literal: Literal) {
-        self.words[literal.0 as usize / 64] |= 1 << (literal.0 % 64);
+        self.0.insert(literal.0 as usize);
     }
 
     /// Adds all literals of another set (union).
     pub fn extend(&mut self, other: &Vector) {
-        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
+        self.0.union_with(&other.0);
     }
 
     /// Keeps only the literals of another set (intersection).
     pub fn restrict(&mut self, kept: &Vector) {
-        self.words.iter_mut().zip(&kept.words).for_each(|(word, kept)| *word &= kept);
+        self.0.intersect_with(&kept.0);
     }
 
     /// Removes the literals of another set (difference).
     pub fn remove(&mut self, gone: &Vector) {
-        self.words.iter_mut().zip(&gone.words).for_each(|(word, gone)| *word &= !gone);
+        self.0.difference_with(&gone.0);
     }
 
     /// Whether the two sets have a literal in common.
     pub fn meets(&self, other: &Vector) -> bool {
-        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+        !self.0.is_disjoint(&other.0)
     }
 
     /// Whether this state represents all valuations of another one: its literals are a subset.
     pub fn covers(&self, other: &Vector) -> bool {
-        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+        self.0.is_subset(&other.0)
     }
 
     /// Whether some predicate has both literals.
     pub fn is_contradictory(&self) -> bool {
-        self.words.iter().any(|word| word & (word >> 1) & EVEN != 0)
+        self.0.as_slice().iter().any(|word| word & (word >> 1) & EVEN != 0)
     }
 
     /// Whether all predicates are `*`.
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
+        self.0.is_clear()
     }
 
     /// The literals, in order.
     pub fn literals(&self) -> impl Iterator<Item = Literal> {
-        self.words.iter().enumerate().flat_map(|(n, &word)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                (left != 0).then(|| {
-                    left &= left - 1;
-                    Literal(n as u32 * 64 + bit)
-                })
-            })
-        })
+        self.0.ones().map(|n| Literal(n as u32))
     }
 
     /// Memory use in bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(self) + size_of_val(&*self.words)
+        size_of_val(self) + size_of_val(self.0.as_slice())
     }
 }

@@ -82,7 +82,7 @@ impl Predicate {
         Predicate::new(&formula)
     }
 
-    /// The formula.
+    /// The predicate as a formula over cells.
     pub fn formula(&self) -> &Expr<CellId> {
         &self.formula
     }
@@ -137,7 +137,7 @@ impl Vocabulary {
         Ok(Vocabulary { predicates: kept, implied, definitions })
     }
 
-    /// The predicates.
+    /// The predicates, each at the index that literals use.
     pub fn predicates(&self) -> &[Predicate] {
         &self.predicates
     }

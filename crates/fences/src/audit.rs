@@ -1,7 +1,7 @@
-//! Which fences already in a program are needed: each is taken out alone, and the rest is verified again. Of those that are not, as many
-//! as possible are then taken out together.
+//! Audits the fences that a program has: removes each one alone and verifies the rest. Of the fences that are not needed, as many
+//! as possible are then removed together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
@@ -12,49 +12,49 @@ use crate::fenced::Fenced;
 use crate::goal::{Broken, Examined, Goal, Violation, named};
 use crate::synthesis::Because;
 
-/// What an audit says about a fence.
+/// The result of the audit for a fence.
 #[derive(Debug)]
 pub enum Need {
     /// Without it there is this violation.
     Needed(Box<Because>),
-    /// Without it, no execution is left that this property (`finally exists`) asks for.
+    /// Without it, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met without it. All fences that are superfluous `together` can be taken out at once; the other superfluous ones are then
+    /// The goal is met without it. All superfluous fences with `together` can be removed at once; the other superfluous ones are then
     /// needed.
     Superfluous {
-        /// Whether it is one of those.
+        /// Whether it is one of those that can be removed at once.
         together: bool,
     },
-    /// Not known, and why.
+    /// Undecided, with the reason.
     Unknown(String),
 }
 
 /// A fence of the program.
 #[derive(Debug)]
 pub struct Audited {
-    /// The statement.
+    /// The span of its statement.
     pub span: Span,
-    /// What it is.
+    /// Full or store-store.
     pub kind: Kind,
-    /// The threads that have it.
+    /// The threads that execute it.
     pub threads: Vec<ThreadId>,
     /// Whether it is needed.
     pub need: Need,
 }
 
-/// Why there is nothing to audit: the goal is not known to be met with all the fences there are.
+/// The reason why there is no audit: the goal is not known to be met with all existing fences.
 #[derive(Debug)]
 pub struct Unmet {
-    /// In words.
+    /// The reason as a sentence.
     pub reason: String,
-    /// The property that does not hold.
+    /// The property that is violated or undecided.
     pub property: Option<Property>,
 }
 
-/// The edges of a fence in the threads that have it.
+/// The edges of a fence, in all threads that execute it.
 type Edges = Vec<(ThreadId, EdgeId)>;
 
-/// Examines every fence of a program.
+/// Audits every fence of a program.
 pub fn audit(
     program: &Program,
     goal: &dyn Goal,
@@ -86,7 +86,7 @@ pub fn audit(
     }
     let fences: Vec<(Span, Edges)> = fences.into_iter().collect();
     let examine = |edges: &[&Edges]| {
-        // There may be thousands of fences, and taking one out is a copy of the program.
+        // There may be thousands of fences, and removing one copies the program.
         if let Some(reason) = limits.exceeded(0) {
             return Need::Unknown(reason.to_string());
         }
@@ -125,7 +125,7 @@ pub fn audit(
     Ok(audited)
 }
 
-/// The program without some fences. The location before a fence and the one behind it become one location.
+/// The program without some fences. The locations before and after a removed fence are merged.
 fn without(program: &Program, fences: &[&Edges]) -> Program {
     let mut program = program.clone();
     let mut places = Vec::new();
@@ -145,18 +145,7 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
             edges,
         });
     }
-    Fenced::new(
-        &Placed {
-            program,
-            places,
-            steps: BTreeMap::new(),
-            indivisible: Vec::new(),
-            fixed: HashSet::new(),
-            in_macros: HashMap::new(),
-        },
-        &[],
-    )
-    .program
+    Fenced::new(&Placed { program, places, ..Placed::default() }, &[]).program
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, broken }: Violation) -> Need {

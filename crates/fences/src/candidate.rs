@@ -1,4 +1,4 @@
-//! What could be put where, and at which price.
+//! Candidates: the fences and locked instructions that can be inserted, with their places and costs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,14 +8,14 @@ use fencewright_program::{Action, EdgeId, LocationId, MemoryModel, Op, Price, Pr
 
 use crate::hitting::{Cost, Item};
 
-/// What is put into a program.
+/// The kind of a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A full fence.
     Full,
     /// A store-store fence.
     StoreStore,
-    /// A locked instruction in place of a store.
+    /// A locked instruction that replaces a store.
     Swap,
 }
 
@@ -30,23 +30,23 @@ impl Kind {
     }
 }
 
-/// Something that could be put into a program.
+/// A fence or locked instruction that can be inserted.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What it is.
+    /// The kind of fence.
     pub kind: Kind,
-    /// Where: the place of a fence, or the store that is replaced; and the edges that change.
+    /// The place of a fence or the store that is replaced, with the edges that change.
     pub place: Place,
-    /// What it costs, over all threads that share the text.
+    /// The total price over all threads that share the text.
     pub price: u64,
-    /// How often it runs, roughly: once for each copy in each thread, and far more often in a loop.
+    /// An estimate of how often it is executed: once per copy and thread, and far more often in a loop.
     pub runs: u64,
-    /// Whether the source asks to put nothing here.
+    /// Whether the source asks not to use this place (`spare`).
     pub spared: bool,
 }
 
 impl Candidate {
-    /// The threads it is in.
+    /// The threads that would execute it.
     pub fn threads(&self) -> Vec<ThreadId> {
         let mut threads: Vec<ThreadId> = self.place.edges.iter().map(|(thread, _)| *thread).collect();
         threads.sort_unstable();
@@ -54,22 +54,22 @@ impl Candidate {
         threads
     }
 
-    /// What the search minimises: the price, and among equal prices how often it runs.
+    /// The cost that the search minimises: the price, and for equal prices the number of executions.
     pub(crate) fn cost(&self) -> Cost {
         Cost::from(self.price) << 64 | Cost::from(self.runs)
     }
 }
 
-/// Prices, for each thread that has the fence.
+/// Prices of fences, per thread that executes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
-    /// A full fence.
+    /// The price of a full fence.
     pub full: u64,
-    /// A store-store fence.
+    /// The price of a store-store fence.
     pub store_store: u64,
-    /// A locked instruction in place of a store; none if they may not be used.
+    /// The price of a locked instruction that replaces a store; `None` forbids them.
     pub swap: Option<u64>,
-    /// What each of these costs in addition inside a loop, unrolled ones included.
+    /// The surcharge inside a loop, even an unrolled one.
     pub in_loop: u64,
 }
 
@@ -79,10 +79,10 @@ impl Default for Prices {
     }
 }
 
-/// How much more often something is assumed to run for each loop around it: 2 to this power.
+/// Each enclosing loop multiplies the estimated number of executions by 2 to this power.
 const MORE_OFTEN: u32 = 12;
 
-/// Everything that could be put into a program under a memory model.
+/// All candidates of a program under a memory model.
 pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Candidate> {
     let program = &placed.program;
     let prices = stated(program, prices);
@@ -107,14 +107,14 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
                 _ => None,
             });
             let depth = |e: &EdgeId| depths[thread.index()][code.edge(*e).from.index()];
-            // A place with several copies in a thread is inside a `for` that was unrolled.
+            // Several copies of a place in one thread come from an unrolled `for`.
             let in_loop = edges.len() > 1 || edges.iter().any(|e| depth(e) > 0);
             let price = own.unwrap_or(base).saturating_add(if in_loop { prices.in_loop } else { 0 });
             candidate.price = candidate.price.saturating_add(price);
             let runs = edges.iter().map(|e| 1u64 << (MORE_OFTEN * depth(e))).sum();
             candidate.runs = candidate.runs.saturating_add(runs);
         }
-        // Where a place beside the use of a macro does as well as one in its definition, the definition stays as it is.
+        // Of two equally good places, one at the use of a macro is preferred over one in its definition.
         candidate.runs = candidate.runs.saturating_add(candidate.place.uses.into());
         all.push(candidate);
     };
@@ -151,7 +151,7 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
     all
 }
 
-/// The prices with those that the source states.
+/// The prices, with those that the source states.
 fn stated(program: &Program, prices: Prices) -> Prices {
     program.hints.costs.iter().fold(prices, |prices, (price, cost)| {
         let cost = u64::from(*cost);
@@ -164,7 +164,7 @@ fn stated(program: &Program, prices: Prices) -> Prices {
     })
 }
 
-/// All candidates, and which of them change an edge.
+/// All candidates, indexed by the edges they change.
 pub(crate) struct Catalogue {
     pub all: Vec<Candidate>,
     at: HashMap<(ThreadId, EdgeId), Vec<Item>>,
@@ -181,12 +181,12 @@ impl Catalogue {
         Catalogue { all, at }
     }
 
-    /// What could be put at an edge: fences at a place, or a locked instruction for a store.
+    /// The candidates at an edge: fences at a place, or a locked instruction for a store.
     pub fn at(&self, thread: ThreadId, edge: EdgeId) -> &[Item] {
         self.at.get(&(thread, edge)).map_or(&[], Vec::as_slice)
     }
 
-    /// The candidates with these numbers.
+    /// The candidates with these indices.
     pub fn chosen(&self, set: &[Item]) -> Vec<&Candidate> {
         set.iter().map(|&item| &self.all[item]).collect()
     }

@@ -1,17 +1,17 @@
-//! From an execution to a clause: what would make this very execution impossible, or no violation.
+//! From an execution to a clause: the candidates that would prevent this violation.
 //!
 //! | | makes an execution impossible if |
 //! |---|---|
 //! | a full fence | its thread passes the place with a store in its buffer |
-//! | a store-store fence | a store that its thread issues after the place reaches memory before one issued before it |
-//! | a locked instruction for a store | the store never arrives in memory, the thread does something else before it does, or an older store arrives later |
+//! | a store-store fence | of two stores of its thread, one issued before the place and one after it, the later one reaches memory first |
+//! | a locked instruction for a store | the store never reaches memory, its thread does something else before it does, or an older store reaches memory after it |
 //! | a locked instruction for a store that faults | its thread has a store in its buffer |
 //!
-//! Before that, delays that do not matter are shortened: a flush moves forward over everything it commutes with, and steps that the
-//! violation does not need are left out. The clause then has fewer items, so it rules out more sets.
+//! First, irrelevant delays are removed: a flush moves earlier past every event that it commutes with, and steps that the
+//! violation does not need are dropped. The clause then has fewer items and rules out more sets of fences.
 //!
-//! Where a property looks at labels, the fences that are there may be why it is violated (module `labels`). The clause then also
-//! asks for one of them to be gone.
+//! If a property mentions labels, existing fences may be the reason for its violation (module `labels`). The clause is then also satisfied by
+//! removing one of them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -27,11 +27,11 @@ use crate::goal::Broken;
 use crate::hitting::{Clause, Item};
 use crate::labels::Labels;
 
-/// At most this many events are replayed while looking for events that a violation does not need; so in long executions not every event is tried.
+/// Maximum number of events that are replayed to find unnecessary ones; in a long execution not every event is tried.
 const MOST_REPLAYED: usize = 1 << 20;
 
-/// The same violation with shorter delays: no store reaches memory later than before, and no event is added. If `stop` says so, the search for
-/// events to leave out ends early.
+/// The same violation with shorter delays: no store reaches memory later than before, and no event is added. `stop` is polled to end the
+/// search for unnecessary events.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,
@@ -59,7 +59,7 @@ pub fn shortened(
     if valid(&earlier).is_some() { earlier } else { best }
 }
 
-/// The events with every flush as early as it can be without changing what anybody sees.
+/// The events with every flush moved as early as possible without changing the effect of any event.
 fn flushed_early(program: &Program, replayed: &Replayed) -> Vec<Event> {
     let mut events: Vec<(Event, &[Access])> =
         replayed.events.iter().cloned().zip(replayed.effects.iter().map(Vec::as_slice)).collect();
@@ -74,7 +74,7 @@ fn flushed_early(program: &Program, replayed: &Replayed) -> Vec<Event> {
     events.into_iter().map(|(event, _)| event).collect()
 }
 
-/// Whether a flush may as well happen before the event that comes before it.
+/// Whether a flush commutes with the event just before it.
 fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Event, &[Access])) -> bool {
     let own = event.thread == owner;
     let edge = match event.kind {
@@ -87,7 +87,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
         Action::Atomic { drains, .. } => own && drains,
         Action::Op(_) => false,
     };
-    // A thread reads the same from its own buffer as from memory right after the flush.
+    // A thread reads the same value from its own buffer as from memory just after the flush.
     let touches = |access: &Access| match *access {
         Access::Read { cell: other, buffered, .. } => other == cell && !own && !buffered,
         Access::Write { cell: other, buffered, .. } => other == cell && (own || !buffered),
@@ -96,7 +96,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
-/// The formula that holds in the states that violate a property.
+/// The formula that describes the states that violate a property.
 pub(crate) fn violating(property: &Property) -> Option<Formula> {
     match &property.kind {
         PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {
@@ -109,8 +109,8 @@ pub(crate) fn violating(property: &Property) -> Option<Formula> {
     }
 }
 
-/// The clause that every set of fences satisfies which excludes this violation, found in the program with the fences `set`; and the violation
-/// as an execution of the program with all places. None if the execution is not one of that program.
+/// Returns the clause that a violation of the program with the fences `set` gives, which every sufficient set satisfies, and the violation
+/// as an execution of the program with an empty step at every place. `None` if the execution cannot be translated to that program.
 pub(crate) fn clause(
     labels: Labels<'_>,
     fenced: &Fenced,
@@ -134,12 +134,12 @@ pub(crate) fn clause(
         any.extend(&seen);
         Some((Clause::new(any, unless), trace, seen))
     };
-    // In a final state all threads have taken all their steps, and no store is left for a fence to wait for.
+    // In a final state all threads have ended and all buffers are empty, so the remaining empty steps are taken as well.
     if property.is_some_and(|p| matches!(p.kind, PropertyKind::Finally(..))) {
         return learn(&|_| true).map(|(clause, trace, _)| (clause, trace));
     }
     let (clause, trace, seen) = learn(&|_| false)?;
-    // The formula may hold because threads stop before places without a fence. If they pass these places first, the clause may become smaller.
+    // The formula may hold only because threads stop before unused places. The clause may become smaller if they pass these places first.
     let passes = |t: usize| {
         trailing[t].iter().any(|step| {
             let EventKind::Step { edge, .. } = step.kind else { return false };
@@ -155,14 +155,14 @@ pub(crate) fn clause(
     Some((clause, trace))
 }
 
-/// The candidates any one of which makes the execution impossible.
+/// The candidates each of which makes the execution impossible.
 fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
     let mut threads: HashMap<ThreadId, Buffer> = HashMap::new();
     for store in stores(replayed) {
         threads.entry(store.thread).or_default().stores.push(store);
     }
     threads.values_mut().for_each(Buffer::summarise);
-    // Only steps that do something count: an empty step at a place could as well come later.
+    // Empty steps at places do not count: they could be taken later.
     let mut busy: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     for (n, event) in replayed.events.iter().enumerate() {
         let EventKind::Step { edge, .. } = event.kind else { continue };
@@ -175,7 +175,7 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
         let EventKind::Step { edge, .. } = event.kind else { continue };
         let items = catalogue.at(event.thread, edge);
         let Some(buffer) = threads.get(&event.thread).filter(|_| !items.is_empty()) else { continue };
-        // The stores issued before and after this step.
+        // Splits the thread's stores into those issued before and after this step.
         let before = buffer.stores.partition_point(|s| s.issued < n);
         let after = buffer.stores.partition_point(|s| s.issued <= n);
         let latest = before.checked_sub(1).map(|last| buffer.latest[last]);
@@ -208,11 +208,11 @@ fn faults(effect: &[Access]) -> bool {
     effect.iter().any(|access| matches!(access, Access::Fault(_)))
 }
 
-/// A buffered store of an execution: the numbers of the events that issued it and that brought it to memory.
+/// A buffered store of an execution: the indices of the events that issued and flushed it.
 struct Store {
     thread: ThreadId,
     issued: usize,
-    /// `usize::MAX` if it never arrives.
+    /// `usize::MAX` if it never reaches memory.
     arrived: usize,
 }
 
@@ -220,9 +220,9 @@ struct Store {
 #[derive(Default)]
 struct Buffer {
     stores: Vec<Store>,
-    /// For each store when the last of those up to it arrives.
+    /// Prefix maxima of `arrived`: when the last of the stores up to this one reaches memory.
     latest: Vec<usize>,
-    /// For each store when the first of those from it on arrives.
+    /// Suffix minima of `arrived`: when the first of the stores from this one on reaches memory.
     earliest: Vec<usize>,
 }
 

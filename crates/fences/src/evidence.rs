@@ -1,4 +1,4 @@
-//! What is shown for an answer: the violation that comes back without a fence, or why no set of fences suffices.
+//! Evidence for an answer: the violation that occurs without a fence, or the reason why no set of fences suffices.
 
 use fencewright_program::reference::Access;
 use fencewright_program::{Event, EventKind, MemoryModel, Replayed, Trace};
@@ -9,8 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
-    /// An execution as it is shown to people: without empty steps and, if asked for, with every store reaching memory at once where it is an
-    /// execution under SC too.
+    /// An execution in the form that is shown: without empty steps. With `sc`, if it is also an SC execution, every store reaches memory
+    /// at once.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
@@ -27,18 +27,18 @@ impl Search<'_> {
         Some(Because::new(fenced.program, replayed, broken))
     }
 
-    /// A violation of the program that has all of a set but one fence.
+    /// A violation of the program that has all fences of a set except one.
     pub(crate) fn without(&self, set: &[Item], item: Item) -> Option<Because> {
-        // There may be thousands of fences, and making a program without one of them takes a while.
+        // There may be thousands of fences, and building a program without one of them takes a while.
         if self.is_over() {
             return None;
         }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        // Perhaps one that was found before is still possible with the other fences.
+        // A violation found earlier may still be possible with the other fences.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
         for Learnt { broken, violation, .. } in self.learnt.iter().filter(left) {
             let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, broken, false));
-            // If it cannot be seen what it violates, the execution of one program says nothing about another.
+            // A violation that cannot be recognised in the execution itself has to be found anew for each program.
             if *broken != Broken::Goal && shown.is_some() {
                 return shown;
             }
@@ -52,13 +52,13 @@ impl Search<'_> {
         self.shown(&rest, violation.as_ref()?, &broken, false)
     }
 
-    /// The answer if no set satisfies all clauses.
+    /// The answer if the clauses are unsatisfiable.
     pub(crate) fn unfixable(&mut self) -> Synthesis {
         let clauses = self.clauses();
         let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
         let inevitable = |&n: &usize| clauses[n] == Clause::default();
         let inevitable = core.iter().any(inevitable);
-        // A violation of the program as it is written, preferably of one of the properties that contradict each other.
+        // A violation of the unmodified program, preferably of one of the contradicting properties.
         let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
         let because = as_written.find_map(|Learnt { broken, violation, .. }| {
@@ -79,7 +79,7 @@ impl Search<'_> {
         Synthesis { unfixable: Some(why), ..self.ended(Verdict::Unfixable) }
     }
 
-    /// A set that suffices if places may be used that the source spares.
+    /// A sufficient set that may use the places that the source spares.
     fn with_spared(&mut self) -> Option<Vec<Item>> {
         if !self.catalogue.all.iter().any(|candidate| candidate.spared) {
             return None;
@@ -96,12 +96,12 @@ impl Search<'_> {
     }
 }
 
-/// The steps of an execution, with every store moved to where it reaches memory, unless its thread does something else in between.
+/// The steps of an execution with every store moved to its flush, unless its thread takes another step in between.
 fn stores_on_arrival(replayed: &Replayed) -> Vec<Event> {
     let mut events: Vec<Option<Event>> = replayed.events.iter().cloned().map(Some).collect();
     for n in 0..events.len() {
         let Event { thread, kind: EventKind::Flush { .. } } = replayed.events[n] else { continue };
-        // The store is the last step of its thread before the flush, or it stays where it is.
+        // A store moves only if it is the last step of its thread before the flush.
         let own = |m: &usize| {
             replayed.events[*m].thread == thread
                 && !matches!(replayed.events[*m].kind, EventKind::Flush { .. })

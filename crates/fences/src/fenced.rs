@@ -1,8 +1,8 @@
-//! A program with fences put in.
+//! A program with fences inserted.
 //!
-//! The program with an empty step at every place ([`Placed`]) is the one that clauses speak of. To verify it, the steps at places
-//! that got nothing are taken out again, so that engines do not pay for them; an execution of the smaller program becomes one of
-//! the larger by putting each step back as late as possible: right before the next step of its thread.
+//! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused
+//! places are removed, so that engines do not pay for them. An execution of the smaller program becomes one of the marked program
+//! by reinserting each empty step as late as possible: just before the next step of its thread.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,25 +15,25 @@ use fencewright_program::{
 
 use crate::candidate::{Candidate, Kind};
 
-/// A program with fences.
+/// A program with fences inserted.
 pub struct Fenced {
-    /// With all empty steps.
+    /// The program with an empty step at every unused place.
     pub marked: Program,
-    /// Without those that mark places with nothing in them.
+    /// The program without these empty steps.
     pub program: Program,
-    /// For each thread and edge of the program the edge of the marked one.
+    /// For each thread and edge of `program`, the edge of `marked`.
     edges: Vec<Vec<EdgeId>>,
-    /// For each thread and location of the marked program the empty step that was taken out there.
+    /// For each thread and location of `marked`, the removed empty step that leaves it.
     removed: Vec<Vec<Option<EdgeId>>>,
 }
 
 impl Fenced {
-    /// Puts these into a program.
+    /// Inserts the chosen fences into a program.
     pub fn new(placed: &Placed, chosen: &[&Candidate]) -> Self {
         let mut marked = placed.program.clone();
         let mut unused: BTreeSet<(ThreadId, EdgeId)> =
             placed.places.iter().flat_map(|p| p.edges.iter().copied()).collect();
-        // A full fence does what a store-store fence does, so it comes last.
+        // A full fence subsumes a store-store fence at the same place, so that it is inserted last.
         let mut chosen = chosen.to_vec();
         chosen.sort_by_key(|candidate| candidate.kind != Kind::StoreStore);
         for candidate in chosen {
@@ -50,7 +50,7 @@ impl Fenced {
                 unused.remove(&(thread, edge));
             }
         }
-        // An empty step that the source has too stays, unless a fence takes its place.
+        // An empty step of the source itself stays, unless a fence is inserted there.
         for (&(thread, edge), before) in &placed.steps {
             if before.iter().all(|&other| unused.contains(&(thread, other))) {
                 unused.remove(&(thread, edge));
@@ -70,8 +70,8 @@ impl Fenced {
         Fenced { marked, program, edges, removed }
     }
 
-    /// An execution of the program as one of the marked program; none if it is not one. At its end, threads stop before empty steps; for each
-    /// thread, the empty steps that it could still take are given.
+    /// An execution of `program` as one of `marked`; `None` if it does not fit. At its end, threads stop before empty steps; for each
+    /// thread, the second result has the empty steps that it could still take.
     pub fn lifted(&self, trace: &Trace) -> Option<(Trace, Vec<Vec<Event>>)> {
         let mut at: Vec<LocationId> = self.marked.threads.iter().map(|t| t.entry).collect();
         let mut events = Vec::with_capacity(trace.events.len() * 2);
@@ -102,7 +102,7 @@ impl Fenced {
         Some((Trace { events, ..trace.clone() }, at.into_iter().enumerate().map(trailing).collect()))
     }
 
-    /// An execution of the marked program as one of the program: without the steps that were taken out.
+    /// An execution of `marked` as one of `program`: without the removed steps.
     pub fn plain(&self, trace: &Trace) -> Trace {
         let number =
             |edges: &Vec<EdgeId>| edges.iter().zip((0..).map(EdgeId)).map(|(a, b)| (*a, b)).collect();
@@ -116,7 +116,7 @@ impl Fenced {
         Trace { events: trace.events.iter().filter_map(plain).collect(), ..trace.clone() }
     }
 
-    /// The empty step that was taken out at a location of the marked program, and where it leads.
+    /// The removed empty step at a location of `marked`, and its target.
     fn step(&self, thread: ThreadId, at: LocationId) -> Option<(Event, LocationId)> {
         let edge = self.removed[thread.index()][at.index()]?;
         let event = Event { thread, kind: EventKind::Step { edge, chosen: Vec::new() } };
@@ -124,7 +124,7 @@ impl Fenced {
     }
 }
 
-/// For each location the empty step that can be taken out there: the only one that leaves it.
+/// For each location, the empty step that can be removed there: it must be the only edge that leaves the location.
 fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<EdgeId>> {
     let mut steps: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     for (n, step) in steps.iter_mut().enumerate() {
@@ -137,7 +137,7 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
             *step = Some(edge);
         }
     }
-    // A cycle of empty steps only is a loop that does nothing: one of its steps stays.
+    // A cycle of empty steps is a loop that does nothing: one of its steps stays.
     let mut seen_from = vec![usize::MAX; steps.len()];
     for start in 0..steps.len() {
         let mut here = start;
@@ -155,7 +155,7 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
     steps
 }
 
-/// A thread without some steps: where such a step leaves a location, that location becomes the one it leads to.
+/// A thread without some empty steps: the source of each removed step is merged with its target.
 fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     let mut builder = ThreadBuilder::like(thread, |_| ());
     let numbered = thread.edges.iter().cloned().zip((0..).map(EdgeId));
@@ -168,7 +168,7 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     builder.finish(thread.entry, thread.fault)
 }
 
-/// Whether two programs are the same but for the numbers of locations and the places in the text.
+/// Whether two programs are equal up to numbers of locations and source positions.
 pub fn same(one: &Program, other: &Program) -> bool {
     let threads = one.threads.len() == other.threads.len();
     let numbers: Option<Vec<Vec<Option<LocationId>>>> =
@@ -177,7 +177,7 @@ pub fn same(one: &Program, other: &Program) -> bool {
     let renamed = |formula: &Formula| {
         relocated(formula, &|t, at| at.iter().filter_map(|l| numbers[t.index()][l.index()]).collect())
     };
-    // No thread is ever at a location that cannot be reached.
+    // Unreachable locations do not affect a formula.
     let reached = |formula: &Formula| {
         relocated(formula, &|t, at| {
             at.iter().copied().filter(|l| numbers[t.index()].contains(&Some(*l))).collect()
@@ -188,7 +188,7 @@ pub fn same(one: &Program, other: &Program) -> bool {
         && one.properties.iter().zip(&other.properties).all(|(a, b)| a.name == b.name && formulas(a, b))
 }
 
-/// For each reachable location of a thread the location of another thread that does the same; none if the threads differ.
+/// For each reachable location of one thread, the corresponding location of the other; `None` if the threads differ.
 fn matched(one: &Thread, other: &Thread) -> Option<Vec<Option<LocationId>>> {
     let mut numbers: Vec<Option<LocationId>> = vec![None; one.locations.len()];
     numbers[one.fault.index()] = Some(other.fault);

@@ -1,4 +1,4 @@
-//! What fences are for: a goal says whether a program meets it, and shows an execution if not.
+//! Goals of fence synthesis: a goal decides whether a program meets it, and gives a violating execution if not.
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::overflow::{Fit, fit, overfull};
@@ -8,24 +8,24 @@ use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Program, Property, Replayed, Trace};
 use fencewright_transform::attack::Notion;
 
-/// What a goal says about a program.
+/// The result of examining a program for a goal.
 pub enum Examined {
-    /// It is met.
+    /// The goal is met.
     Met(Proof),
-    /// It is not.
+    /// The goal is violated by an execution.
     Violated(Violation),
-    /// It is not: no execution is left that the property with this name (`finally exists`) asks for.
+    /// The goal is not met: no execution satisfies the property with this name (`finally exists`).
     Lost(String),
-    /// Not known, and why.
+    /// Undecided, with the reason.
     Unknown(String),
 }
 
-/// What shows that a goal is met.
+/// The evidence that a goal is met.
 #[derive(Debug, Default)]
 pub struct Proof {
     /// The verdicts, if the goal is about properties.
     pub verdicts: Vec<Checked>,
-    /// Whether all of it was checked; otherwise it stands on an engine alone.
+    /// Whether all of it was checked independently; otherwise it relies on an engine.
     pub checked: bool,
     /// Whether a certificate shows that buffers stay within the bound, if the goal has one.
     pub bound_checked: bool,
@@ -33,25 +33,25 @@ pub struct Proof {
 
 /// An execution that violates a goal.
 pub struct Violation {
-    /// The execution.
+    /// The execution, not replayed yet.
     pub trace: Trace,
-    /// What it violates.
+    /// The part of the goal that it violates.
     pub broken: Broken,
 }
 
-/// What an execution violates.
+/// The part of a goal that an execution violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// The property with this name.
     Property(String),
-    /// A bound on buffers: at the end one of them has too many stores in it.
+    /// A bound on buffers: in the last state, a buffer exceeds it.
     Bound(Bound),
-    /// The goal, which is about neither: that it does cannot be seen from the execution alone.
+    /// The goal as a whole. The execution alone does not show the violation.
     Goal,
 }
 
 impl Broken {
-    /// The property, as a program with certain fences has it.
+    /// The property, with the locations of this program.
     pub fn property(&self, program: &Program) -> Option<Property> {
         match self {
             Broken::Property(name) => Some(named(program, name)),
@@ -59,7 +59,7 @@ impl Broken {
         }
     }
 
-    /// How messages call it; nothing if it is the goal.
+    /// The name for messages; `None` for the goal as a whole.
     pub fn name(&self) -> Option<&str> {
         match self {
             Broken::Property(name) => Some(name),
@@ -68,7 +68,7 @@ impl Broken {
         }
     }
 
-    /// An execution, replayed; nothing if it is none, or violates something else.
+    /// Replays an execution; `None` if it is not an execution of the program or does not show this violation.
     pub fn replay(&self, program: &Program, model: MemoryModel, trace: &Trace) -> Option<Replayed> {
         match self {
             Broken::Property(name) => trace.replay_for(program, model, &named(program, name)).ok(),
@@ -87,35 +87,35 @@ pub(crate) fn named(program: &Program, name: &str) -> Property {
     stated.unwrap_or_else(Property::assertions)
 }
 
-/// A goal.
+/// A condition that fences have to establish.
 pub trait Goal {
-    /// Its name on the command line.
+    /// The name on the command line.
     fn name(&self) -> &'static str;
-    /// The memory model it is about.
+    /// The memory model of the goal.
     fn model(&self) -> MemoryModel;
     /// Whether an execution stays a violation if a store reaches memory earlier and no thread can tell the difference.
     fn ignores_unseen_delays(&self) -> bool {
         true
     }
-    /// Whether a program meets it.
+    /// Decides whether a program meets the goal.
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined;
-    /// The bound on buffers that is part of it, if there is one.
+    /// The bound on buffers that is part of the goal, if there is one.
     fn bound(&self) -> Option<Bound> {
         None
     }
-    /// Whether a program has no execution that a property asks for; none if that is not known.
+    /// Whether no execution of a program satisfies an existential property; `None` if undecided.
     fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool>;
 }
 
-/// Every property holds (FENCES12), `finally exists` included.
+/// Every property holds (FENCES12), including `finally exists`.
 pub struct Safety {
-    /// The memory model.
+    /// The memory model of all verdicts.
     pub model: MemoryModel,
     /// The names of the properties; all if empty.
     pub properties: Vec<String>,
-    /// The engine.
+    /// The engine that verifies programs.
     pub engine: Auto,
-    /// How much to confirm proofs.
+    /// The effort for confirming proofs.
     pub confirm: Confirm,
 }
 
@@ -127,7 +127,7 @@ impl Safety {
         properties
     }
 
-    /// Whether fences could help with some of them. `finally exists` asks for an execution, and fences only take some away.
+    /// Whether fences could help with some property. Fences remove executions, so that they cannot help with `finally exists`.
     pub fn is_about_fences(&self, program: &Program) -> bool {
         self.of(program).iter().any(|p| !p.kind.is_existence())
     }
@@ -188,9 +188,9 @@ impl Goal for Safety {
     }
 }
 
-/// Every TSO execution looks like one under SC (THESIS16), or stronger notions of that.
+/// Robustness: every TSO execution is equivalent to an SC execution (THESIS16), or the stronger freedom from triangular races.
 pub struct Robustness {
-    /// Which notion, and how to decide it.
+    /// The notion of robustness, and the options of the analysis.
     pub options: robust::Options,
 }
 
@@ -228,17 +228,17 @@ impl Goal for Robustness {
         }
     }
 
-    /// Robustness asks for no execution.
+    /// Robustness is not existential.
     fn lacks(&self, _: &Program, _: &str, _: &Limits, _: &Progress) -> Option<bool> {
         Some(false)
     }
 }
 
-/// A goal, and every store fits into its buffer (EXTRA13 s.3). Fences keep buffers small, and with them what an engine has to explore.
+/// A goal together with a bound on buffers (EXTRA13 s.3). Fences keep buffers small, which also reduces the state space.
 pub struct Bounded {
-    /// The goal.
+    /// The goal without the bound.
     pub goal: Box<dyn Goal>,
-    /// How many stores fit.
+    /// The bound that every buffer has to respect.
     pub bound: Bound,
 }
 
@@ -259,7 +259,7 @@ impl Goal for Bounded {
         Some(self.bound)
     }
 
-    /// The bound comes first: what keeps buffers small is easier to verify.
+    /// Checks the bound first: programs with small buffers are easier to verify.
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined {
         match fit(program, self.model(), self.bound, limits, progress) {
             Ok(Fit::Overflow(trace)) => {

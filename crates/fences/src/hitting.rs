@@ -1,28 +1,28 @@
-//! The cheapest set that satisfies every clause, exactly: minimum-cost hitting sets, with items that may also be unwanted.
+//! The cheapest set that satisfies every clause: an exact solver for minimum-cost hitting sets, extended by unwanted items.
 //!
-//! A clause has two lists: the set must have an item of the first, or lack an item of the second. If the second is empty, this is a clause of a
-//! hitting set. The search is branch and bound. The set chosen so far is the cheapest of all sets that contain it; it grows only if it
-//! violates a clause, by an item of that clause's first list. The bound is the cost of violated clauses that share no item: each of them
-//! needs an item of its own. Clauses from executions are few and small, so this takes microseconds; costs are integers, so the minimum is
-//! exact.
+//! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a
+//! hitting set problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it
+//! violates a clause, by an item of that clause's first list. The lower bound is the sum of the cheapest items of violated clauses that share no
+//! item, because each of them needs an item of its own. Clauses from executions are few and small, so the search takes microseconds; costs are
+//! integers, so the minimum is exact.
 
-/// An item: its position in the list of costs.
+/// An item, as an index into the list of costs.
 pub type Item = usize;
 
-/// What an item costs: first its price, then how often it runs.
+/// The cost of an item: its price in the upper bits, the estimated number of executions in the lower bits.
 pub type Cost = u128;
 
-/// What a set must satisfy: it has some item of `any`, or lacks some item of `unless`.
+/// A condition on a set: it contains some item of `any`, or lacks some item of `unless`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clause {
-    /// Items any one of which will do.
+    /// Items one of which satisfies the clause.
     pub any: Vec<Item>,
-    /// Items that must be there together for the clause to matter.
+    /// Items all of which must be in the set for the clause to apply.
     pub unless: Vec<Item>,
 }
 
 impl Clause {
-    /// A clause; its items are sorted.
+    /// A clause with sorted items.
     pub fn new(mut any: Vec<Item>, mut unless: Vec<Item>) -> Self {
         for items in [&mut any, &mut unless] {
             items.sort_unstable();
@@ -31,7 +31,7 @@ impl Clause {
         Clause { any, unless }
     }
 
-    /// Whether a set satisfies it.
+    /// Whether a set satisfies the clause.
     pub fn is_satisfied(&self, has: impl Fn(Item) -> bool) -> bool {
         self.any.iter().any(|&item| has(item)) || !self.unless.iter().all(|&item| has(item))
     }
@@ -43,21 +43,21 @@ impl Clause {
     }
 }
 
-/// The sets that were found.
+/// The cheapest sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cheapest {
-    /// What each of them costs.
+    /// The cost of each set.
     pub cost: Cost,
-    /// The sets, each sorted, without items that could be left out.
+    /// The sets, each sorted and without redundant items.
     pub sets: Vec<Vec<Item>>,
-    /// Whether these are all: not if there are more than were asked for.
+    /// Whether these are all of them; false if there are more than the maximum that was given.
     pub complete: bool,
 }
 
-/// Why there is no set.
+/// The reason why there is no set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSet {
-    /// None satisfies all clauses.
+    /// The clauses are unsatisfiable.
     Contradiction,
     /// The search was stopped.
     Stopped,
@@ -73,7 +73,7 @@ pub fn cheapest(
     if clauses.contains(&Clause::default()) {
         return Err(NoSet::Contradiction);
     }
-    // Smallest clauses first, and none that another one implies: fewer branches.
+    // Sorts clauses by size and drops those that another one implies, which reduces branching.
     let mut sorted: Vec<&Clause> = clauses.iter().collect();
     sorted.sort_by_key(|clause| clause.any.len() + clause.unless.len());
     let mut needed: Vec<&Clause> = Vec::new();
@@ -113,11 +113,11 @@ pub fn cheapest(
 enum State {
     Free,
     Chosen,
-    /// It was tried before on this branch: sets with it have been seen.
+    /// Tried earlier on this branch: sets that contain it have been searched.
     Excluded,
 }
 
-/// `stop` is asked after this many items.
+/// Number of visited items between two calls of `stop`.
 const WORK: usize = 1 << 16;
 
 struct Search<'a> {
@@ -125,7 +125,7 @@ struct Search<'a> {
     clauses: &'a [&'a Clause],
     chosen: Vec<Item>,
     state: Vec<State>,
-    /// For each item the round of [`Search::bound`] that used it last.
+    /// For each item, the last round of [`Search::bound`] that used it.
     used: Vec<u64>,
     round: u64,
     best: Cost,
@@ -160,7 +160,7 @@ impl Search<'_> {
         open.sort_by_key(Vec::len);
         let Some(more) = self.bound(&open) else { return };
         let least = cost.saturating_add(more);
-        // With as many sets as were asked for, only cheaper ones are of interest.
+        // If enough sets have been found, only cheaper ones are of interest.
         let full = self.sets.len() >= self.most;
         if least > self.best || (full && least >= self.best) {
             self.complete &= least != self.best;
@@ -178,7 +178,7 @@ impl Search<'_> {
         clause.iter().for_each(|&item| self.state[item] = State::Free);
     }
 
-    /// What the open clauses cost at least; nothing if one of them has no item left.
+    /// A lower bound on the cost of the open clauses; `None` if one of them has no item left.
     fn bound(&mut self, open: &[Vec<Item>]) -> Option<Cost> {
         self.round += 1;
         let mut total: Cost = 0;
@@ -202,7 +202,7 @@ impl Search<'_> {
             self.sets.clear();
             self.complete = true;
         }
-        // An item that costs nothing may not be needed.
+        // An item of cost 0 may be redundant.
         let mut set = self.chosen.clone();
         for item in self.chosen.iter().filter(|&&item| self.costs[item] == 0) {
             let rest = |i: Item| i != *item && set.contains(&i);
@@ -222,8 +222,8 @@ impl Search<'_> {
     }
 }
 
-/// A smallest contradiction: the positions of clauses that no set satisfies together, although some set does if any of them is left out. If
-/// `stop` ends the search, there may be more of them than needed.
+/// A minimal unsatisfiable core: the indices of clauses that are unsatisfiable together, but satisfiable without any one of them. If
+/// `stop` ends the search, the core may not be minimal.
 pub fn contradiction(items: usize, clauses: &[Clause], stop: &dyn Fn() -> bool) -> Vec<usize> {
     if let Some(empty) = clauses.iter().position(|clause| *clause == Clause::default()) {
         return vec![empty];
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use fencewright_testing::Random;
 
-    /// A clause: items that are wanted, and, counted from -1 downwards, items that are not.
+    /// A clause in the notation of the tests: wanted items are numbers from 0 up, unwanted items numbers from -1 down.
     fn clause(literals: &[i64]) -> Clause {
         let any = literals.iter().filter(|l| **l >= 0).map(|l| *l as Item).collect();
         let unless = literals.iter().filter(|l| **l < 0).map(|l| (-l - 1) as Item).collect();
@@ -301,9 +301,9 @@ mod tests {
         (0u32..1 << items).map(set).filter(all).collect()
     }
 
-    /// All subsets, against the search, on many small instances.
+    /// Compares the search with the enumeration of all subsets on many small instances.
     #[test]
-    fn nothing_is_cheaper_and_nothing_as_cheap_is_missing() {
+    fn the_search_finds_exactly_the_cheapest_sets() {
         let mut random = Random::new(7);
         let mut contradictions = 0;
         for _ in 0..4_000 {
@@ -320,7 +320,7 @@ mod tests {
             assert_eq!(Some(found.cost), best, "{costs:?} {clauses:?}");
             assert!(found.complete);
             found.sets.sort();
-            // Those as cheap from which nothing can be left out.
+            // The cheapest subsets from which no item can be removed.
             let within = |few: &Vec<Item>, many: &Vec<Item>| few.iter().all(|i| many.contains(i));
             let minimal = |s: &&Vec<Item>| !all.iter().any(|t| t != *s && within(t, s));
             let cheap = all.iter().filter(|s| Some(cost(s)) == best);

@@ -1,13 +1,13 @@
-//! How a violation of a property about labels depends on where fences are.
+//! How a violation of a property about labels depends on the places of fences.
 //!
-//! A fence is a control location of its own, and a property may look at locations. In `x = 1; fence; c: ...` the thread is not at `c`
-//! while it waits, so `!p@c` holds in states in which, without the fence, it would not. And behind `c:` at the end of a block a
-//! fence is what `c` then names.
+//! A fence is a control location of its own, and a property may mention locations. In `x = 1; fence; c: ...` the thread is not at `c`
+//! while it waits at the fence, so that `!p@c` holds in states in which it would not hold without the fence. After a label `c:` at the end of a
+//! block, a fence becomes the statement that `c` names.
 //!
-//! An empty step at a place without a fence is no location of its own: where it starts and where it leads are one. So after an execution of
-//! the program with all places, a thread is at a label if following the steps of unused places leads from where it is and from
-//! where the label is to the same location. Which places are used on these ways, nothing else, decides how a formula
-//! looks at the thread.
+//! An empty step at an unused place is not a location of its own: its source and target are the same location of the program. So after an execution of
+//! the program with all places, a thread is at a label if the empty steps of unused places lead from the thread's location and from
+//! the label's location to the same location. Hence the value of a formula depends only on which of the places on these ways
+//! are used.
 
 use fencewright_lang::places::Placed;
 use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, ThreadId};
@@ -15,29 +15,29 @@ use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, Thread
 use crate::candidate::{Catalogue, Kind};
 use crate::hitting::{Clause, Item};
 
-/// For at most this many places, all combinations of having a fence and having none are tried; for fewer if the formula is large.
+/// Maximum number of places for which all combinations of fences are tried; a smaller one for large formulas.
 const MOST_FREE: usize = 6;
 const MOST_FREE_OF_LARGE: usize = 2;
 const LARGE: usize = 1_000;
 
-/// A program with its places, and what could be put there.
+/// A program with its places and candidates.
 #[derive(Clone, Copy)]
 pub(crate) struct Labels<'a> {
     pub placed: &'a Placed,
     pub catalogue: &'a Catalogue,
 }
 
-/// The places that could be passed from a location on without doing anything else.
+/// The places that can be passed from a location without another step.
 struct Way {
-    /// Each with where it starts, known by the first candidate for it.
+    /// Each place as its location and the first candidate there, which identifies it.
     places: Vec<(LocationId, Item)>,
-    /// Where the way ends; none if it goes round for ever, or goes on only if others of these places have fences.
+    /// The location where the way ends; `None` if it is a cycle, or continues only if other places have fences.
     end: Option<LocationId>,
 }
 
 impl Labels<'_> {
-    /// What must change so that a formula no longer holds in a state of the program with all places: of the places on which it depends, one
-    /// without a fence would have to get one, or one of `set` would have to go.
+    /// The condition under which a formula no longer holds in a state of the program with all places: of the places that it depends on, an
+    /// unused one has to get a fence, or one of `set` has to lose its fence.
     pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
         let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
         let mut places: Vec<Item> = Vec::new();
@@ -54,7 +54,7 @@ impl Labels<'_> {
                 leaves += 1;
             }
         });
-        // A clause with fewer fences rules out more sets; one without fences that must go is simplest.
+        // A clause with fewer fences rules out more sets, and one without unwanted fences is preferable.
         places.sort_unstable_by_key(|&place| (!used(place), place));
         places.dedup();
         let mut fixed = places.clone();
@@ -85,7 +85,7 @@ impl Labels<'_> {
         Clause::new(any, there.into_iter().filter_map(chosen).collect())
     }
 
-    /// The places that decide which labels name locations where threads have ended.
+    /// The places that determine which labels name end locations of threads.
     pub fn at_ends(&self, formula: &Formula) -> Vec<Item> {
         let mut places = Vec::new();
         formula.for_each_leaf(&mut |observable| {
@@ -102,14 +102,14 @@ impl Labels<'_> {
         places
     }
 
-    /// All fences that could be put at a place, which is known by the first of them.
+    /// All fences that can be inserted at a place, which is identified by the first of them.
     pub fn fences(&self, place: Item) -> impl Iterator<Item = Item> {
         let edge = self.catalogue.all[place].place.edges.first();
         let here = edge.map_or(&[][..], |(thread, edge)| self.catalogue.at(*thread, *edge));
         here.iter().copied().filter(|&item| self.catalogue.all[item].kind != Kind::Swap)
     }
 
-    /// Whether a formula holds in a state of the program with all places if these are used.
+    /// Whether a formula holds in a state of the program with all places, if those in `used` have fences.
     fn holds(&self, formula: &Formula, state: &State, used: &dyn Fn(Item) -> bool) -> bool {
         let seen = formula.eval(&mut |observable| match observable {
             Observable::At(thread, locations) => {
@@ -132,7 +132,7 @@ impl Labels<'_> {
         let (mut here, mut entangled) = (from, false);
         while let Some((place, edge)) = self.place(thread, here) {
             match self.placed.steps.get(&(thread, edge)).map(Vec::as_slice) {
-                // The source has this step: it is always there.
+                // The source itself has this empty step: it always remains.
                 Some([]) => break,
                 Some(before) => {
                     entangled = true;
@@ -151,14 +151,14 @@ impl Labels<'_> {
         Way { places, end: (!entangled).then_some(here) }
     }
 
-    /// The place that leaves a location, if it is all that does.
+    /// The place at a location, if its step is the only edge that leaves the location.
     fn place(&self, thread: ThreadId, at: LocationId) -> Option<(Item, EdgeId)> {
         let mut leaving = self.placed.program.thread(thread).edges_from(at);
         let (edge, _) = leaving.next().filter(|_| leaving.next().is_none())?;
         Some((self.fence(thread, edge)?, edge))
     }
 
-    /// The first fence that could be put at an edge.
+    /// The first fence that can be inserted at an edge.
     fn fence(&self, thread: ThreadId, edge: EdgeId) -> Option<Item> {
         let is_fence = |item: &Item| self.catalogue.all[*item].kind != Kind::Swap;
         self.catalogue.at(thread, edge).iter().copied().find(is_fence)

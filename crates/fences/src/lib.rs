@@ -1,22 +1,22 @@
-//! Which fences a program needs: the cheapest set that suffices, with evidence that it does and that each fence in it is needed.
+//! Fence synthesis: the cheapest set of fences that suffices, with evidence that it suffices and that each fence is needed.
 //!
-//! FENCES12 s.7 (case 2) and THESIS16 5.2, made optimal. Every violation gives a [clause](mod@clause): the fences any one of which makes
-//! this very execution impossible. The cheapest set that [satisfies](hitting) all clauses is put into the program, which is verified again; if
-//! there is another violation, it gives another clause. Fences only take executions away, so a clause stays valid for ever,
-//! every sufficient set satisfies all of them, and the first set that turns out to be sufficient is a cheapest one. Where a property looks at
-//! labels, or asks for an execution, fences may also do harm; the clause then says which.
+//! This is FENCES12 s.7 (case 2) and THESIS16 5.2, made optimal. Every violation gives a [clause](mod@clause): the fences each of which makes
+//! this execution impossible. A cheapest set that [satisfies](hitting) all clauses is inserted into the program, which is verified again; a
+//! new violation gives a new clause. Fences only remove executions, so a clause stays valid, every sufficient set satisfies all clauses, and the
+//! first set that suffices is a cheapest one. If a property mentions labels or asks for an execution, fences may also do harm; the clause
+//! then says which.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`candidate`] | what could be put where, and at which price |
-//! | [`fenced`] | a program with fences, without the empty steps that mark unused places; executions in terms of places |
+//! | [`candidate`] | the fences that can be inserted, with places and costs |
+//! | [`fenced`] | a program with fences, without the empty steps that mark unused places; translation of executions |
 //! | [`clause`](mod@clause) | from an execution to a clause |
-//! | `labels` | how violations depend on where fences are, where properties look at labels |
+//! | `labels` | how violations of properties about labels depend on fences |
 //! | [`hitting`] | the cheapest set that satisfies all clauses |
-//! | [`synthesis`] | the loop |
+//! | [`synthesis`] | the loop of verification and learning |
 //! | `evidence` | the violation that each fence prevents, or why no set suffices |
-//! | [`audit`](mod@audit) | which fences already there are needed |
-//! | [`text`] | the places in a text, and the text with the fences in it, verified |
+//! | [`audit`](mod@audit) | which existing fences are needed |
+//! | [`text`] | the places in a text, and the verified text with fences inserted |
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;

@@ -1,8 +1,8 @@
-//! The loop: cheapest set, verify, learn a clause, until the program meets the goal.
+//! The synthesis loop: take a cheapest set, verify, learn a clause, until the program meets the goal.
 //!
-//! A violation gives a [clause](mod@crate::clause). If no execution is left that a `finally exists` asks for, the clause says that one of the
-//! fences must go; it names as few fences as suffice to lose the execution. Every clause holds of all sets that suffice, whatever else is in them. So the first
-//! set that satisfies all clauses and suffices is a cheapest one, and if no set satisfies all clauses, none suffices.
+//! A violation gives a [clause](mod@crate::clause). If no execution satisfies a `finally exists` any more, the clause says that one of the
+//! fences must go; it names a minimal set of fences that lose the execution. Every clause holds for all sufficient sets, so the first
+//! set that satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
 
 use fencewright_engines::overflow::overfull;
 use fencewright_engines::{Limits, Progress};
@@ -16,14 +16,14 @@ use crate::goal::{Broken, Examined, Goal, Proof, Violation, named};
 use crate::hitting::{Cheapest, Clause, Cost, Item, NoSet, cheapest};
 use crate::labels::Labels;
 
-/// How to look for fences.
+/// Options of the synthesis.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Prices.
+    /// Prices of the candidates.
     pub prices: Prices,
-    /// How many equally cheap sets are looked for at most.
+    /// Maximum number of equally cheap sets to list.
     pub sets: usize,
-    /// Show for every fence what happens without it.
+    /// Whether to find, for every fence, a violation that it prevents.
     pub evidence: bool,
 }
 
@@ -33,46 +33,46 @@ impl Default for Options {
     }
 }
 
-/// Equally cheap sets are compared up to this number, to find the most symmetric one.
+/// Number of equally cheap sets that are compared, to choose the most symmetric one.
 const COMPARED: usize = 64;
 
-/// What was found.
+/// The outcome of a synthesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No fence is needed.
     AlreadySafe,
-    /// These fences suffice.
+    /// The fences suffice.
     Fixed,
     /// No set of fences suffices.
     Unfixable,
-    /// Not known, and why.
+    /// Undecided, with the reason.
     Unknown(String),
 }
 
 /// A fence of the answer.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// The fence.
+    /// The candidate that was chosen.
     pub fence: Candidate,
-    /// The violation that comes back without it; nothing if none was found.
+    /// The violation that occurs without it; `None` if none was found.
     pub needed_because: Option<Because>,
 }
 
 /// A violation of a program.
 #[derive(Clone, Debug)]
 pub struct Because {
-    /// The program.
+    /// The program, which may have some fences.
     pub program: Program,
     /// The execution, replayed on the reference semantics.
     pub replayed: Replayed,
     /// The property it violates, if it violates one.
     pub property: Option<Property>,
-    /// The thread whose buffer is too full at the end, if that is the violation.
+    /// The thread whose buffer exceeds the bound in the last state, if that is the violation.
     pub overfull: Option<ThreadId>,
 }
 
 impl Because {
-    /// A violation of a program.
+    /// The violation `broken` of a program, shown by an execution.
     pub(crate) fn new(program: Program, replayed: Replayed, broken: &Broken) -> Self {
         let overfull = match broken {
             Broken::Bound(bound) => overfull(replayed.last(), *bound),
@@ -82,43 +82,43 @@ impl Because {
     }
 }
 
-/// The answer.
+/// The result of a synthesis.
 #[derive(Debug)]
 pub struct Synthesis {
-    /// What was found.
+    /// The outcome.
     pub verdict: Verdict,
     /// The fences, in the order of the text.
     pub fences: Vec<Chosen>,
-    /// What they cost.
+    /// Their total price.
     pub cost: u64,
-    /// How many they are, over all threads that have them.
+    /// Their number, counted once per thread that executes them.
     pub count: usize,
     /// Whether no cheaper set suffices.
     pub optimal: bool,
-    /// How many sets were verified.
+    /// The number of sets that were verified.
     pub rounds: usize,
-    /// Sets that are as cheap and suffice, if more than one was asked for; the first is the answer.
+    /// Sufficient sets of the same price, if more than one was requested; the first is the answer.
     pub sets: Vec<Vec<Candidate>>,
     /// Whether these are all of them.
     pub sets_complete: bool,
-    /// What shows that the program with the fences meets the goal.
+    /// The evidence that the program with the fences meets the goal.
     pub proof: Proof,
     /// The program with the fences, which the proof is about.
     pub program: Option<Program>,
-    /// Why no set of fences suffices, if none does.
+    /// The reason why no set of fences suffices, if none does.
     pub unfixable: Option<Unfixable>,
 }
 
-/// Why no set of fences suffices.
+/// The reason why no set of fences suffices.
 #[derive(Debug)]
 pub struct Unfixable {
-    /// A violation of the program as it is written; none if what is missing is an execution.
+    /// A violation of the unmodified program; `None` if instead no execution satisfies a property.
     pub because: Option<Because>,
-    /// Whether nothing that could be put anywhere prevents that very violation.
+    /// Whether no candidate prevents that violation.
     pub inevitable: bool,
-    /// The properties that cannot all be had, by name; none if the goal is not about properties.
+    /// The names of the properties that cannot hold together; empty if the goal is not about properties.
     pub properties: Vec<String>,
-    /// Of them those that ask for an execution (`finally exists`).
+    /// Those of them that ask for an execution (`finally exists`).
     pub existence: Vec<String>,
     /// Fences that would suffice, some of them at spared places; empty if spared places are not the reason.
     pub spared: Vec<Candidate>,
@@ -138,7 +138,7 @@ pub fn synthesise(
         goal,
         limits,
         progress,
-        // To list all sets of the same price, nothing finer than the price may decide.
+        // To list all sets of the same price, the cost must not distinguish more than the price.
         costs: catalogue
             .all
             .iter()
@@ -161,18 +161,18 @@ pub(crate) struct Search<'a> {
     pub catalogue: Catalogue,
     costs: Vec<Cost>,
     pub learnt: Vec<Learnt>,
-    /// Whether places that the source spares may be used: only to find out whether they are the reason that no set suffices.
+    /// Whether spared places may be used, which tests whether they are the reason that no set suffices.
     pub allow_spared: bool,
     rounds: usize,
     optimal: bool,
 }
 
-/// A clause that every sufficient set satisfies, and where it comes from.
+/// A clause that every sufficient set satisfies, and the violation it comes from.
 pub(crate) struct Learnt {
     pub clause: Clause,
-    /// What it is about.
+    /// The part of the goal that is violated.
     pub broken: Broken,
-    /// The violation, as an execution of the program with an empty step at every place; nothing if an execution is missing.
+    /// The violation, as an execution of the program with an empty step at every place; `None` if instead no execution satisfies the property.
     pub violation: Option<Trace>,
 }
 
@@ -180,10 +180,10 @@ const NO_REPLAY: &str = "internal contradiction, please report it: an execution 
 const NOT_PREVENTED: &str =
     "internal contradiction, please report it: a fence did not prevent what it should";
 
-/// How a set turned out.
+/// The result of verifying a set.
 pub(crate) enum Tried {
     Sufficient(Proof, Box<Program>),
-    /// It does not suffice, and there is one more clause.
+    /// The set does not suffice; a clause was learnt.
     Insufficient,
     Unknown(String),
 }
@@ -204,7 +204,7 @@ impl Search<'_> {
                         true => self.all_sufficient(&set, &sets, complete),
                         false => Some((vec![set.clone()], true)),
                     };
-                    // Otherwise another set turned out not to suffice, and there is one more clause.
+                    // Otherwise another set turned out to be insufficient, and a clause was learnt.
                     if let Some(listed) = listed {
                         return self.found(set, listed, proof, *program, options);
                     }
@@ -220,7 +220,7 @@ impl Search<'_> {
         cheapest(&self.costs, &self.clauses(), most, &|| self.is_over())
     }
 
-    /// The clauses as far as they are about what may be used.
+    /// The clauses, restricted to the candidates that may be used.
     pub(crate) fn clauses(&self) -> Vec<Clause> {
         let allowed = |item: &Item| self.allow_spared || !self.catalogue.all[*item].spared;
         let clause = |learnt: &Learnt| {
@@ -238,7 +238,7 @@ impl Search<'_> {
         self.limits.exceeded(0).map_or_else(|| "no set of fences could be verified".into(), |r| r.to_string())
     }
 
-    /// Verifies the program with a set of fences; if it does not meet the goal, there is one more clause.
+    /// Verifies the program with a set of fences, and learns a clause if it does not meet the goal.
     pub(crate) fn attempt(&mut self, set: &[Item]) -> Tried {
         self.rounds += 1;
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
@@ -256,11 +256,11 @@ impl Search<'_> {
         Tried::Insufficient
     }
 
-    /// What a violation of the program with a set of fences says about all sets.
+    /// The clause that a violation of the program with the fences `set` gives.
     pub(crate) fn learn(&self, fenced: &Fenced, set: &[Item], violation: Violation) -> Option<Learnt> {
         let Violation { trace, broken } = violation;
         let model = self.goal.model();
-        // At the end of an overflow the stores that are too many are still in the buffer, however early others leave it.
+        // An overflow persists if flushes move earlier, because the stores that exceed the bound are still buffered in the last state.
         let trace = match matches!(broken, Broken::Bound(_)) || self.goal.ignores_unseen_delays() {
             true => shortened(&fenced.program, model, &trace, &broken, &|| self.is_over()),
             false => trace,
@@ -270,8 +270,8 @@ impl Search<'_> {
         Some(Learnt { clause, broken, violation: Some(trace) })
     }
 
-    /// The clause for a set with which no execution is left that a property asks for. More fences leave fewer executions, so no sufficient set
-    /// contains all of these fences; nor all of a smaller set that loses the execution too, which makes a stronger clause.
+    /// The clause for a set with which no execution satisfies an existential property. More fences leave fewer executions, so no sufficient set
+    /// contains all of these fences. A smaller set that also loses the execution gives a stronger clause.
     fn lost(&self, set: &[Item], property: String) -> Learnt {
         let mut fewest = set.to_vec();
         for item in set {
@@ -284,7 +284,7 @@ impl Search<'_> {
                 fewest = rest;
             }
         }
-        // This does not hold where fences decide what a label at the end of a thread names.
+        // The exception: fences may decide which labels name end locations.
         let stated = named(&self.placed.program, &property);
         let labels = self.labels();
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();
@@ -297,7 +297,7 @@ impl Search<'_> {
         Labels { placed: self.placed, catalogue: &self.catalogue }
     }
 
-    /// Of these sets, the first that is known to suffice, all that do, and whether these are all there are; none if one of them does not
+    /// Verifies equally cheap sets: returns the sufficient ones, and whether they are all there are; `None` if one of them does not
     /// suffice and gave a new clause.
     fn all_sufficient(
         &mut self,
@@ -320,8 +320,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// What to do if a set could not be verified. The program may be easier to verify with many fences: all full fences are put in, and as many as
-    /// possible are taken out again. The answer is not known to be cheapest.
+    /// Fallback if a set could not be verified: the program may be easier to verify with many fences, so all full fences are inserted and as many as
+    /// possible are removed again. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         let usable = |&item: &Item| {
@@ -335,7 +335,7 @@ impl Search<'_> {
         let Tried::Sufficient(mut proof, mut program) = self.attempt(&set) else {
             return self.unknown(reason);
         };
-        // Half of them at a time, then a quarter, at last one by one.
+        // Removes half of them at a time, then a quarter, and finally one by one.
         let mut size = set.len().div_ceil(2);
         while size > 0 && !self.is_over() {
             let mut end = set.len();
@@ -383,7 +383,7 @@ impl Search<'_> {
         answer
     }
 
-    /// Of several sets one that runs least often and treats threads most alike: fences at the same place of threads with the same text.
+    /// Chooses the set that is executed least often and is most symmetric: fences at the same place of threads with the same text.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();
@@ -423,7 +423,7 @@ impl Search<'_> {
     }
 }
 
-/// The names of the threads that have a fence.
+/// The names of the threads that execute a fence.
 pub fn thread_names(program: &Program, fence: &Candidate) -> Vec<String> {
     fence.threads().into_iter().map(|t: ThreadId| program.thread(t).name.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! From a text to the places in it, and from fences back to a text that has been verified.
+//! From a source text to its places, and from fences back to a verified text.
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::edit::{Edit, What};
@@ -12,16 +12,16 @@ use crate::fenced::{Fenced, same};
 use crate::goal::{Examined, Goal};
 use crate::synthesis::Synthesis;
 
-/// Why the places of a program cannot be used.
+/// The reason why the places of a program cannot be used.
 #[derive(Clone, Debug)]
 pub enum NoPlaces {
-    /// The program with its places is no program, for instance because it is too large.
+    /// The program with its places is rejected, for instance because it is too large.
     Refused(Vec<Diagnostic>),
-    /// The places change what the program does: a defect of this project.
+    /// The places change the behaviour of the program: a defect of Fencewright.
     Contradiction,
 }
 
-/// The places of a program. That they change nothing as long as they are empty is checked.
+/// The places of a program. Checks that unused places do not change the program.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, NoPlaces> {
     let placed = places::places(loaded, defines).map_err(NoPlaces::Refused)?;
     match same(&Fenced::new(&placed, &[]).program, &loaded.program) {
@@ -30,7 +30,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, NoPlaces> {
     }
 }
 
-/// The edit that puts a fence into the text.
+/// The edit that inserts a fence into the text.
 pub fn edit_for(fence: &Candidate) -> Edit {
     let what = match fence.kind {
         Kind::Full => What::Fence,
@@ -40,7 +40,7 @@ pub fn edit_for(fence: &Candidate) -> Edit {
     Edit { what, place: fence.place.clone() }
 }
 
-/// The files of a program with the fences that were found for it, loaded again and verified; in words why there are none.
+/// The files of a program with the fences inserted, loaded again and verified; or the reason why there are none.
 pub fn edited(
     loaded: &Loaded,
     found: &Synthesis,
@@ -54,7 +54,7 @@ pub fn edited(
     }
     let unwritable = || "the fences cannot be written here in this format".to_string();
     let again = load_again(loaded, &texts).map_err(|_| unwritable())?;
-    // A locked instruction also reads what it overwrites, which the program that was verified does not.
+    // A locked instruction also reads the value it overwrites, unlike the program that was verified.
     let swaps = edits.iter().any(|edit| edit.what == What::Swap);
     if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {
         return Err(unwritable());

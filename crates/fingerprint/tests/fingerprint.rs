@@ -209,7 +209,7 @@ fn every_meaningful_field_changes_it() {
 }
 
 #[test]
-fn nothing_else_does() {
+fn meaningless_fields_do_not_change_it() {
     let original = program(RICH);
     for (what, change) in meaningless() {
         let mut changed = original.clone();
@@ -266,7 +266,7 @@ fn examples_keep_it_when_they_are_formatted() {
 /// If this fails, existing certificates no longer match their programs. If that is because .fw is now lowered to another program, it is correct;
 /// otherwise the canonical form has changed, and its version has to change too.
 #[test]
-fn it_is_what_it_was() {
+fn the_fingerprint_of_an_example_is_stable() {
     assert_eq!(
         fingerprint(&program(RICH)),
         "dd522c8ef9b5aa51d2ad2a17f5c7cef51dcfd746b8761b18c881f900669ac9a0"

@@ -1,14 +1,14 @@
-//! Source edits: fences put into the text they were found for, keeping every other byte.
+//! Source edits: inserts fences into the text they were found for, leaving every other byte unchanged.
 //!
 //! | format | a fence before a statement | after the last one of a block | in place of a store |
 //! |---|---|---|---|
 //! | `.fw` | `fence;` | `fence;` | `swap(x, e);` |
 //! | `.rmm` | `fence;`, with braces where the statement is a body without them | `; fence` | `locked write: ...` |
-//! | trencher | a new state behind the transition, or behind the state, with an `mfence` between | | |
-//! | C | in the words of the text, with braces where the statement is a body without them | | a stronger order |
+//! | trencher | a new state after the transition, or after the state, connected by an `mfence` | | |
+//! | C | in the fence notation of the text, with braces where the statement is a body without them | | a stronger memory order |
 //! | litmus | a row of its own with `MFENCE` in the thread's column | | |
 //!
-//! Each row is the `edit` of a front end. An edit is a proposal: whoever makes one loads and verifies the new text before it is shown.
+//! Each row is the `edit` of a front end. An edit is a proposal: the caller has to load and verify the new text before showing it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use fencewright_text::Sources;
 use crate::loaded::Loaded;
 use crate::places::Place;
 
-/// What is put into the text.
+/// The kind of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A full fence.
@@ -29,27 +29,27 @@ pub enum What {
     Swap,
 }
 
-/// An edit: what, and where.
+/// An edit at a place.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// What.
+    /// The kind of fence to insert.
     pub what: What,
-    /// The place; for a store to replace, the statement is all that counts.
+    /// The place; to replace a store, only its `statement` is used.
     pub place: Place,
 }
 
-/// A piece of text that takes the place of some bytes of a file.
+/// A replacement of some bytes of a file by a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The offset of the first of these bytes.
+    /// The offset of the first replaced byte.
     pub at: usize,
-    /// How many there are.
+    /// The number of replaced bytes; 0 to insert.
     pub length: usize,
-    /// What takes their place.
+    /// The replacement.
     pub text: String,
 }
 
-/// The files with all edits made; in words why that cannot be.
+/// The files with all edits applied, or the reason why that is not possible.
 pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<Sources, String> {
     let mut changes = changes(loaded, edits)?;
     loaded.sources.with_texts(|id, file| match changes.remove(&id) {
@@ -58,7 +58,7 @@ pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<Sources, String> {
     })
 }
 
-/// What has to be changed in each file for all edits; in words why that cannot be.
+/// The changes to each file that the edits make, or the reason why they are not possible.
 pub fn changes(loaded: &Loaded, edits: &[Edit]) -> Result<BTreeMap<FileId, Vec<Change>>, String> {
     let mut by_file: BTreeMap<FileId, Vec<&Edit>> = BTreeMap::new();
     for edit in edits {
@@ -70,11 +70,11 @@ pub fn changes(loaded: &Loaded, edits: &[Edit]) -> Result<BTreeMap<FileId, Vec<C
     by_file.into_iter().map(changes).collect()
 }
 
-/// The text with all changes made. What is inserted at one offset keeps its order.
+/// The text with all changes applied. Insertions at the same offset keep their order.
 pub fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
     changes.sort_by_key(|change| change.at);
     let mut result = text.to_owned();
-    // From the end, so that offsets stay valid.
+    // Last change first, so that the offsets of the others stay valid.
     for change in changes.into_iter().rev() {
         let range = change.at..change.at + change.length;
         if !result.is_char_boundary(range.start) || !result.is_char_boundary(range.end) {
@@ -85,7 +85,7 @@ pub fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
     Ok(result)
 }
 
-/// The blanks at the start of the line of an offset, and whether there is nothing else before it.
+/// The white space at the start of the line of an offset, and whether only white space precedes the offset.
 pub fn indentation(text: &str, at: usize) -> (&str, bool) {
     let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let before = &text[line..at];
@@ -93,13 +93,13 @@ pub fn indentation(text: &str, at: usize) -> (&str, bool) {
     (&before[..blanks], blanks == before.len())
 }
 
-/// How lines of a text end.
+/// The line end that a text uses.
 pub fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// A statement `word` with its separator, before another one: on a line of its own if that one starts its line. A label may stand
-/// further left than its statement; what stands before the label is indented as the statement is.
+/// Inserts a statement `word`, which includes its separator, before another one: on its own line if the other one starts its line. A label may be
+/// indented less than its statement; an insertion before the label is indented like the statement.
 pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     let at = place.offset as usize;
     let (indent, starts_line) = indentation(text, at);
@@ -110,7 +110,7 @@ pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     Change { at, length: 0, text }
 }
 
-/// A statement `word` with its separator, behind the statement that starts and ends at these offsets: on a line of its own if that one ends its line.
+/// Inserts a statement `word`, which includes its separator, after the statement at these offsets: on its own line if that one ends its line.
 pub fn inserted_after(text: &str, start: usize, end: usize, word: &str) -> Change {
     let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
     let (indent, _) = indentation(text, start);

@@ -1,19 +1,19 @@
-//! Exporters: programs in the formats of other tools.
+//! Helpers of exporters, which write programs in the formats of other tools.
 //!
-//! Every exporter either expresses the program exactly, or reports what the format cannot express and where that stands in the
-//! source. There are two exceptions. A fault stops the thread in the exported program as well, but it is no violation there: no
-//! other format knows the property `assertions`. And steps that only touch registers may be split or added; no property of these
+//! An exporter either expresses the program exactly, or reports the construct that the format cannot express, with its place in the
+//! source. There are two exceptions. A fault stops the thread in the exported program too, but it is no violation there: no
+//! other format has the property `assertions`. And steps that only touch registers may be split or added; no property of these
 //! formats can tell the difference.
 
 use fencewright_program::{Init, Numbers, Program, Range, Span};
 use fencewright_text::Diagnostic;
 
-/// The error that a format cannot express something.
+/// The error that a format cannot express a construct.
 pub fn cannot(format: &str, what: &str, span: Span) -> Diagnostic {
     Diagnostic::new(span, format!("the {format} format cannot say {what}"))
 }
 
-/// Only integers can be exported.
+/// Rejects programs whose numbers are not integers.
 pub fn only_integers(program: &Program, format: &str) -> Result<(), Diagnostic> {
     match program.numbers {
         Numbers::Int => Ok(()),
@@ -22,7 +22,7 @@ pub fn only_integers(program: &Program, format: &str) -> Result<(), Diagnostic> 
     }
 }
 
-/// The value something starts with, if that is one value.
+/// The initial value, if it is unique.
 pub fn initial_value(init: Init) -> Option<i64> {
     match init {
         Init::Value(value) => Some(value),

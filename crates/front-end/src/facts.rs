@@ -1,55 +1,56 @@
-//! What a front end knows about the program that it made, beside the syntax tree: data for reports. No verdict depends on any of it.
+//! Facts of a front end about the program it made that the syntax tree does not contain: data for reports. No verdict depends on them.
 //!
-//! Threads, labels, variables and registers are called here what the syntax tree calls them.
+//! Threads, labels, variables and registers have the names of the syntax tree.
 
 use std::collections::BTreeMap;
 
 use fencewright_fw::ast::{Expr, ExprKind, Place};
 use fencewright_program::{Program, Span, State, ThreadId};
 
-/// All that a front end knows.
+/// All facts of a front end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Memory of a program in a language that has objects and pointers.
+    /// The memory objects of a program in a language with objects and pointers.
     pub memory: Memory,
 }
 
-/// The objects of a program, and what can be wrong with its accesses to them.
+/// The objects of a program, and the checks on accesses to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// Everything that has an address.
+    /// All objects that have an address.
     pub objects: Vec<Object>,
-    /// The places that numbers in pointers stand for, by kinds of places.
+    /// For each kind of place, the parts of objects that pointer values of this kind denote.
     pub places: BTreeMap<usize, Places>,
-    /// The kind of the places that a shared variable is made of.
+    /// For each shared variable, the kind of its places.
     pub variables: BTreeMap<String, usize>,
-    /// Where threads make mistakes.
+    /// The labels that threads reach when they make a memory error.
     pub mistakes: Vec<Mistake>,
-    /// The arrays of registers in which threads mark the objects that they gave back, with those threads, by the kind of the objects.
+    /// For each kind, the threads with an array of registers that is 1 for objects that the thread has freed, and the name of the array.
     pub freed: BTreeMap<usize, Vec<(String, String)>>,
-    /// The arrays of registers in which threads count, modulo 2, how often they gave objects to other threads or took them.
+    /// For each kind, the threads with an array of registers for the parity of how often the thread has passed an object to other threads or taken
+    /// it, and the name of the array. The object is free if the parities of all threads sum to an odd number.
     pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 
-/// An object in memory: a variable, or what one allocation gives.
+/// An object in memory: a variable, or the result of an allocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// What the text calls it; nothing for an allocation.
+    /// The name in the source; `None` for an allocation.
     pub name: Option<String>,
-    /// Its type; of an allocation that of one element.
+    /// The type; for an allocation, the type of one element.
     pub ty: String,
-    /// How long it is there.
+    /// The storage duration.
     pub storage: Storage,
-    /// How often it can be allocated: more than once only in a loop.
+    /// How many objects it stands for; more than one only for an allocation in a loop.
     pub times: u64,
-    /// Where it is declared or allocated.
+    /// The declaration or the allocation.
     pub span: Span,
 }
 
-/// How long an object is there.
+/// The storage duration of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
-    /// From the start and for ever.
+    /// The whole execution.
     Static,
     /// Until its block or thread ends.
     Local,
@@ -57,96 +58,96 @@ pub enum Storage {
     Heap,
 }
 
-/// What numbers stand for, counted from the first.
+/// The places that consecutive pointer values denote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    /// The first number.
+    /// The first value.
     pub first: i64,
-    /// The places; nothing where a number stands for none, as behind the end of an array.
+    /// The place of each value from `first` on; `None` for a value without a place, such as one past the end of an array.
     pub parts: Vec<Option<Part>>,
 }
 
 /// A place, as a part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The object, by its number.
+    /// The index of the object.
     pub object: usize,
-    /// Which time it was allocated, from 0.
+    /// Which of the object's allocations it belongs to, counted from 0.
     pub time: u64,
-    /// The mark that says whether it was given back: the kind of the object, and its number there.
+    /// The mark that records whether the object is freed, as the kind of the object and its index there.
     pub mark: (usize, i64),
 }
 
-/// A label at which a thread has made a mistake, or is about to make one.
+/// A label that a thread reaches when it makes a memory error, or is about to make one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
-    /// The thread.
+    /// The name of the thread.
     pub thread: String,
-    /// Its label.
+    /// The name of the label.
     pub label: String,
-    /// The text that is wrong.
+    /// The source text that makes the error.
     pub span: Span,
-    /// What can be wrong: the first of these that is not as it should be.
+    /// The conditions that may be violated; the first violated one is the error.
     pub claims: Vec<Claim>,
 }
 
-/// What should hold, about the registers of the thread, and what is wrong if it does not.
+/// A condition on the registers of the thread, and its meaning for the error message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// The condition; nothing if it is not known when the thread has got to the label.
+    /// The condition; `None` if it cannot be evaluated once the thread has reached the label.
     pub holds: Option<Expr>,
-    /// What it is about.
+    /// The kind of error that a violation is.
     pub about: About,
-    /// The place in question: its kind and number, where that is known.
+    /// The place that is accessed, as its kind and number, if known.
     pub place: Option<(usize, Expr)>,
 }
 
-/// What can be wrong.
+/// The kind of error that a violated condition stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum About {
-    /// A pointer that is followed points to no object.
+    /// A dereferenced pointer points to no object.
     Pointer,
-    /// An element that an array of so many does not have.
+    /// An index is outside an array.
     Element {
-        /// Which one.
+        /// The index that is out of bounds, if it is known as an expression.
         index: Option<Expr>,
-        /// How many there are.
+        /// The length of the array.
         length: i64,
     },
     /// A pointer is moved out of its array.
     Moved,
-    /// A value that was never written decides something.
+    /// A value is used that was never written.
     Undefined {
-        /// The register that has it.
+        /// The register that holds the value.
         register: Option<String>,
     },
-    /// What is given back was not allocated as such.
+    /// The freed pointer is not the start of an allocation.
     Free,
-    /// What is accessed may have been given back; the mark of the place says whether.
+    /// The accessed object may be freed; the mark of the place decides.
     Access,
-    /// The same, by giving it back once more.
+    /// The object that is freed may be freed already; the mark of the place decides.
     FreeAgain,
-    /// What the program says itself.
+    /// The error has its own message.
     Said(String),
 }
 
-/// A mistake that a thread has made in some state.
+/// A memory error in a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Made<'a> {
-    /// The thread.
+    /// The thread that makes it.
     pub thread: ThreadId,
-    /// Where, with what can be wrong there.
+    /// The label that the thread has reached, with the conditions that may be violated there.
     pub mistake: &'a Mistake,
-    /// What is wrong.
+    /// The violated condition.
     pub claim: &'a Claim,
-    /// The number of the place in question.
+    /// The number of the accessed place.
     pub number: Option<i64>,
-    /// The part of an object that is there.
+    /// The part of an object at that place.
     pub part: Option<Part>,
 }
 
 impl Memory {
-    /// The mistake that a thread has made in a state, or is about to make.
+    /// The memory error that some thread has made in a state, or is about to make.
     pub fn mistake(&self, program: &Program, state: &State) -> Option<Made<'_>> {
         self.mistakes.iter().find_map(|mistake| {
             let thread = thread_named(program, &mistake.thread)?;
@@ -177,14 +178,14 @@ impl Memory {
         (!holds).then_some(Made { thread, mistake, claim, number, part })
     }
 
-    /// The part of an object that a number stands for.
+    /// The part of an object that a number of this kind denotes.
     pub fn part(&self, kind: usize, number: i64) -> Option<Part> {
         let places = self.places.get(&kind)?;
         let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
         places.parts.get(n).copied().flatten()
     }
 
-    /// Whether some thread has given back the object that a place is part of.
+    /// Whether some thread has freed the object that a place belongs to.
     pub fn is_marked(&self, program: &Program, state: &State, part: Part) -> bool {
         let set = |arrays| {
             let marks = marks(arrays, part).filter(|(thread, mark)| {
@@ -216,7 +217,7 @@ fn register(name: &str, thread: ThreadId, program: &Program, state: &State) -> O
     state.registers[thread.index()].get(n).copied()
 }
 
-/// The value of an expression about registers of threads; nothing if there is none.
+/// The value of an expression over registers; `None` if it has none.
 pub fn value(expr: &Expr, program: &Program, state: &State) -> Option<i64> {
     let of = |expr: &Expr| value(expr, program, state);
     match &expr.kind {

@@ -1,7 +1,7 @@
-//! Front ends: what every language implements that programs are written in ([`FrontEnd`]), and what it hands over.
+//! Front ends: the interface that every source language implements ([`FrontEnd`]), and the data it produces.
 //!
-//! A front end makes a syntax tree of a text ([`Parsed`]), puts fences into it ([`edit`]), and says what reports and questions about fences
-//! need to know beside the tree ([`facts`], [`places`]).
+//! A front end parses a text into a syntax tree ([`Parsed`]), inserts fences into the text ([`edit`]), and provides facts for reports and
+//! fence synthesis that the tree does not contain ([`facts`], [`places`]).
 
 #![forbid(unsafe_code)]
 
@@ -30,34 +30,34 @@ pub use loaded::Loaded;
 pub use options::{Awaits, COptions, Options, Spins};
 pub use view::{Shown, ShownPlace, View};
 
-/// A language: how to recognise it, to read it, to show a statement of it, to put fences into it and to write it.
+/// A source language: detects, parses, prints and edits texts in it.
 pub trait FrontEnd: Send + Sync {
-    /// What it is called on the command line.
+    /// The name on the command line.
     fn name(&self) -> &'static str;
 
-    /// The extension of its files, in lower case, if that is enough to know them.
+    /// The extension of its files, in lower case, if that identifies the language.
     fn extension(&self) -> Option<&'static str>;
 
-    /// Whether a text without such an extension is in this language, by how it begins.
+    /// Whether the beginning of a text without that extension shows that it is in this language.
     fn detect(&self, text: &str) -> bool;
 
-    /// The longest text of it that is read, in bytes.
+    /// Maximum size of a text in bytes.
     fn most_bytes(&self) -> usize {
         MAX_FILE_BYTES
     }
 
-    /// Parses the main file and whatever it includes. All spans point at the text that the user wrote.
+    /// Parses the main file and its includes. All spans refer to the text that the user wrote.
     fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>>;
 
-    /// What has to be changed in the text of one file to put fences there; in words why that cannot be.
+    /// The changes to one file that insert fences at these places, or the reason why that is not possible.
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
 
-    /// What an answer about a program in this language is about, where that is less than the language says.
+    /// A restriction of all answers about this language, if the translation models less than the language allows.
     fn meaning(&self) -> Option<&'static str> {
         None
     }
 
-    /// Adds the properties that every program in this language is asked for, whether or not its text states them.
+    /// Adds the properties that are always checked in this language, whether or not the text states them.
     fn add_properties(
         &self,
         _program: &mut Program,
@@ -67,22 +67,22 @@ pub trait FrontEnd: Send + Sync {
         Ok(())
     }
 
-    /// Whether its importer makes copies of texts that are written once, so that a fence in the text is one in every copy.
+    /// Whether its importer duplicates code (by inlining, for example), so that one fence in the text is a fence in every copy.
     fn copies_texts(&self) -> bool {
         false
     }
 
-    /// Whether a locked instruction can be written in place of a store.
+    /// Whether the language has a locked instruction that can replace a store.
     fn has_locked_stores(&self) -> bool {
         false
     }
 
-    /// Whether this store is one that a locked instruction can be written in place of.
+    /// Whether this store can be replaced by a locked instruction.
     fn can_lock(&self, _store: &str) -> bool {
         true
     }
 
-    /// The constants that `-D` gives other values. An option that means nothing in this language is an error.
+    /// The constants that `-D` overrides. An option that does not apply to this language is an error.
     fn constants(&self, options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
         if let Some(option) = options.for_c_only() {
             let message =
@@ -92,48 +92,48 @@ pub trait FrontEnd: Send + Sync {
         options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
     }
 
-    /// Those of some options, given once for programs in several languages, that mean something in this one.
+    /// The options that apply to this language, if several languages share a command line.
     fn own_options(&self, options: &Options) -> Options {
         Options { defines: options.defines.clone(), ..Options::default() }
     }
 
-    /// Whether a file with this extension is a program if an editor says that it is in this language: a header is not.
+    /// Whether a file with this extension is a complete program; a header is not.
     fn is_program(&self, _extension: Option<&str>) -> bool {
         true
     }
 
-    /// Whether a text with these errors may be part of a larger program.
+    /// Whether a text with these errors may be a fragment of a larger program.
     fn is_part(&self, _errors: &[Diagnostic]) -> bool {
         false
     }
 
-    /// The properties that any program can be asked for although it does not state them, other than `deadlock`.
+    /// The properties that can be checked although the program does not state them, besides `deadlock`.
     fn more_properties(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Which threads count as blocked in a deadlock, in words.
+    /// A sentence for reports of deadlocks: which statements of this language block, and which do not.
     fn blocked(&self) -> &'static str {
         "await, assume and locks block; a loop that is written out can move"
     }
 
-    /// The number that stands for a value that was never written, if there is one.
+    /// The number that represents an uninitialised value, if there is one.
     fn undefined(&self) -> Option<i64> {
         None
     }
 
-    /// Whether an access to an open array means that the translation does not model what comes, and the name of the array says what that is.
+    /// Whether an access to an open array marks the end of what the translation models; the name of the array is then the reason.
     fn ends_in_open_arrays(&self) -> bool {
         false
     }
 
-    /// The statement around some bytes of a line, as bytes of that line.
+    /// The statement around a range of bytes in a line, as a range in that line.
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize>;
 
-    /// A program written in this language, or what the language cannot say.
+    /// Prints a program in this language, or reports what the language cannot express.
     fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>>;
 
-    /// The text in the one style of this language, if there is one.
+    /// The formatted text, if the language has a formatter.
     fn format(&self, _text: &str) -> Option<Result<String, Vec<Diagnostic>>> {
         None
     }
@@ -145,45 +145,45 @@ impl fmt::Debug for dyn FrontEnd {
     }
 }
 
-/// What a front end makes of a text.
+/// The result of parsing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     /// The syntax tree.
     pub file: ast::File,
-    /// The name the text gives itself: that of a litmus test.
+    /// The name that the text gives itself, as a litmus test does.
     pub name: Option<String>,
-    /// What a reader should know about the translation.
+    /// Notes on the translation.
     pub notes: Vec<String>,
     /// How a litmus test shows its final states.
     pub view: Option<View>,
-    /// The calls that spans of the tree name: those of a language whose importer makes copies of what is called.
+    /// The calls that spans of the tree refer to, for importers that inline calls.
     pub calls: Vec<Call>,
-    /// Where fences can be put; everywhere between statements of the tree if nothing is said.
+    /// The statements beside which fences can be inserted; `None` means between all statements of the tree.
     pub sites: Option<Sites>,
-    /// What somebody should look at although it is no error.
+    /// Warnings about the program.
     pub warnings: Vec<Diagnostic>,
-    /// The accesses that a compiler may move, by their places: they must not race.
+    /// The spans of plain accesses, which a compiler may move: they must not race.
     pub plain: HashSet<Span>,
-    /// What it knows beside the syntax tree.
+    /// Facts for reports.
     pub facts: Facts,
 }
 
-/// Reads a file that another one includes; in words why that is not possible.
+/// Reads an included file, or says why it cannot be read.
 pub type Open<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
 
-/// What a front end reads.
+/// The input of a front end.
 pub struct Input<'a> {
-    /// The main file, and those included so far.
+    /// The main file, and the files included so far.
     pub sources: Sources,
-    /// Whether to go on.
+    /// Tells whether to stop.
     pub stop: &'a Stop<'a>,
-    /// What was said about it outside of its text.
+    /// The options of the command line.
     pub options: &'a Options,
     open: &'a Open<'a>,
 }
 
 impl<'a> Input<'a> {
-    /// The main file, with a way to read others.
+    /// A main file, with a function that opens other files.
     pub fn new(main: SourceFile, stop: &'a Stop<'a>, options: &'a Options, open: &'a Open<'a>) -> Self {
         Input { sources: main.into(), stop, options, open }
     }
@@ -193,7 +193,7 @@ impl<'a> Input<'a> {
         &self.sources.main().text
     }
 
-    /// The file with this name, read if it is not known yet; `included_at` is where another file asks for it.
+    /// The file with this name, read on first use; `included_at` is the place of the include.
     pub fn include(&mut self, name: &str, included_at: Span) -> Result<FileId, Diagnostic> {
         self.read(name).map_err(|unread| match unread {
             Unread::Closed(why) => Diagnostic::new(included_at, format!("cannot include `{name}`: {why}")),
@@ -201,7 +201,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// The file with this name, read if it is not known yet.
+    /// The file with this name, read on first use.
     pub fn read(&mut self, name: &str) -> Result<FileId, Unread> {
         if let Some(known) = self.sources.named(name) {
             return Ok(known);
@@ -221,15 +221,15 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Why an included file cannot be read.
+/// The reason why an included file cannot be read.
 pub enum Unread {
-    /// It cannot be opened, in words why.
+    /// It cannot be opened, with the reason.
     Closed(String),
-    /// What is in it is no text.
+    /// Its contents are not text.
     NoText(Diagnostic),
 }
 
-/// What stands between separators: from behind the last of `separators` before the part to behind the first of `ends` at or
+/// The range between separators: from after the last of `separators` before the part to after the first of `ends` at or
 /// after its end.
 pub fn between(line: &str, part: Range<usize>, separators: &[char], ends: &[char]) -> Range<usize> {
     let Range { start, end } = part;

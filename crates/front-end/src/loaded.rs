@@ -1,4 +1,4 @@
-//! A program that was read, with everything needed to talk about it.
+//! A loaded program with its sources and options.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,49 +13,49 @@ use crate::options::Options;
 use crate::places::Sites;
 use crate::view::View;
 
-/// A program with everything needed to talk about it.
+/// A loaded program with its sources and options.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The texts, for messages.
+    /// The source texts.
     pub sources: Sources,
-    /// What reads and writes the language of the texts.
+    /// The front end of the source language.
     pub front_end: &'static dyn FrontEnd,
-    /// Its syntax tree.
+    /// The syntax tree.
     pub file: ast::File,
-    /// The program.
+    /// The lowered program.
     pub program: Program,
-    /// The name the text gives itself: that of a litmus test.
+    /// The name that the text gives itself, as a litmus test does.
     pub name: Option<String>,
-    /// What a reader should know about an imported program.
+    /// Notes on the translation of an imported program.
     pub notes: Vec<String>,
     /// How a litmus test shows its final states.
     pub view: Option<View>,
-    /// Which final states of a litmus test count.
+    /// The final states of a litmus test that count.
     pub filter: Option<Formula>,
-    /// The calls that spans of the syntax tree name.
+    /// The calls that spans of the syntax tree refer to.
     pub calls: Vec<Call>,
-    /// Where fences can be put, if not everywhere between statements of the syntax tree.
+    /// The statements beside which fences can be inserted; `None` means between all statements of the syntax tree.
     pub sites: Option<Sites>,
-    /// What somebody should look at although it is no error.
+    /// Warnings about the program.
     pub warnings: Vec<Diagnostic>,
-    /// The accesses that a compiler may move, by their places: they must not race.
+    /// The spans of plain accesses, which a compiler may move: they must not race.
     pub plain: HashSet<Span>,
-    /// What the front end knows beside the syntax tree.
+    /// Facts for reports.
     pub facts: Facts,
-    /// The constants that were given other values.
+    /// The constants that were overridden, with their values.
     pub defines: Vec<(String, i64)>,
-    /// How it was read.
+    /// The options it was read with.
     pub options: Options,
 }
 
 impl Loaded {
-    /// What to call the program: the name it gives itself, otherwise that of its file without the extension.
+    /// The title of the program: the name it gives itself, otherwise its file name without the extension.
     pub fn title(&self) -> String {
         let stem = || Some(Path::new(self.sources.name()).file_stem()?.to_string_lossy().into_owned());
         self.name.clone().or_else(stem).unwrap_or_else(|| self.sources.name().to_owned())
     }
 
-    /// Writes the constants that were given other values into the syntax tree, as lowering has used them: then it can be printed.
+    /// Writes the values of overridden constants into the syntax tree, so that it can be printed.
     pub fn settle_constants(&mut self) {
         for item in &mut self.file.items {
             if let Item::Const(constant) = item

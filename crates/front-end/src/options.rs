@@ -1,50 +1,50 @@
-//! What the command line says about how a program is read.
+//! Options of the command line for reading a program.
 
 pub use fencewright_fw::lower::Awaits;
 
-/// What is said about a program outside of its text.
+/// Options for reading a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `-D NAME=VALUE` and `-D NAME`: constants or, in C, macros.
     pub defines: Vec<(String, Option<String>)>,
-    /// What only C programs are asked for.
+    /// Options for C programs only.
     pub c: COptions,
-    /// What becomes of `await`.
+    /// How `await` is translated.
     pub awaits: Awaits,
 }
 
-/// How a C program is read.
+/// Options for reading a C program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct COptions {
-    /// `-I DIR`: folders with files that it includes.
+    /// `-I DIR`: directories of include files.
     pub folders: Vec<String>,
-    /// `--heap N`: how many objects each allocation in a loop may give; the translation has a number of its own if nothing is said.
+    /// `--heap N`: maximum number of objects per allocation in a loop; `None` for the default of the translation.
     pub heap: Option<u32>,
-    /// `--no-reuse`: no allocation gives an object that was freed.
+    /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
-    /// What becomes of loops that only wait.
+    /// How loops that only wait are translated.
     pub spins: Spins,
-    /// Waiting for a condition variable ends only by a signal. C allows it to end without one, which hides that nobody signals.
+    /// Whether waiting for a condition variable ends only by a signal. C allows spurious wake-ups, which would hide a missing signal.
     pub exact_waits: bool,
-    /// The question is about the accesses of the program, as robustness is, and about no property. Then what only finds misuse of condition variables accesses nothing, and a call that
-    /// drains buffers only where it finds something to do performs one event: a load, or an indivisible step.
+    /// Whether the question is about the accesses of the program, as robustness is, and not about a property. Then checks for misuse of condition
+    /// variables make no accesses, and a call that drains buffers only in some states performs one event: a load, or an atomic step.
     pub accesses_only: bool,
 }
 
-/// What becomes of a loop that does nothing but wait for other threads.
+/// The translation of a loop that only waits for other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spins {
-    /// It stays a loop: a thread in it can always take a step, and is not stuck. The author wrote a loop and no `await`, so that is what `deadlock`
-    /// means.
+    /// It stays a loop: a thread in it can always take a step and is not blocked. This is the meaning of `deadlock` for loops that the author wrote
+    /// out without `await`.
     Loop,
-    /// It becomes one step that can be taken when there is nothing left to wait for (`snapshot { assume x == 1; }`): a thread that waits in
-    /// vain is stuck. Then the property `termination` is that there is no deadlock.
+    /// It becomes one step that is enabled when the wait is over (`snapshot { assume x == 1; }`): a thread that waits in
+    /// vain is blocked. The property `termination` is then the absence of deadlocks.
     #[default]
     Step,
 }
 
 impl Options {
-    /// Reads the program as questions about these properties need it.
+    /// Sets the options that a check of these properties requires.
     pub fn ask(&mut self, properties: &[String]) {
         let asked = |name: &str| properties.iter().any(|property| property == name);
         let (termination, deadlock) = (asked("termination"), asked("deadlock"));
@@ -56,12 +56,12 @@ impl Options {
         self.awaits = if deadlock { Awaits::Block } else { Awaits::Spin };
     }
 
-    /// Reads the program as the question whether it is robust needs it.
+    /// Sets the options that a check of robustness requires.
     pub fn ask_robustness(&mut self) {
         self.c.accesses_only = true;
     }
 
-    /// The constants that `-D` gives values; in words what is wrong with one.
+    /// The constants that `-D` overrides, or an error message.
     pub fn constants(&self) -> Result<Vec<(String, i64)>, String> {
         let constant = |(name, value): &(String, Option<String>)| {
             let value = value.as_deref().ok_or_else(|| format!("-D {name}: expected {name}=VALUE"))?.trim();
@@ -73,7 +73,7 @@ impl Options {
         self.defines.iter().map(constant).collect()
     }
 
-    /// The first of these options that only C programs have.
+    /// The first of these options that applies to C programs only.
     pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions { folders, heap, no_reuse, spins: _, exact_waits: _, accesses_only: _ } = &self.c;
         [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
@@ -82,7 +82,7 @@ impl Options {
     }
 }
 
-/// An integer as it is written: `42`, `-4`, `0x10`.
+/// Parses an integer: `42`, `-4`, `0x10`.
 fn integer(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

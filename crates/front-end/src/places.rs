@@ -1,23 +1,25 @@
-//! The places of a program where a fence could be put.
+//! The places of a program where a fence can be inserted.
 //!
-//! A place is a point of the source: before a statement (and before its labels), between its labels and the statement, or after the
-//! last statement of a block. To know exactly
-//! what a fence there would do, an empty step is written into the syntax tree at every place and lowered with the rest. A
-//! fence at a place then is another action on the edges of its step, in every thread that shares the text.
+//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after the
+//! last statement of a block. To determine the effect of a fence there exactly,
+//! an empty step is inserted into the syntax tree at every place and lowered with the rest. A
+//! fence at a place then replaces the action of its step's edges, in every thread that shares the text.
 //!
-//! Where something stands before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the source
-//! itself has an empty step, and a fence there takes its place: such a step is a place and stays when there is nothing in it. In
-//! `l: { stop; }` there are two places of which either may take it.
+//! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the source
+//! itself has an empty step, and a fence there replaces it: such a step is a place, and stays if the place is unused. In
+//! `l: { stop; }` there are two places, either of which can be that step.
 //!
-//! Where the tree was made from another language, its statements are finer than those of the text, and some are not there at all. Then
-//! [`StatementKind::Steps`] holds together what one statement does, and [`Sites`] says which statements a fence can stand beside.
+//! If the tree was made from another language, its statements are finer than those of the text, and some have no text at all. Then
+//! [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the statements beside which a fence can be inserted.
 //!
 //! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
-//! there would choose the alternative before it is known whether it can be taken.
+//! there would commit to the alternative before it is known whether it is enabled.
+
+mod marks;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use fencewright_fw::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
+use fencewright_fw::ast::{File, Item, Procedure, StatementKind};
 use fencewright_fw::lower::{self, Defines};
 use fencewright_fw::visit::{for_each_call, for_each_statement};
 use fencewright_program::{
@@ -25,9 +27,10 @@ use fencewright_program::{
 };
 use fencewright_text::{Diagnostic, Stop};
 
+use self::marks::{Marks, Start, mentioned};
 use crate::loaded::Loaded;
 
-/// While places are being found, an empty step has a span in this file, at the number of its place. No program has so many files.
+/// The file of the spans that mark empty steps; the start of the span is the number of the place. No program has this many files.
 const EMPTY_STEPS: FileId = FileId(u32::MAX);
 
 /// The number of the place that a span marks, if it marks one.
@@ -38,67 +41,67 @@ fn place_of(span: Span) -> Option<usize> {
 /// A place for a fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where in the file of the statement it is: an offset.
+    /// The offset in the file of the statement.
     pub offset: u32,
-    /// Before a statement, or after one that ends a block.
+    /// The side of the statement.
     pub side: Side,
-    /// The statement it is before or after, without labels.
+    /// The statement beside the place, without its labels.
     pub statement: Span,
     /// The first label of the statement.
     pub label: Option<Span>,
-    /// Whether the statement is the body of another one without braces around it.
+    /// Whether the statement is the body of another one, without braces.
     pub bare: bool,
-    /// If it is in the definition of a macro, how many uses of the macro change with it; otherwise 0.
+    /// Inside the definition of a macro, the number of uses of the macro; otherwise 0.
     pub uses: u32,
-    /// The empty steps that stand for it in the threads.
+    /// The empty steps that represent the place in the threads.
     pub edges: Vec<(ThreadId, EdgeId)>,
 }
 
 impl Place {
-    /// Where in the text it is, as an empty span.
+    /// The position in the text, as an empty span.
     pub fn point(&self) -> Span {
         self.statement.point(self.offset)
     }
 }
 
-/// Which side of a statement a place is on.
+/// The side of a statement that a place is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// Before the statement and its labels.
     Before,
-    /// Between its labels and the statement.
+    /// Between the labels and the statement.
     Labelled,
     /// After the last statement of a block.
     After,
 }
 
-/// The statements of a text that a fence can be put before and behind, for a language whose statements are not those of the tree.
+/// The source statements beside which a fence can be inserted, for a language whose statements are not those of the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
     statements: HashMap<Span, Site>,
 }
 
-/// Where a fence can be put beside a statement.
+/// The sides of a statement on which a fence can be inserted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Before it.
+    /// Before the statement.
     pub before: bool,
-    /// Behind it.
+    /// After the statement.
     pub after: bool,
-    /// Whether it is the body of another statement without braces around it.
+    /// Whether the statement is the body of another one, without braces.
     pub bare: bool,
-    /// If it stands in the definition of a macro, how many uses of the macro bring it; otherwise 0.
+    /// Inside the definition of a macro, the number of uses of the macro; otherwise 0.
     pub uses: u32,
 }
 
 impl Sites {
-    /// Says what is possible beside a statement. Where two statements come from the same text, as those of one macro do, nothing is.
+    /// Adds a statement. If two statements come from the same text, as in a macro, no fence can be inserted beside either.
     pub fn insert(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
         known.and_modify(|known| *known = Site::default()).or_insert(site);
     }
 
-    /// Says what is possible beside a statement in the definition of a macro, for one more use of it.
+    /// Adds a statement inside the definition of a macro, for one more use of the macro.
     pub fn insert_in_macro(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
         let both = |known: &mut Site| {
@@ -109,35 +112,35 @@ impl Sites {
         known.and_modify(both).or_insert(site);
     }
 
-    /// What is possible beside a statement.
+    /// The sides of a statement on which a fence can be inserted.
     pub fn beside(&self, statement: Span) -> Site {
         self.statements.get(&statement.text()).copied().unwrap_or_default()
     }
 }
 
 /// A program with an empty step at every place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Placed {
-    /// The program.
+    /// The program with its empty steps.
     pub program: Program,
-    /// The places that some thread can come to, in the order of the text.
+    /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps of places that the program has without places, too: they stay even if no fence is put there. For each of them the
-    /// empty steps before it where a fence would take its place just as well.
+    /// The empty steps at places that the original program has as well: they stay even if the place is unused. For each of them, the
+    /// preceding empty steps where a fence would replace it just as well.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
-    /// The texts of procedures that are called inside indivisible blocks: nothing can be put there.
+    /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,
-    /// The stores that no locked instruction can be written in place of.
+    /// The stores that cannot be replaced by a locked instruction.
     pub fixed: HashSet<Span>,
-    /// The stores in definitions of macros, and how many uses each macro has.
+    /// The stores in definitions of macros, with the number of uses of each macro.
     pub in_macros: HashMap<Span, u32>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // Two labels may name the same location, and an empty step between them would make them two. Where no thread can come, such a step can
-    // do nothing else; so if a property looks at labels, places that no thread comes to are left out.
+    // Two labels may name the same location, and an empty step between them would separate them. At an unreachable place the step would have no
+    // other effect; so if a property mentions labels, unreachable places are left out.
     let reached: HashSet<usize> = program
         .threads
         .iter()
@@ -188,7 +191,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     Ok(Placed { program, places, steps, indivisible, fixed, in_macros })
 }
 
-/// The program with an empty step at every place except those to be left out.
+/// The program with an empty step at every place except those that are left out.
 fn marked<'l>(
     loaded: &'l Loaded,
     defines: &Defines,
@@ -224,7 +227,7 @@ fn marked<'l>(
     Ok((program, marks))
 }
 
-/// The procedures that are called inside an indivisible block, where no fence may stand.
+/// The procedures that are called inside an atomic block, where no fence can be inserted.
 fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
     let procedures: HashMap<&str, &Procedure> = file
         .items
@@ -255,7 +258,7 @@ fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
     found.into_iter().filter_map(|name| procedures.get(name).copied()).collect()
 }
 
-/// Whether some property looks at a label.
+/// Whether some property mentions a label.
 fn looks_at_labels(program: &Program) -> bool {
     let mut found = false;
     for formula in program.properties.iter().filter_map(Property::formula) {
@@ -264,7 +267,7 @@ fn looks_at_labels(program: &Program) -> bool {
     found
 }
 
-/// A place on the way: its step, where that leads, and whether the statement behind it is a block or a `for`.
+/// A place that the walk has passed: its step, the target of the step, and whether a block or a `for` follows.
 #[derive(Clone, Copy)]
 struct Passed<'p> {
     edge: EdgeId,
@@ -273,8 +276,8 @@ struct Passed<'p> {
     opens: bool,
 }
 
-/// The places of a thread whose empty step the source has too, each with the places before it that could stand for the same step.
-/// The thread without places and the thread with them are walked side by side. Where the first has an empty step and the second nothing
+/// The places of a thread whose empty step the original program has too, each with the preceding places that could stand for the same step.
+/// Walks the threads without and with places in parallel. Where the first has an empty step and the second nothing
 /// but places, the step belongs to the last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
@@ -298,7 +301,7 @@ fn own_steps<'p>(
             passed.push(Passed { edge, to: code.to, place, opens });
             here = code.to;
         }
-        // A loop that consists of places only stays a loop, whichever of its steps the source has: only places before the loop count.
+        // A loop of places only stays a loop, whichever of its steps the original has: only places before the loop count.
         if on_the_way.contains(&here) {
             let before = passed.iter().take_while(|p| marked.edge(p.edge).from != here).count();
             passed.truncate(before);
@@ -313,8 +316,8 @@ fn own_steps<'p>(
             && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.covers(inner);
-            // Of the places before the innermost statement that contains the step, the first (there may be several copies), and of its two
-            // sides the one behind the labels.
+            // Chooses the innermost statement that contains the step, its first place (there may be several copies), and of its two
+            // sides the one after the labels.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
             let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;
@@ -347,9 +350,9 @@ fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
     leaving.next().filter(|_| leaving.next().is_none())
 }
 
-/// Joins places that are the same point of the text in different threads: an importer may make several threads of one text. Places of
-/// the same thread stay apart: its first place is joined with the first place of other threads, its second with their second, and so on.
-/// Only where `copies` of a text are made in one thread, they are one place too.
+/// Merges places at the same point of the text in different threads, because an importer may make several threads from one text. Places of
+/// the same thread stay separate: its first place is merged with the first place of other threads, its second with their second, and so on.
+/// Only with `copies`, where code is duplicated within a thread, they become one place too.
 fn one_for_each_text(places: Vec<Place>, copies: bool) -> Vec<Place> {
     let mut joined: Vec<Place> = Vec::new();
     let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();
@@ -365,173 +368,4 @@ fn one_for_each_text(places: Vec<Place>, copies: bool) -> Vec<Place> {
         }
     }
     joined
-}
-
-/// Whether a fence may stand before the first statement of a block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Start {
-    /// It may.
-    Free,
-    /// It may not: the statement starts an alternative of `choose`.
-    Choice,
-}
-
-struct Marks<'l> {
-    places: Vec<Place>,
-    /// For each place whether a block or a `for` is behind it.
-    opens: Vec<bool>,
-    /// The places, by number, that get no step.
-    left_out: HashSet<usize>,
-    mentioned: BTreeSet<String>,
-    /// What stands before the labels of the text at hand: the name of a procedure.
-    prefix: String,
-    /// The statements that a fence can stand beside, if not all.
-    sites: Option<&'l Sites>,
-    /// The statements of another language around the one at hand. What they do is theirs, even if it says the same about where it stands.
-    around: Vec<Span>,
-}
-
-/// The labels of all locations that some property looks at.
-fn mentioned(program: &Program) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for formula in program.properties.iter().filter_map(Property::formula) {
-        formula.for_each_leaf(&mut |observable| {
-            if let Observable::At(thread, locations) = observable {
-                let code = program.thread(*thread);
-                found.extend(locations.iter().flat_map(|l| code.locations[l.index()].labels.iter().cloned()));
-            }
-        });
-    }
-    found
-}
-
-impl Marks<'_> {
-    /// Writes empty steps into a block; `ends` says whether there is a place after its last statement.
-    fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
-        let mut start = start;
-        let statements = std::mem::take(&mut block.statements);
-        let last = statements.last().filter(|last| self.site(last).after).map(|s| (s.span, leaves(s)));
-        let mut statements = statements.into_iter().peekable();
-        while let Some(mut statement) = statements.next() {
-            if matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) {
-                block.statements.push(statement);
-                continue;
-            }
-            let site = self.site(&statement);
-            let label = statement.labels.first().map(|l| l.span);
-            let is_written = label.is_none_or(|l| self.sites.is_none() || stands_before(l, statement.span));
-            let is_labelled = label.is_some() && site.before && statement.kind != StatementKind::Empty;
-            let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
-            if start == Start::Free && is_written && site.before {
-                let offset = label.map_or(statement.span.start, |l| l.start);
-                // If there are labels, they stand between this place and the statement.
-                let opens = opens && label.is_none();
-                block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
-            }
-            // Every jump to the labels passes a place behind them. Where a property mentions a label there is none: to be at the label
-            // would then mean to be before the fence.
-            let named = |l: &Name| format!("{}{}", self.prefix, l.text);
-            let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
-            if is_labelled && !looked_at {
-                let offset = statement.span.start;
-                if let Some(mark) = self.mark(offset, Side::Labelled, statement.span, label, opens) {
-                    let labels = std::mem::take(&mut statement.labels);
-                    block.statements.push(Statement { labels, ..mark });
-                }
-            }
-            self.inside(&mut statement, start);
-            start = Start::Free;
-            let (span, leaves) = (statement.span, leaves(&statement));
-            block.statements.push(statement);
-            // Where the text goes on with another statement, the place before that one is the place behind this one.
-            if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
-                block.statements.extend(self.mark(span.end, Side::After, span, None, false));
-            }
-        }
-        // In an alternative with nothing but declarations, a fence would be the first statement.
-        if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
-            block.statements.extend(self.mark(span.end, Side::After, span, None, false));
-        }
-    }
-
-    /// Where a fence can stand beside a statement.
-    fn site(&self, statement: &Statement) -> Site {
-        let Some(sites) = self.sites else { return Site { before: true, after: true, ..Site::default() } };
-        let belongs_to = |outer: &Span| outer.text() == statement.span.text();
-        if self.around.iter().any(belongs_to) { Site::default() } else { sites.beside(statement.span) }
-    }
-
-    fn inside(&mut self, statement: &mut Statement, start: Start) {
-        match &mut statement.kind {
-            StatementKind::If(_, then, otherwise) => {
-                self.block(then, Start::Free, true);
-                match otherwise {
-                    // `else if` is a block without braces: nothing can be put into it.
-                    Some(Block { statements, span }) if is_bare(statements, *span) => {
-                        statements.iter_mut().for_each(|inner| self.inside(inner, Start::Free));
-                    }
-                    Some(block) => self.block(block, Start::Free, true),
-                    None => {}
-                }
-            }
-            StatementKind::While(_, body) | StatementKind::For(_, _, body) => {
-                self.block(body, Start::Free, true);
-            }
-            StatementKind::Loop(body) => self.block(body, start, true),
-            StatementKind::Block(body) => self.block(body, start, true),
-            StatementKind::Choose(blocks) => {
-                blocks.iter_mut().for_each(|block| self.block(block, Start::Choice, true));
-            }
-            StatementKind::Steps(steps) => {
-                self.around.push(statement.span);
-                let mut start = start;
-                for step in &mut steps.statements {
-                    self.inside(step, start);
-                    start = Start::Free;
-                }
-                self.around.pop();
-            }
-            _ => {}
-        }
-    }
-
-    /// The empty step of the next place, unless it is left out.
-    fn mark(
-        &mut self,
-        offset: u32,
-        side: Side,
-        statement: Span,
-        label: Option<Span>,
-        opens: bool,
-    ) -> Option<Statement> {
-        let number = self.places.len();
-        let Site { bare, uses, .. } = self.sites.map_or_else(Site::default, |sites| sites.beside(statement));
-        self.places.push(Place { offset, side, statement, label, bare, uses, edges: Vec::new() });
-        self.opens.push(opens);
-        let span = Span::new(number, number).in_file(EMPTY_STEPS);
-        let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };
-        (!self.left_out.contains(&number)).then_some(mark)
-    }
-}
-
-/// Whether a label stands in the text before a statement; an importer also makes labels that stand nowhere.
-fn stands_before(label: Span, statement: Span) -> bool {
-    label.file == statement.file && label.start < label.end && label.end <= statement.start
-}
-
-/// Whether a block is a single `if` without braces around it.
-fn is_bare(statements: &[Statement], block: Span) -> bool {
-    matches!(statements, [Statement { kind: StatementKind::If(..), span, .. }] if span.start <= block.start)
-}
-
-/// Whether control never comes to the point after a statement.
-fn leaves(statement: &Statement) -> bool {
-    matches!(
-        statement.kind,
-        StatementKind::Goto(_)
-            | StatementKind::Break
-            | StatementKind::Continue
-            | StatementKind::Stop
-            | StatementKind::Return(_)
-    )
 }

@@ -1,38 +1,38 @@
-//! Final states, as a litmus test shows them.
+//! The presentation of final states in a litmus test.
 
 use fencewright_fw::ast;
 
-/// How a litmus test shows its final states.
+/// The presentation of final states in a litmus test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// The condition as herd writes it, with its quantifier.
+    /// The condition in herd's notation, with its quantifier.
     pub condition: String,
     /// The registers and locations that are shown: those in the condition, and those that `locations` names.
     pub shown: Vec<Shown>,
-    /// Which final states count at all: a property of the same form as the condition.
+    /// The filter on final states, as a property of the same form as the condition.
     pub filter: Option<ast::Property>,
 }
 
-/// A register or location as a litmus test shows it.
+/// A register or location that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// As herd writes it: `0:rax`, `[x]`.
+    /// The name in herd's notation: `0:rax`, `[x]`.
     pub name: String,
-    /// What it is in the program.
+    /// The register or memory cell of the program that holds its value.
     pub place: ShownPlace,
-    /// How many of the lowest bits are shown.
+    /// The number of low bits that are shown.
     pub bits: u32,
-    /// Whether these bits are read as a signed number.
+    /// Whether these bits are a signed number.
     pub signed: bool,
 }
 
-/// Where the program keeps a value that a litmus test shows.
+/// The place in the program of a value that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownPlace {
     /// A shared variable of this name.
     Memory(String),
-    /// A thread, and a register of it.
+    /// The names of a thread and of its register.
     Register(String, String),
-    /// The address of a location, which the program does not need.
+    /// The address of a location, which is constant and not in the program.
     Address(String),
 }

@@ -1,4 +1,4 @@
-//! > The syntax tree of the `.fw` language.
+//! The syntax tree of the `.fw` language.
 //!
 //! Every importer produces this tree too: so there is a single lowering to the program model ([`crate::lower`]), and every imported program can be
 //! printed as `.fw` ([`crate::print`]). Spans point into the original text, whatever its format.
@@ -8,9 +8,9 @@ use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
 /// A name with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// > The text of the name.
+    /// The text of the name.
     pub text: String,
-    /// > Its position.
+    /// Its position.
     pub span: Span,
 }
 

@@ -1,12 +1,12 @@
-//! Parsing of expressions, formulas, ranges and binders.
+//! Parsing of expressions and formulas.
 //!
 //! Operator precedence parsing with an explicit stack: only brackets, calls and quantifiers recurse, so the depth of the recursion is the nesting
-//! depth in the text. Chains of `&&` and of `||` become balanced trees: both operators are associative, including short-circuit evaluation, so a
-//! balanced tree is equivalent to a left-leaning one, and its depth is logarithmic.
+//! depth in the text. Chains of `&&` and of `||` become balanced trees ([`chain`](super::chain)).
 
 use fencewright_program::{BinaryOp, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
 
+use super::chain::{Operand, binary};
 use super::lexer::{NumberValue, clip, number_value};
 use super::parser::{Parse, Parser, Reported};
 use super::token::{Keyword, TokenKind};
@@ -25,92 +25,6 @@ pub fn is_built_in(name: &str) -> bool {
 
 /// Maximum depth of the tree of an expression, for example the length of a chain of `+`.
 const MAX_DEPTH: usize = 1_000;
-
-/// A conjunction or disjunction of parts, from left to right, as the balanced tree that the parser builds for it. Parts that are themselves chains of
-/// the same operator are flattened first. Without parts the result is the neutral constant: 1 for `&&`, 0 for `||`.
-pub fn chain(op: BinaryOp, parts: Vec<Expr>) -> Expr {
-    fn flatten(op: BinaryOp, expr: Expr, flat: &mut Vec<(Expr, usize)>) {
-        match expr.kind {
-            ExprKind::Binary(inner, left, right) if inner == op => {
-                flatten(op, *left, flat);
-                flatten(op, *right, flat);
-            }
-            _ => flat.push((expr, 0)),
-        }
-    }
-    let mut flat = Vec::with_capacity(parts.len());
-    parts.into_iter().for_each(|part| flatten(op, part, &mut flat));
-    match balance(op, flat) {
-        Some((expr, _)) => expr,
-        None => Expr { kind: ExprKind::Int(i64::from(op == BinaryOp::And)), span: Span::default() },
-    }
-}
-
-/// Joins neighbours until one tree is left; each tree is paired with its depth.
-fn balance(op: BinaryOp, mut parts: Vec<(Expr, usize)>) -> Option<(Expr, usize)> {
-    while parts.len() > 1 {
-        let mut halved = Vec::with_capacity(parts.len().div_ceil(2));
-        let mut rest = parts.into_iter();
-        while let Some((left, left_depth)) = rest.next() {
-            halved.push(match rest.next() {
-                Some((right, right_depth)) => (binary(op, left, right), 1 + left_depth.max(right_depth)),
-                None => (left, left_depth),
-            });
-        }
-        parts = halved;
-    }
-    parts.pop()
-}
-
-fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    let span = left.span.to(right.span);
-    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
-}
-
-/// An operand that may still be extended to a longer chain.
-enum Operand {
-    Single(Expr, usize),
-    Chain(BinaryOp, Vec<(Expr, usize)>, Span),
-}
-
-impl Operand {
-    fn leaf(kind: ExprKind, span: Span) -> Self {
-        Operand::Single(Expr { kind, span }, 1)
-    }
-
-    fn span(&self) -> Span {
-        match self {
-            Operand::Single(expr, _) => expr.span,
-            Operand::Chain(_, _, span) => *span,
-        }
-    }
-
-    /// The same with the span of the parentheses around it.
-    fn at(self, span: Span) -> Self {
-        match self {
-            Operand::Single(expr, depth) => Operand::Single(Expr { span, ..expr }, depth),
-            Operand::Chain(op, parts, _) => Operand::Chain(op, parts, span),
-        }
-    }
-
-    fn finish(self) -> (Expr, usize) {
-        match self {
-            Operand::Single(expr, depth) => (expr, depth),
-            Operand::Chain(op, parts, span) => match balance(op, parts) {
-                Some((expr, depth)) => (Expr { span, ..expr }, depth),
-                None => (Expr { kind: ExprKind::Int(i64::from(op == BinaryOp::And)), span }, 1),
-            },
-        }
-    }
-
-    /// The parts that the operand contributes to a chain of this operator.
-    fn parts(self, op: BinaryOp) -> Vec<(Expr, usize)> {
-        match self {
-            Operand::Chain(own, parts, _) if own == op => parts,
-            other => vec![other.finish()],
-        }
-    }
-}
 
 /// An operator on the stack that waits for its (right) operand.
 enum Pending {
@@ -544,65 +458,6 @@ impl Parser<'_> {
         }
         let inner = self.name(what)?;
         Ok(Name { text: format!("{}.{}", name.text, inner.text), span: name.span.to(inner.span) })
-    }
-
-    /// `low..high` or `low..=high`
-    pub(super) fn range(&mut self) -> Parse<RangeExpr> {
-        let low = self.range_bound()?;
-        self.range_from(low)
-    }
-
-    /// The rest of a range after its lower end.
-    pub(super) fn range_from(&mut self, low: Expr) -> Parse<RangeExpr> {
-        let inclusive = self.at(TokenKind::DotDotEqual);
-        if !inclusive && !self.at(TokenKind::DotDot) {
-            let help = "`0..4` is 0, 1, 2, 3 and `0..=3` is the same";
-            return Err(self.expected_with("`..` and the end of the range", Some(help.into())));
-        }
-        self.bump();
-        let high = self.range_bound()?;
-        let span = low.span.to(high.span);
-        Ok(RangeExpr { low, high, inclusive, span })
-    }
-
-    /// Whether the next tokens begin binders rather than a formula.
-    pub(super) fn at_binder(&self) -> bool {
-        let is_in = |ahead| self.peek_at(ahead) == TokenKind::Keyword(Keyword::In);
-        let relation = matches!(self.peek_at(1), TokenKind::Operator(op) if op.is_comparison());
-        self.at(TokenKind::Name) && (is_in(1) || relation && self.peek_at(2) == TokenKind::Name && is_in(3))
-    }
-
-    /// `i in 0..N, j < k in 0..N:` including the colon.
-    pub(super) fn binders(&mut self) -> Parse<Vec<Binder>> {
-        let mut binders = vec![self.binder()?];
-        while self.eat(TokenKind::Comma) {
-            binders.push(self.binder()?);
-        }
-        self.expect(TokenKind::Colon, "`:` and a formula after the binders")?;
-        Ok(binders)
-    }
-
-    fn binder(&mut self) -> Parse<Binder> {
-        let first = self.name("a variable, as in `i in 0..N`")?;
-        let relation = match self.peek() {
-            TokenKind::Operator(BinaryOp::Lt) => Some(BinderRelation::Less),
-            TokenKind::Operator(BinaryOp::Ne) => Some(BinderRelation::NotEqual),
-            TokenKind::Operator(op) if op.is_comparison() => {
-                let help = "two variables are bound by `i < j in 0..N` or `i != j in 0..N`";
-                self.expected_with("`<`, `!=` or `in`", Some(help.into()));
-                Some(BinderRelation::NotEqual)
-            }
-            _ => None,
-        };
-        let second = match relation {
-            Some(relation) => {
-                self.bump();
-                Some((relation, self.name("a second variable, as in `i < j in 0..N`")?))
-            }
-            None => None,
-        };
-        self.expect(TokenKind::Keyword(Keyword::In), "`in` and a range")?;
-        Ok(Binder { first, second, range: self.range()? })
     }
 }
 

@@ -6,7 +6,7 @@ use super::layout::layout;
 use super::lexer::{Lexed, MAX_TOKENS, lex};
 use super::parser::parse_tokens;
 
-/// Formats a file. Only white space changes: every comment stays on its own line or behind the code that it follows, and blank lines are kept, at
+/// Formats a file. Only white space changes: every comment stays on its own line or after the code that it follows, and blank lines are kept, at
 /// most one in a row. Windows line ends are kept if all lines have them. A file with errors is not formatted.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let Lexed { tokens, comments, diagnostics } = lex(text, MAX_TOKENS);

@@ -83,7 +83,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         let behind = gap == 0 && before.is_some();
         let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
         let class = match (followed, behind) {
-            // A comment before a `}` gets its own line or stays behind the previous token.
+            // A comment before a `}` gets its own line or stays after the previous token.
             (true, true) if next.kind == TokenKind::CloseBrace => match before {
                 Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
                 _ => Class::Trailing,
@@ -291,7 +291,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Writes the comments behind the previous token.
+    /// Writes the comments after the previous token.
     fn trailing_comments(&mut self, token: usize) {
         while let Some(comment) = self.comments.get(self.next_comment)
             && comment.token == token

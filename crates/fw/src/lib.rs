@@ -15,6 +15,7 @@
 
 pub mod ast;
 pub mod build;
+mod chain;
 mod expression;
 mod format;
 pub mod graph;
@@ -26,13 +27,15 @@ pub mod names;
 mod parser;
 mod precedence;
 mod print;
+mod range;
 mod slips;
 mod statement;
 mod token;
 pub mod visit;
 mod wrap;
 
-pub use expression::{chain, integer_type, is_built_in};
+pub use chain::chain;
+pub use expression::{integer_type, is_built_in};
 pub use format::format;
 pub(crate) use lexer::clip;
 pub use lexer::{Lexed, MAX_TOKENS, lex};

@@ -1,9 +1,9 @@
-//! Is there a word that several finite automata accept? CONTEXT24 section 6.1 and Appendix B.
+//! The intersection problem for finite automata: is there a word that all of them accept? CONTEXT24 section 6.1 and Appendix B.
 //!
-//! A single thread. Each state q of each automaton has a register that holds a value of its own, by which the program recognises
-//! the state, as it can only compare values. Each automaton i has a register with the value of its current state. The thread
+//! The program is a single thread. Each state q of each automaton has a register with a distinct value, which identifies
+//! the state, because the program can only compare values. Each automaton i has a register with the value of its current state. The thread
 //! guesses a letter, takes one transition of every automaton with it, and repeats that until all current states are accepting. The
-//! label `accepted` can be reached if and only if there is such a word. The question is PSPACE-hard in the number of automata.
+//! label `accepted` is reachable if and only if such a word exists. The problem is PSPACE-hard in the number of automata.
 
 use crate::choice::Random;
 use crate::text::Text;
@@ -11,13 +11,13 @@ use crate::text::Text;
 /// A nondeterministic finite automaton. States and letters are numbered from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Automaton {
-    /// How many states there are.
+    /// The number of states.
     pub states: usize,
-    /// From which state, with which letter, to which state.
+    /// The transitions as (source, letter, target).
     pub transitions: Vec<(usize, usize, usize)>,
-    /// Where every word starts.
+    /// The initial state.
     pub initial: usize,
-    /// Where a word may end.
+    /// The accepting states.
     pub accepting: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ fn random_automaton(random: &mut Random, states: usize, letters: usize) -> Autom
     Automaton { states, transitions, initial: 0, accepting }
 }
 
-/// The program whose label `accepted` can be reached if and only if all automata accept some word in common. Words have letters
+/// The program whose label `accepted` is reachable if and only if all automata accept some common word over letters
 /// below `letters`.
 pub fn intersection(automata: &[Automaton], letters: usize) -> String {
     let mut text = Text::default();
@@ -95,7 +95,7 @@ fn word(text: &mut Text, automata: &[Automaton], letters: usize) {
         let with = automata[i].transitions.iter().filter(|t| t.1 == letter);
         with.map(|&(from, _, to)| (from, to)).collect()
     };
-    // A letter that some automaton cannot read at all need not be guessed.
+    // A letter that some automaton cannot read in any state need not be guessed.
     let readable = |letter: &usize| (0..automata.len()).all(|i| !moves(i, *letter).is_empty());
     let mut guesses: Vec<Option<usize>> = (0..letters).filter(readable).map(Some).collect();
     if guesses.is_empty() {

@@ -1,17 +1,17 @@
 //! Lamport's bakery without arithmetic: CONTEXT24 section 4, Algorithm 1.
 //!
-//! Tickets are only compared, never counted up: a thread draws any number and draws again unless it is larger than every
-//! ticket it reads. Where this differs from the algorithm as printed, which fails even under SC:
-//! - both loops leave out the thread itself;
+//! Tickets are only compared, never incremented: a thread draws any number and draws again unless it is larger than every
+//! ticket it reads. The algorithm as printed fails even under SC; these are the differences:
+//! - both loops skip the thread itself;
 //! - line 5 also retries if the tickets are equal, so that an accepted ticket is never 0, the value of FALSE;
-//! - line 17 lets the thread with the smaller number go first if two tickets are the same;
-//! - the exit gives the ticket back: `ticket[me] = 0`.
+//! - line 17 lets the thread with the smaller number go first if two tickets are equal;
+//! - the exit resets the ticket: `ticket[me] = 0`.
 //!
-//! FALSE is 0 and TRUE is 1. `chosen` is TRUE at first: nobody need wait for a thread that has not asked yet.
+//! FALSE is 0 and TRUE is 1. `chosen` is TRUE initially: no thread has to wait for one that has not drawn a ticket yet.
 
 use crate::text::Text;
 
-/// The bakery for this many threads, with or without the two fences for each thread that TSO needs.
+/// The bakery for this many threads, with or without the two fences per thread that TSO needs.
 pub fn bakery(threads: usize, fences: bool) -> String {
     let mut text = Text::default();
     text.comment(
@@ -70,7 +70,7 @@ fn fence(text: &mut Text, fences: bool) {
     }
 }
 
-/// A loop that runs `body` for every `j` but `me`.
+/// A loop that runs `body` for every `j` except `me`.
 fn others(text: &mut Text, body: impl FnOnce(&mut Text)) {
     text.open("for j in 0..N");
     text.open("if j != me");

@@ -2,33 +2,33 @@
 
 use fastrand::Rng;
 
-/// A source of random choices.
+/// A pseudo-random generator.
 #[derive(Clone, Debug)]
 pub struct Random(Rng);
 
 impl Random {
-    /// The choices that belong to a seed.
+    /// The generator for a seed.
     pub fn new(seed: u64) -> Self {
         Random(Rng::with_seed(seed))
     }
 
-    /// A seed that nobody can foresee, short enough to type.
+    /// A fresh seed, short enough to type.
     pub fn fresh_seed() -> u64 {
         fastrand::u64(..1_000_000)
     }
 
     /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        // Not `usize(..)`, which depends on the machine.
+        // Not `usize(..)`, whose result depends on the word size of the machine.
         self.0.u64(..n.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// True with probability 1/n.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// A number from `low` to `high`, which is not less than `low`.
+    /// A number from `low` to `high`, both included; requires `low <= high`.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         self.0.i64(low..=high)
     }

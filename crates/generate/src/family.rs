@@ -1,4 +1,4 @@
-//! The families with their parameters: what `fencewright generate` offers.
+//! The families of `fencewright generate`, with their parameters.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,52 +13,52 @@ use crate::random::{Shape, random};
 pub enum Family {
     /// Lamport's bakery.
     Bakery {
-        /// How many threads.
+        /// The number of threads.
         threads: usize,
-        /// Whether with the fences that TSO needs.
+        /// Whether it has the fences that TSO needs.
         fences: bool,
     },
-    /// Random automata: do they accept a word in common?
+    /// The intersection problem for random automata.
     Automata {
-        /// How many automata.
+        /// The number of automata.
         automata: usize,
-        /// States of each.
+        /// The number of states of each automaton.
         states: usize,
-        /// Letters.
+        /// The size of the alphabet.
         letters: usize,
         /// The seed that determines the automata.
         seed: u64,
     },
     /// A random lossy channel system with data.
     Lossy {
-        /// States of the control.
+        /// The number of control states.
         states: usize,
-        /// Variables.
+        /// The number of variables.
         variables: usize,
-        /// Letters.
+        /// The size of the alphabet.
         letters: usize,
-        /// Transitions of the control.
+        /// The number of transitions.
         transitions: usize,
-        /// The seed.
+        /// The seed that determines the system.
         seed: u64,
     },
     /// A random program.
     Random {
-        /// What it looks like.
+        /// Its size and features.
         shape: Shape,
-        /// The seed.
+        /// The seed that determines the program.
         seed: u64,
     },
 }
 
-/// A size outside the range that a family allows.
+/// The error for a size outside the range that a family allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
-    /// The option that sets it.
+    /// The command line option for this size.
     pub option: &'static str,
-    /// The size.
+    /// The value that was given.
     pub value: usize,
-    /// What is possible.
+    /// The range of allowed values.
     pub possible: RangeInclusive<usize>,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for OutOfRange {
 }
 
 impl Family {
-    /// The program. It starts with the command line that writes it.
+    /// The program text. It starts with a comment that has the command line.
     pub fn text(&self) -> Result<String, OutOfRange> {
         for (option, value, possible) in self.sizes() {
             if !possible.contains(&value) {
@@ -90,7 +90,7 @@ impl Family {
         Ok(format!("// Written by `{}`.\n{program}", self.command()))
     }
 
-    /// Which sizes are set by which option, and their limits, which keep a text below some megabytes.
+    /// The sizes with their options and limits, which keep a text below a few megabytes.
     fn sizes(&self) -> Vec<(&'static str, usize, RangeInclusive<usize>)> {
         match *self {
             Family::Bakery { threads, .. } => vec![("--threads", threads, 2..=64)],

@@ -1,47 +1,47 @@
-//! Lossy channel systems with data, whose channel is a store buffer: CONTEXT24 section 5, Fig. 2 and 3, Appendix A.
+//! Lossy channel systems with data, whose channel is a store buffer: CONTEXT24 section 5, Figs. 2 and 3, Appendix A.
 //!
 //! A system has a finite control, variables over an infinite domain, and one channel that may lose any message at any time. The
-//! program has two threads. Thread `t` runs the control; the variables are its registers. Letter a has two shared variables xA and
+//! program has two threads. Thread `t` runs the control, with the variables in registers. Letter a has two shared variables xA and
 //! yA. To send, `t` stores the value to xA and then the separator, a value that no message carries. Thread `ch` copies from xA to
-//! yA what it happens to see, value and separator; `t` receives from yA, and reads the separator before it goes on, so that no
-//! message is received twice. Messages on the way wait in the buffers, and what is overwritten before it is read is lost. A state
-//! is reached by the program under TSO if and only if the system reaches it, which is undecidable.
+//! yA the values that it happens to read, including separators; `t` receives from yA, and reads the separator before it continues, so that no
+//! message is received twice. Messages in transit wait in the buffers, and those overwritten before they are read are lost. A state
+//! is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
 //!
-//! Fig. 3 is a drawing that says less than the text; this follows the text: `ch` stores the separator to yA after it has
+//! Fig. 3 shows less than the text of the paper; this follows the text: `ch` stores the separator to yA after it has
 //! read it from xA.
 
 use crate::choice::Random;
 use crate::text::Text;
 
-/// A lossy channel system with data. It starts in state 0 with all variables 0 and the channel empty.
+/// A lossy channel system with data. It starts in state 0 with all variables 0 and an empty channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lossy {
-    /// How many states there are.
+    /// The number of states.
     pub states: usize,
-    /// How many variables there are.
+    /// The number of variables.
     pub variables: usize,
-    /// How many letters there are.
+    /// The size of the alphabet.
     pub letters: usize,
-    /// From which state, doing what, to which state.
+    /// The transitions as (source, operation, target).
     pub transitions: Vec<(usize, LossyOp, usize)>,
-    /// The state that the property says is never reached.
+    /// The state that the property claims to be unreachable.
     pub target: usize,
 }
 
-/// What a transition of a lossy channel system does.
+/// The operation of a transition of a lossy channel system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossyOp {
-    /// The first variable gets the value of the second.
+    /// Assigns the second variable to the first.
     Copy(usize, usize),
-    /// The variable gets a value that no variable has.
+    /// Assigns a value that no variable has.
     Fresh(usize),
-    /// Goes on only if the variables are equal.
+    /// Enabled only if the variables are equal.
     Equal(usize, usize),
-    /// Goes on only if the variables are different.
+    /// Enabled only if the variables are different.
     Different(usize, usize),
     /// Appends a letter and the value of a variable to the channel.
     Send(usize, usize),
-    /// Takes a message with this letter from the head of the channel; its value goes to the variable.
+    /// Takes a message with this letter from the head of the channel, and assigns its value to the variable.
     Receive(usize, usize),
 }
 
@@ -50,7 +50,7 @@ pub enum LossyOp {
 pub fn random_lossy(seed: u64, states: usize, variables: usize, letters: usize, transitions: usize) -> Lossy {
     let mut random = Random::new(seed);
     let transition = |n: usize| {
-        // The first transitions are a tree that spans the states.
+        // The first transitions are a spanning tree of the states.
         let (from, to) = match n + 1 < states {
             true => (random.below(n + 1), n + 1),
             false => (random.below(states), random.below(states)),
@@ -63,7 +63,7 @@ pub fn random_lossy(seed: u64, states: usize, variables: usize, letters: usize, 
 
 fn random_op(random: &mut Random, variables: usize, letters: usize) -> LossyOp {
     let (x, y, letter) = (random.below(variables), random.below(variables), random.below(letters));
-    // The operations on two variables take two different ones if the system has more than one.
+    // Operations on two variables use different ones if the system has more than one.
     let other = if x == y && variables > 1 { (x + 1) % variables } else { y };
     match random.below(12) {
         0 => LossyOp::Copy(x, other),
@@ -96,7 +96,7 @@ pub fn channel(system: &Lossy) -> String {
     text.finish()
 }
 
-/// Thread `t`.
+/// Writes thread `t`, the control.
 fn control(text: &mut Text, system: &Lossy) {
     text.open("thread t");
     text.declare("var", &(0..system.variables).map(variable).collect::<Vec<_>>());
@@ -120,7 +120,7 @@ fn control(text: &mut Text, system: &Lossy) {
     text.close();
 }
 
-/// What `t` does for one operation of the system.
+/// Writes the code of `t` for one operation of the system.
 fn gadget(text: &mut Text, op: LossyOp, variables: usize) {
     match op {
         LossyOp::Copy(x, y) => text.line(&format!("{} = {};", variable(x), variable(y))),
@@ -147,7 +147,7 @@ fn gadget(text: &mut Text, op: LossyOp, variables: usize) {
     }
 }
 
-/// Thread `ch`.
+/// Writes thread `ch`, the channel.
 fn copier(text: &mut Text, letters: usize) {
     text.open("thread ch");
     text.line("var separator, scratch;");

@@ -1,32 +1,32 @@
 //! Random programs of the fragment that CONTEXT24 decides up to a context bound (sections 3 and 6).
 //!
 //! Registers are copied, guessed (`*`) and compared, and go to and from shared variables; the only constant is 0. With
-//! distances there is also `r + n < s`, only as an `assume`: its negation, an upper bound, is outside the fragment.
-//! Threads are built around the shapes whose outcomes tell memory models apart (store buffering, message passing), so that
-//! among the properties some hold, some fail, and some fail under TSO only.
+//! distances there is also `r + n < s`, but only as an `assume`: its negation, an upper bound, is outside the fragment.
+//! Threads are built around the shapes that distinguish memory models (store buffering, message passing), so that
+//! some of the properties hold, some fail, and some fail under TSO only.
 
 use crate::choice::Random;
 use crate::text::Text;
 
-/// The most fresh values in one program: few enough to decide the program by trying all of them.
+/// Maximum number of fresh values in a program, few enough to decide the program by trying all of them.
 const FRESH: usize = 4;
-/// How many registers the shapes use: `r0`, in most shapes the value that a thread stores, and `r1`, a value that it loads.
+/// Number of registers that the shapes use: `r0`, usually the value that a thread stores, and `r1`, a value that it loads.
 const CORE: usize = 2;
-/// How deeply blocks may be nested.
+/// Maximum nesting depth of blocks.
 const DEPTH: usize = 2;
 
-/// What random programs look like.
+/// Size and features of random programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Statements in each thread, about.
+    /// The approximate number of statements per thread.
     pub length: usize,
-    /// Shared variables.
+    /// The number of shared variables.
     pub variables: usize,
     /// The data domain.
     pub numbers: Numbers,
-    /// Whether guards say by how much a value is larger.
+    /// Whether guards may require a minimum distance between values.
     pub distances: bool,
     /// Whether there are loops.
     pub loops: bool,
@@ -44,7 +44,7 @@ pub enum Numbers {
 }
 
 impl Numbers {
-    /// As it is written in programs and on the command line.
+    /// The name in programs and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Numbers::Nat => "nat",
@@ -71,7 +71,7 @@ pub fn random(seed: u64, shape: Shape) -> String {
     writer.text.finish()
 }
 
-/// What the properties can name of a thread.
+/// The parts of a thread that properties can name.
 struct Thread {
     name: String,
     registers: usize,
@@ -86,7 +86,7 @@ struct Writer {
     shape: Shape,
     /// Whether all threads have the shape of store buffering.
     buffering: bool,
-    /// How many fresh values may still be guessed.
+    /// The number of fresh values that may still be guessed.
     fresh: usize,
     /// The threads so far; the last one is being written.
     threads: Vec<Thread>,
@@ -102,7 +102,7 @@ impl Writer {
         self.threads.push(Thread { name, registers, labels: 0, changed: false });
         let core = self.core(number);
         let extra = self.shape.length.saturating_sub(core.len());
-        // The other statements stand anywhere between those of the core.
+        // The other statements are placed at random between those of the core.
         let mut places: Vec<usize> = (0..extra).map(|_| self.random.below(core.len() + 1)).collect();
         places.sort_unstable();
         let mut places = places.into_iter().peekable();
@@ -137,16 +137,16 @@ impl Writer {
         match shape {
             // Store buffering.
             0 | 1 => core.extend([format!("{own} = r0;"), format!("r1 = {next};")]),
-            // Message passing: one side ...
+            // Message passing: the sender.
             2 => core.extend([format!("{own} = r0;"), format!("{next} = r0;")]),
-            // ... and the other.
+            // Message passing: the receiver.
             _ => core.extend([format!("r0 = {own};"), format!("r1 = {next};")]),
         }
-        // A thread that gets past this has loaded an old value.
+        // A thread that gets past this guard has loaded an old value.
         if shape == 0 && self.random.one_in(2) {
             core.push("assume r1 < r0;".to_string());
         }
-        // If the thread is to be shorter than the core, only the last statements of the core are kept.
+        // If the thread has to be shorter than the core, only the last statements of the core are kept.
         core.split_off(core.len().saturating_sub(self.shape.length))
     }
 
@@ -174,7 +174,7 @@ impl Writer {
                 self.text.line(&format!("{x} = {s};"));
                 self.text.close();
             }
-            // A thread that compares its registers while all are 0 may never get anywhere.
+            // A thread that compares its registers while all are 0 may be stuck for ever.
             11 | 12 if !self.threads.last().is_some_and(|thread| thread.changed) => {
                 self.text.line(&format!("{x} = {r};"));
             }
@@ -218,7 +218,7 @@ impl Writer {
         }
     }
 
-    /// A guard that may also be negated.
+    /// A guard that may be negated.
     fn guard(&mut self) -> String {
         let r = self.register();
         let s = if self.random.one_in(4) { "0".to_string() } else { self.another(&r) };
@@ -226,7 +226,7 @@ impl Writer {
         format!("{r} {} {s}", self.comparison())
     }
 
-    /// A guard that is never negated.
+    /// A guard for `assume`, which is never negated.
     fn assumed(&mut self) -> String {
         if !self.shape.distances || self.random.one_in(3) {
             return self.guard();
@@ -261,19 +261,19 @@ impl Writer {
         }
     }
 
-    /// A register of the thread that is being written.
+    /// A register of the current thread.
     fn register(&mut self) -> String {
         register(self.random.below(self.threads.last().map_or(1, |thread| thread.registers)))
     }
 
-    /// A register to be changed: rarely one that the core of the thread uses.
+    /// A register to be changed, rarely one that the core of the thread uses.
     fn target(&mut self) -> String {
         let registers = self.threads.last().map_or(CORE + 1, |thread| thread.registers);
         let first = if self.random.one_in(4) { 0 } else { CORE };
         register(first + self.random.below(registers - first))
     }
 
-    /// A register that is not this one.
+    /// A register different from this one.
     fn another(&mut self, register: &str) -> String {
         loop {
             let other = self.register();
@@ -349,7 +349,7 @@ impl Writer {
         if self.random.one_in(2) { one } else { format!("{one} && {other}") }
     }
 
-    /// Shared memory compared with itself or with 0.
+    /// Compares shared variables with each other or with 0.
     fn memory(&mut self) -> String {
         let (x, y) = (self.variable(), self.variable());
         let comparison = self.comparison();

@@ -1,6 +1,6 @@
-//! Text in the one style of .fw files: what `fencewright fmt` would not change.
+//! A writer of formatted .fw text, which `fencewright fmt` would not change.
 
-/// The most names in one declaration, so that no line gets too long.
+/// Maximum number of names in a declaration, which keeps lines short.
 const NAMES: usize = 8;
 
 /// A text that grows line by line.
@@ -11,53 +11,53 @@ pub struct Text {
 }
 
 impl Text {
-    /// One line, indented as deep as the blocks around it.
+    /// Adds a line, indented to the current block depth.
     pub fn line(&mut self, line: &str) {
         self.indented(self.depth, line);
     }
 
-    /// A line of comment.
+    /// Adds a comment line.
     pub fn comment(&mut self, line: &str) {
         self.line(&format!("// {line}"));
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub fn blank(&mut self) {
         self.text.push('\n');
     }
 
-    /// A label: it stands one step further out than what it names.
+    /// Adds a label, indented one level less than the statement it names.
     pub fn label(&mut self, name: &str) {
         self.indented(self.depth.saturating_sub(1), &format!("{name}:"));
     }
 
-    /// The start of a block.
+    /// Opens a block.
     pub fn open(&mut self, head: &str) {
         self.line(&format!("{head} {{"));
         self.depth += 1;
     }
 
-    /// The end of a block and the start of the next one of the same statement.
+    /// Closes a block and opens the next one of the same statement.
     pub fn next(&mut self, word: &str) {
         self.depth -= 1;
         self.line(&format!("}} {word} {{"));
         self.depth += 1;
     }
 
-    /// The end of a block.
+    /// Closes a block.
     pub fn close(&mut self) {
         self.depth -= 1;
         self.line("}");
     }
 
-    /// Declarations of these names, several to a line.
+    /// Adds declarations of these names, several per line.
     pub fn declare(&mut self, keyword: &str, names: &[String]) {
         for names in names.chunks(NAMES) {
             self.line(&format!("{keyword} {};", names.join(", ")));
         }
     }
 
-    /// A `choose` between the ways, of which there must be at least one; a single way is written without `choose`.
+    /// Adds a `choose` between `ways`, which must not be empty; a single way is written without `choose`.
     pub fn choose<T>(&mut self, ways: &[T], mut write: impl FnMut(&mut Self, &T)) {
         if let [only] = ways {
             return write(self, only);
@@ -72,7 +72,7 @@ impl Text {
         self.close();
     }
 
-    /// The text.
+    /// The finished text.
     pub fn finish(self) -> String {
         self.text
     }

@@ -1,9 +1,9 @@
 //! Tools to build and inspect programs, shared by source languages, transformations, fence placement and engines.
 //!
-//! > * [`thread`]: the builder of threads, which tracks the origin of each new edge and location;
+//! * [`thread`]: the builder of threads, which tracks the origin of each new edge and location;
 //! * [`formulas`]: renumbers the locations in formulas;
-//! > * [`accesses`], [`choices`], [`graph`]: queries on operations and control-flow graphs;
-//! > * [`validate`](mod@validate): well-formedness, the invariant of every program.
+//! * [`accesses`], [`choices`], [`graph`]: queries on operations and control-flow graphs;
+//! * [`validate`](mod@validate): well-formedness, the invariant of every program.
 //!
 //! The conditions under which operations fault are defined in `fencewright_program::faults`.
 //!

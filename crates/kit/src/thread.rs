@@ -84,7 +84,7 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.location(stands_for, span)
     }
 
-    /// What a location stands for.
+    /// The origin of a location.
     pub fn stands_for(&self, location: LocationId) -> &L {
         &self.locations[location.index()].stands_for
     }

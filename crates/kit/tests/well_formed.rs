@@ -33,7 +33,7 @@ fn check(program: &Program, what: &str) {
 }
 
 #[test]
-fn random_programs_and_what_is_made_of_them() {
+fn random_programs_survive_reduction() {
     for seed in 0..600 {
         let shape = Shape { loops: seed % 2 == 0, corners: seed % 3 == 2, ..Shape::default() };
         check(&program(&mut Random::new(seed), shape), &format!("seed {seed}"));
@@ -41,7 +41,7 @@ fn random_programs_and_what_is_made_of_them() {
 }
 
 #[test]
-fn examples_and_what_is_made_of_them() {
+fn examples_survive_reduction() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut checked = 0;
     for entry in fs::read_dir(examples).expect("the examples are there") {
@@ -58,7 +58,7 @@ fn examples_and_what_is_made_of_them() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn broken_programs_are_reported() {
     let text = "shared a[2] = 0; shared x = 0; thread p { var r; r = a[x]; x = r + 1; L: stop; } forbid q: p@L && x == 1;";
     let loaded = fencewright_lang::load("test.fw", text.as_bytes(), None, &[]);
     let good = loaded.unwrap_or_else(|error| panic!("{:?}", error.diagnostics)).program;

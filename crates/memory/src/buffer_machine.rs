@@ -40,13 +40,25 @@ struct Way {
     variant: bool,
 }
 
+impl Way {
+    /// Appends to `ways` this path with a fault at its end, taken if the condition holds.
+    fn fault_if(&self, condition: Expr<CellId>, ways: &mut Vec<Way>) {
+        if condition.constant() != Some(0) {
+            let mut faulted = self.clone();
+            faulted.commands.push(Command::Assume(condition));
+            faulted.end = End::Fault;
+            ways.push(faulted);
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Eq)]
 enum End {
     /// All operations so far completed.
     Open,
     /// An operation faulted.
     Fault,
-    /// An operation left what the machine represents.
+    /// An operation leads to a state that the machine cannot represent.
     Beyond(Limitation),
 }
 
@@ -199,87 +211,44 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         !self.buffers.exist() || matches!(action, Action::Atomic { drains: true, .. })
     }
 
+    /// An expression of a thread as an expression over cells.
+    fn over_cells(&self, thread: ThreadId, e: &Expr<RegisterId>) -> Expr<CellId> {
+        e.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))))
+    }
+
+    /// The cell of a register, and the values that may be written to it.
+    fn register(&self, thread: ThreadId, r: RegisterId) -> (CellId, Bounds) {
+        let range = self.program.thread(thread).registers[r.index()].range;
+        (self.cells.id(Cell::Register(thread, r)), self.program.writable(range))
+    }
+
     /// Appends to `ways` all paths that continue `way` with one operation.
     fn perform(&self, thread: ThreadId, op: &Op, direct: bool, way: Way, ways: &mut Vec<Way>) {
-        let value =
-            |e: &Expr<RegisterId>| e.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
-        let register = |r: RegisterId| self.cells.id(Cell::Register(thread, r));
-        let writable =
-            |r: RegisterId| self.program.writable(self.program.thread(thread).registers[r.index()].range);
         // The bounds that the loaded or chosen value must satisfy, if it may violate them.
         let checked = self.program.checks(&self.program.thread(thread).registers, op).value;
-        let mut fault_if = |condition: Expr<CellId>, way: &Way| {
-            if condition.constant() != Some(0) {
-                let mut faulted = way.clone();
-                faulted.commands.push(Command::Assume(condition));
-                faulted.end = End::Fault;
-                ways.push(faulted);
-            }
-        };
-        let mut way = way;
         match op {
-            Op::Skip => {}
-            Op::Assign(r, e) => {
-                let doubtful = self.program.doubtful(writable(*r), e);
-                let e = value(e);
-                if let Some(defined) = e.defined() {
-                    fault_if(defined.clone().not(), &way);
-                    way.commands.push(Command::Assume(defined));
-                }
-                doubtful.condition(&e).into_iter().for_each(|fits| fault_if(fits.not(), &way));
-                way.commands.extend(writable(*r).condition(&e).map(Command::Assume));
-                way.commands.push(Command::Assign(register(*r), e));
-            }
-            Op::Havoc(r, range) => {
-                let cell = register(*r);
-                // A value out of range is not written: the register keeps its old one.
-                fault_if(Expr::Const(checked.is_some() as i64), &way);
-                way.commands.push(Command::Havoc(cell));
-                way.commands.extend(within(self.program.chosen(*range).and(writable(*r)), cell));
-            }
-            Op::Assume(e) => {
-                let e = value(e);
-                e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
-                way.commands.push(Command::Assume(e));
-            }
-            Op::Assert(e, _) => {
-                let e = value(e);
-                e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
-                fault_if(e.clone().not(), &way);
-                way.commands.push(Command::Assume(e));
-            }
             Op::Load(r, address) => {
+                let (register, writable) = self.register(thread, *r);
                 for (target, mut way) in self.addressed(thread, address, way, ways) {
-                    let buffered = way
-                        .buffer
-                        .as_ref()
-                        .and_then(|shape| self.buffers.newest(&self.cells, thread, shape, target));
+                    let newest = |shape| self.buffers.newest(&self.cells, thread, shape, target);
+                    let buffered = way.buffer.as_ref().and_then(newest);
                     let source = buffered.unwrap_or_else(|| self.cells.id(Cell::Memory(target)));
                     if let Some(fits) = checked.and_then(|bounds| bounds.condition(&Expr::Leaf(source))) {
-                        let mut faulted = way.clone();
-                        faulted.commands.push(Command::Assume(fits.not()));
-                        faulted.end = End::Fault;
-                        ways.push(faulted);
+                        way.fault_if(fits.not(), ways);
                     }
-                    way.commands.extend(within(writable(*r), source));
-                    way.commands.push(Command::Assign(register(*r), Expr::Leaf(source)));
+                    way.commands.extend(within(writable, source));
+                    way.commands.push(Command::Assign(register, Expr::Leaf(source)));
                     ways.push(way);
                 }
-                return;
             }
             Op::Store(address, e) => {
                 let writable = self.program.writable(self.program.variables[address.variable.index()].range);
                 let doubtful = self.program.doubtful(writable, e);
-                let e = value(e);
+                let e = self.over_cells(thread, e);
                 for (target, mut way) in self.addressed(thread, address, way, ways) {
                     let defined = e.defined();
                     let faults = defined.clone().into_iter().chain(doubtful.condition(&e)).map(Expr::not);
-                    for condition in faults.filter(|c| c.constant() != Some(0)) {
-                        let mut faulted = way.clone();
-                        faulted.commands.push(Command::Assume(condition));
-                        faulted.end = End::Fault;
-                        ways.push(faulted);
-                    }
+                    faults.for_each(|condition| way.fault_if(condition, ways));
                     way.commands
                         .extend(defined.into_iter().chain(writable.condition(&e)).map(Command::Assume));
                     let stored = match (&way.buffer, direct) {
@@ -307,7 +276,41 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
                     }
                     ways.push(way);
                 }
-                return;
+            }
+            _ => self.compute(thread, op, checked, way, ways),
+        }
+    }
+
+    /// The same for an operation that does not access memory.
+    fn compute(&self, thread: ThreadId, op: &Op, checked: Option<Bounds>, mut way: Way, ways: &mut Vec<Way>) {
+        match op {
+            Op::Skip | Op::Load(..) | Op::Store(..) => {}
+            Op::Assign(r, e) => {
+                let (register, writable) = self.register(thread, *r);
+                let doubtful = self.program.doubtful(writable, e);
+                let e = self.over_cells(thread, e);
+                if let Some(defined) = e.defined() {
+                    way.fault_if(defined.clone().not(), ways);
+                    way.commands.push(Command::Assume(defined));
+                }
+                doubtful.condition(&e).into_iter().for_each(|fits| way.fault_if(fits.not(), ways));
+                way.commands.extend(writable.condition(&e).map(Command::Assume));
+                way.commands.push(Command::Assign(register, e));
+            }
+            Op::Havoc(r, range) => {
+                let (register, writable) = self.register(thread, *r);
+                // A value out of range is not written: the register keeps its old one.
+                way.fault_if(Expr::Const(checked.is_some() as i64), ways);
+                way.commands.push(Command::Havoc(register));
+                way.commands.extend(within(self.program.chosen(*range).and(writable), register));
+            }
+            Op::Assume(e) | Op::Assert(e, _) => {
+                let e = self.over_cells(thread, e);
+                e.defined().into_iter().for_each(|defined| way.fault_if(defined.not(), ways));
+                if matches!(op, Op::Assert(..)) {
+                    way.fault_if(e.clone().not(), ways);
+                }
+                way.commands.push(Command::Assume(e));
             }
         }
         ways.push(way);
@@ -326,7 +329,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         let (Some(index), Some(range)) = (&address.index, variable.indices) else {
             return vec![(variable.base, way)];
         };
-        let index = index.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
+        let index = self.over_cells(thread, index);
         let cell = |i: i64| variable.base + (i - range.low) as u32;
         if let Some(i) = index.constant().filter(|&i| range.contains(i)) {
             return vec![(cell(i), way)];

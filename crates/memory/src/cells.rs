@@ -5,7 +5,7 @@ use fencewright_program::{Program, RegisterId, ThreadId};
 /// The number of a cell.
 pub type CellId = u32;
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cell {
     /// Shared memory.
@@ -20,7 +20,7 @@ pub enum Cell {
     Forgotten(ThreadId, u32),
 }
 
-/// All cells of a machine: maps what a cell holds to its number and back.
+/// All cells of a machine: maps the content of a cell to its number and back.
 ///
 /// # Summary cells
 ///
@@ -30,9 +30,9 @@ pub enum Cell {
 ///
 /// | command | S afterwards |
 /// |---|---|
-/// > | `Assign(s, e)` | {e}: the cell held nothing before, and e is the first value |
-/// > | `Fold(s, e)` | S with e added |
-/// > | `Expand(c, s)` | S; the ordinary cell c takes one of its values; each `Expand` chooses independently |
+/// | `Assign(s, e)` | {e}: the cell held nothing before, and e is the first value |
+/// | `Fold(s, e)` | S with e added |
+/// | `Expand(c, s)` | S; the ordinary cell c takes one of its values; each `Expand` chooses independently |
 ///
 /// No command reads s in an expression: it would be unclear which value `s < 3` refers to. (Renaming cells, as symmetry reduction does, is an
 /// assignment `t := s` after which s is dead, and moves the whole set.)
@@ -110,7 +110,7 @@ impl Cells {
         }
     }
 
-    /// What the cell with this number holds.
+    /// The content of the cell with this number.
     pub fn cell(&self, id: CellId) -> Cell {
         if id < self.memory {
             Cell::Memory(id)

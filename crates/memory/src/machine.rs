@@ -33,7 +33,7 @@ pub struct Step<N = StepName, C = Control> {
     pub name: N,
     /// The effect on cells.
     pub commands: Vec<Command>,
-    /// The result on control.
+    /// The control state after the step, or why there is none.
     pub outcome: Outcome<C>,
 }
 
@@ -56,7 +56,7 @@ pub struct StepName {
 pub enum Outcome<C = Control> {
     /// A control state.
     Control(C),
-    /// The step leaves what the machine represents, at this place of the source. The verdict is then unknown.
+    /// The step leads to a state that the machine cannot represent, at this place of the source. The verdict is then unknown.
     Beyond(Limitation, Span),
 }
 

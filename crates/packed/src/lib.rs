@@ -180,7 +180,7 @@ struct Bytes<'a> {
     read: usize,
     filled: usize,
     ended: bool,
-    /// Whether the stream ended properly, with no bytes behind it.
+    /// Whether the stream ended properly, with no bytes after it.
     complete: bool,
 }
 

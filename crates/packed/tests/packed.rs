@@ -28,7 +28,7 @@ fn unpacked(states: &PackedStates, words: usize) -> Result<Vec<u64>, Unreadable>
 }
 
 #[test]
-fn what_is_written_is_read_again_in_order_and_once() {
+fn states_are_decoded_sorted_and_without_duplicates() {
     for seed in 0..200 {
         let words = 1 + seed as usize % 4;
         let count = seed as usize * 3;
@@ -70,7 +70,7 @@ fn stored(count: u64, bytes: &[u8]) -> PackedStates {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn corrupt_encodings_are_rejected() {
     let wrong = |what| Err(Unreadable::Wrong(what));
     // The numbers 5, 5 + 3, 5 + 3 + 1.
     assert_eq!(unpacked(&stored(3, &[5, 3, 1]), 1), Ok(vec![5, 8, 9]));
@@ -105,7 +105,7 @@ fn what_is_wrong_is_refused() {
 }
 
 #[test]
-fn what_grows_is_stopped() {
+fn decompression_bombs_are_stopped() {
     // A decompression bomb: each further state takes four bytes here, and half a megabyte when it is read.
     let words = 1 << 16;
     let mut bytes = vec![0; words];

@@ -1,7 +1,7 @@
 //! The core of Fencewright: concurrent integer programs, their properties, and their semantics.
 //!
 //! * [`Program`]: threads as control-flow graphs over loads, stores, fences, atomic steps and the global lock;
-//! > * [`Property`]: states that must not, or must, be reachable;
+//! * [`Property`]: states that must not, or must, be reachable;
 //! * [`mod@reference`]: exact SC, TSO and PSO as one small interpreter. Every trace that any engine reports is replayed
 //!   on it ([`replay`]), and tests compare engines with it. No engine shares code with it.
 //!

@@ -239,7 +239,7 @@ pub struct Edge {
     pub from: LocationId,
     /// The target location.
     pub to: LocationId,
-    /// What happens.
+    /// The effect.
     pub action: Action,
     /// The statement it was lowered from.
     pub span: Span,

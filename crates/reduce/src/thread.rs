@@ -25,7 +25,7 @@ const MOST_PLACES: u64 = 1 << 13;
 pub(crate) enum Origin {
     /// The completion of this step.
     Step(EdgeId),
-    /// A flush.
+    /// A flush of the thread's buffer in `P`.
     Flush,
     /// None: the thread of `P` does not move.
     Silent,

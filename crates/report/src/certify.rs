@@ -9,28 +9,28 @@ use serde::Serialize;
 use crate::json::{line, micros};
 use crate::words::grouped;
 
-/// Whether a certificate is a proof.
+/// The outcome of checking a certificate.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It is a proof, and this much was checked.
+    /// Every proof obligation holds; the counts say how many were checked.
     Accepted(Accepted),
-    /// It is not a proof, for this reason.
+    /// Some proof obligation fails, with the reason.
     Rejected(String),
-    /// It is not known whether it is a proof, for this reason.
+    /// The checker could not decide it, with the reason.
     Unknown(String),
 }
 
 /// A certificate, the program it is checked against, and the result.
 pub struct Certified<'a> {
-    /// What the file of the certificate is called.
+    /// The file name of the certificate.
     pub name: &'a str,
-    /// What the program is called.
+    /// The file name of the program.
     pub program: &'a str,
-    /// The certificate; `None` if it could not be read.
+    /// The certificate; `None` if it could not be parsed.
     pub certificate: Option<&'a Certificate>,
     /// The result of the check.
     pub answer: Answer,
-    /// How long checking took.
+    /// The duration of the check.
     pub seconds: f64,
 }
 
@@ -51,7 +51,7 @@ struct Object<'a> {
 }
 
 impl Certified<'_> {
-    /// One line for people, line break included.
+    /// The result as one line of text with a line break.
     pub fn text(&self) -> String {
         let name = escape(self.name);
         match &self.answer {
@@ -62,7 +62,7 @@ impl Certified<'_> {
                     (accepted.cubes, "formulas"),
                     (accepted.steps, "steps"),
                 ];
-                // A set of states has no control states, and an invariant no other states.
+                // Counts that are zero do not apply to this kind of proof: explicit sets of states have no control states, and invariants no states.
                 let counts = counts.iter().filter(|(n, what)| *n > 0 || *what == "steps");
                 let counts: Vec<String> =
                     counts.map(|&(n, what)| format!("{} {what}", grouped(n as u64))).collect();
@@ -74,7 +74,7 @@ impl Certified<'_> {
         }
     }
 
-    /// One line of JSON, line break included.
+    /// The result as one line of JSON with a line break.
     pub fn json(&self) -> String {
         let (verdict, reason, accepted) = match &self.answer {
             Answer::Accepted(accepted) => ("accepted", None, Some(accepted)),
@@ -106,7 +106,7 @@ impl Certified<'_> {
         })
     }
 
-    /// What was proved, in words.
+    /// The claim that was proved, in words.
     fn proved(&self) -> String {
         match self.certificate.map(|c| c.claim.about_properties()) {
             Some(Claim::Robust { notion: NotionName::HappensBefore }) => "robust against tso".into(),

@@ -1,4 +1,4 @@
-//! Control-flow graphs in the language of Graphviz.
+//! Control-flow graphs in DOT, the language of Graphviz.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use fencewright_program::{Location, LocationId, Thread, ThreadId};
 
 use crate::words::{self, Source, shortened};
 
-/// The control-flow graphs of all threads, one cluster each.
+/// The control-flow graphs of all threads, one cluster per thread.
 pub fn graphs(source: Source<'_>) -> String {
     let mut text = String::from("digraph program {\n");
     let _ = writeln!(text, "    label={};", quoted(source.name()));
@@ -71,7 +71,7 @@ fn location_label(source: Source<'_>, thread: &Thread, at: LocationId, location:
     parts.join(" ")
 }
 
-/// A string of the DOT language: quotes and backslashes escaped, so that no text can end it or become an escape.
+/// A quoted DOT string: quotes and backslashes are escaped, so that program text cannot end the string.
 fn quoted(text: &str) -> String {
     let escaped = escape(text).replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{escaped}\"")

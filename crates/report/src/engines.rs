@@ -1,4 +1,4 @@
-//! The engines, for people who choose one and for other programs. `docs/json.md` describes every key.
+//! The list of engines, as text and as JSON. `docs/json.md` describes every key.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// The engines for a terminal: what each is made of, and which options it has.
+/// The engines for a terminal: the machines and domains of each, and the options it takes.
 pub fn text(engines: &[(EngineName, About)], style: Style) -> String {
     let mut text = String::new();
     for (name, about) in engines {
@@ -27,7 +27,7 @@ pub fn text(engines: &[(EngineName, About)], style: Style) -> String {
     text
 }
 
-/// The same as one JSON array.
+/// The engines as one JSON array.
 pub fn json(engines: &[(EngineName, About)]) -> String {
     let object = |(name, about): &(EngineName, About)| Object {
         engine: name.as_str(),

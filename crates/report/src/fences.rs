@@ -1,4 +1,4 @@
-//! Fences for people and for programs: where they go, why, and the edit that puts them there.
+//! Answers about fences, as text and as JSON: where each fence goes, the execution that makes it necessary, and the edit that inserts it.
 
 use std::fmt::Write as _;
 
@@ -16,20 +16,20 @@ use crate::style::Style;
 use crate::text::{Cells, execution, seconds, table};
 use crate::words::Source;
 
-/// What was asked and how long it took.
+/// The question that was asked, and the time the answer took.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// The goal.
+    /// The goal: the properties that the fences must establish.
     pub goal: &'a str,
-    /// The memory model.
+    /// The name of the memory model.
     pub model: &'a str,
-    /// The bound that buffers are to stay within, if there is one: the same for all variables.
+    /// The bound on the store buffers that the fences must enforce, if one was given.
     pub bound: Option<Bound>,
-    /// The time.
+    /// The duration of the synthesis, in seconds.
     pub seconds: f64,
 }
 
-/// The answer for a terminal. Without `details`, one line.
+/// The answer for a terminal: only the verdict line unless `details` is set.
 pub fn text(
     source: Source<'_>,
     question: Question<'_>,
@@ -191,13 +191,13 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
     }
 }
 
-/// An execution that is not evidence about a property.
+/// An execution that violates no property, such as one that overfills a buffer.
 fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
     let cells = Cells::all(source, replayed.states.first());
     table(source, replayed, &cells, &[], style)
 }
 
-/// What is put where, in words that a statement follows.
+/// The kind of fence and its side, as the beginning of a phrase that the statement completes.
 pub(crate) fn what(fence: &Candidate) -> &'static str {
     match (fence.kind, fence.place.side) {
         (Kind::Swap, _) => "a locked instruction instead of",
@@ -210,13 +210,13 @@ pub(crate) fn what(fence: &Candidate) -> &'static str {
     }
 }
 
-/// A fence in one line: what it is, the statement it stands beside, and the threads that have it.
+/// A fence in one line: its kind, the statement beside it, and the threads that execute it.
 pub fn in_words(source: Source<'_>, fence: &Candidate) -> String {
     let threads = thread_names(source.program, fence).join(", ");
     format!("{} `{}` in {threads}", what(fence), source.statement(fence.place.statement))
 }
 
-/// One fence with the line it belongs to.
+/// A fence with its position and the source line it belongs to.
 fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
     let at = source.position(fence.place.point());
     let word = what(fence);
@@ -240,7 +240,7 @@ pub(crate) fn short(source: Source<'_>, fence: &Candidate) -> String {
     format!("{} at {}:{}{}", fence.kind.name(), at.line_name(), at.column, in_macro(fence))
 }
 
-/// What else changes if it is in the definition of a macro.
+/// For a fence inside the definition of a macro: how many uses of the macro it changes.
 fn in_macro(fence: &Candidate) -> String {
     match fence.place.uses {
         0 => String::new(),
@@ -249,7 +249,7 @@ fn in_macro(fence: &Candidate) -> String {
     }
 }
 
-/// The audit for a terminal.
+/// The audit of existing fences, for a terminal.
 pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style: Style) -> String {
     let mut text = String::new();
     if audited.is_empty() {
@@ -310,7 +310,7 @@ struct Answer<'a> {
     remarks: Remarks<'a>,
 }
 
-/// A bound on buffers: so many stores of each thread, or of each thread to each variable.
+/// A bound on buffers: at most `stores` buffered stores per thread, or per thread and variable.
 #[derive(Serialize)]
 struct Within {
     stores: u32,
@@ -322,14 +322,14 @@ fn within(bound: Bound) -> Within {
     Within { stores: bound.most(), per }
 }
 
-/// The edit that puts the fences in, and whether it was made.
+/// The edit that inserts the fences, and whether it was applied.
 #[derive(Clone, Copy, Default)]
 pub struct Edited<'a> {
-    /// The edit, if it was asked for.
+    /// The edit as a diff, if one was requested.
     pub diff: Option<&'a str>,
     /// Whether the file was written.
     pub written: bool,
-    /// Why there is no edit, or why it was not written.
+    /// Why there is no edit, or why the file was not written.
     pub error: Option<&'a str>,
 }
 
@@ -341,7 +341,7 @@ struct Fence<'a> {
     kind: &'static str,
     side: &'static str,
     threads: Vec<String>,
-    /// If it is in the definition of a macro, how many uses of the macro change.
+    /// For a fence inside the definition of a macro, the number of uses of the macro.
     macro_uses: Option<u32>,
     needed_because: Option<Trace<'a>>,
 }
@@ -424,7 +424,7 @@ struct Audit<'a> {
     together: Option<bool>,
 }
 
-/// The audit as JSON, one line for each fence.
+/// The audit as JSON, one line per fence.
 pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
     let one = |fence: &Audited| {
         let at = source.position(fence.span);

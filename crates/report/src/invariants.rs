@@ -1,9 +1,9 @@
-//! What was proved at each program point, in the program's own names.
+//! The facts that an invariant proves at each program point, in the names of the program.
 //!
-//! A certificate has an invariant for each control state of the whole program. For a point of one thread this is condensed to the strongest
-//! bounds on differences between memory cells and the thread's own registers that hold in all control states in which the thread is at this
-//! point. A certificate up to symmetry has only some control states: what holds where one thread of a class is also holds where another
-//! thread of the class is.
+//! A certificate has an invariant for each control state of the whole program. For a point of one thread, the invariants of all control states
+//! with the thread at that point are joined: the result is the strongest bounds on differences between memory cells and the thread's own
+//! registers that hold in all of them. A certificate up to symmetry has only one control state of each orbit, so its facts are transferred
+//! between the threads of a class.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use fencewright_transform::separated::stores_are_separated;
 
 use crate::words::Source;
 
-/// Bounds of differences between cells (and the constant 0, at index 0).
+/// A difference-bound matrix: entry (i, j) is an upper bound on cell i minus cell j. Index 0 is the constant 0.
 #[derive(Clone)]
 pub(crate) struct Bounds {
     size: usize,
@@ -37,19 +37,19 @@ impl Bounds {
     }
 }
 
-/// Which executions a proof about a program itself speaks of.
+/// The executions that a proof is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executions {
-    /// Those of the memory model that was asked about.
+    /// All executions of the memory model.
     All,
-    /// Those under SC: the program is robust, so there are no others up to the order of independent steps.
+    /// The executions under SC. The program is robust, so that these are all, up to the order of independent steps.
     UnderSc,
-    /// Those in which choices have fewer values, which are enough to decide the property.
+    /// The executions in which choices take fewer values, which suffice to decide the property.
     WithFewerValues,
 }
 
 impl Executions {
-    /// What is to be said before what was proved of them; nothing if it was proved of all.
+    /// The restriction to mention before the facts; `None` if they hold for all executions.
     pub fn remark(self) -> Option<&'static str> {
         match self {
             Executions::All => None,
@@ -61,18 +61,18 @@ impl Executions {
     }
 }
 
-/// What holds whenever a thread is at a point.
+/// The facts that hold whenever a thread is at a point.
 pub struct Point {
-    /// The thread.
+    /// The thread at the point.
     pub thread: ThreadId,
-    /// The point.
+    /// Its program point.
     pub location: LocationId,
-    /// What holds, in the program's own names; nothing if nothing is known about its own cells.
+    /// The facts, in the names of the program; empty if nothing is known about the thread's own cells.
     pub facts: Vec<String>,
 }
 
-/// The proof of a certificate that is about this very program, if there is one. A claim about PSO may stand on a proof under TSO, one about a robust
-/// program on a proof under SC, and one about choices among many values on a proof with fewer; others speak of programs with other points.
+/// The proof of a certificate, if its program points are those of this program. That is so for a plain safety claim, for a claim about PSO that
+/// is proved under TSO, for a robust program that is proved under SC, and for a choice among many values that is proved for fewer.
 pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Option<(&'c Proof, Executions)> {
     let (mut claim, mut is_narrowed) = (&certificate.claim, false);
     loop {
@@ -98,14 +98,14 @@ pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Opt
     has_its_points(source, proof).then_some((proof, executions))
 }
 
-/// Whether a program that is extended along no paths stays as it is: faults may get steps of their own.
+/// Whether extending a program along no paths leaves its control-flow graphs unchanged; steps that may fault can be split.
 fn is_extended_by_nothing(program: &Program) -> bool {
     let size = |thread: &Thread| (thread.locations.len(), thread.edges.len(), thread.registers.len());
     Extended::new(program)
         .is_ok_and(|extended| program.threads.iter().map(size).eq(extended.program.threads.iter().map(size)))
 }
 
-/// Whether all that a proof names exists in a program.
+/// Whether all threads, locations and cells that a proof names exist in the program.
 fn has_its_points(source: Source<'_>, proof: &Proof) -> bool {
     let threads = &source.program.threads;
     match proof {
@@ -125,7 +125,7 @@ fn has_its_points(source: Source<'_>, proof: &Proof) -> bool {
     }
 }
 
-/// The invariants of a certificate, one line for each program point that can be reached.
+/// The invariants of a certificate as text, one line for each reachable program point.
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
     let Some((proof, executions)) = about_itself(source, certificate) else {
         return "  the proof is about other programs, made from this one: its points are not those of this program\n".into();
@@ -144,7 +144,7 @@ pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
     text
 }
 
-/// What an invariant of the program says about each point of each thread.
+/// The facts of an invariant at each point of each thread.
 pub fn points(source: Source<'_>, proof: &InductiveInvariant) -> Vec<Point> {
     let machine = BufferMachine::new(source.program, proof.machine.buffers());
     let point = |((thread, location), (cells, bounds)): ((usize, LocationId), (Vec<CellId>, Bounds))| {
@@ -154,7 +154,7 @@ pub fn points(source: Source<'_>, proof: &InductiveInvariant) -> Vec<Point> {
     bounds_at_points(&machine, proof).into_iter().map(point).collect()
 }
 
-/// What holds at each point of each thread, about the cells that are interesting there.
+/// The joined bounds at each point of each thread, on the cells that are shown there.
 pub(crate) fn bounds_at_points(
     machine: &BufferMachine<'_>,
     proof: &InductiveInvariant,
@@ -185,7 +185,7 @@ pub(crate) fn bounds_at_points(
     points
 }
 
-/// Memory, and the registers of a thread that have a name in the source.
+/// Memory cells, and the registers of a thread that the source names.
 fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
     let interesting = |cell: &CellId| match machine.cells.cell(*cell) {
         Cell::Memory(_) => true,
@@ -197,7 +197,7 @@ fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
     (0..machine.cells.len() as CellId).filter(interesting).collect()
 }
 
-/// The best bounds between these cells that follow from the differences in a cube.
+/// The tightest bounds on differences between the `wanted` cells that follow from a cube: the closure of its difference constraints by Floyd-Warshall.
 fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
     let mut cells: Vec<CellId> = wanted.to_vec();
     let mut edges = Vec::new();
@@ -232,19 +232,19 @@ fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
     Bounds { size: small, entries: entries.collect() }
 }
 
-/// Keeps the bounds that hold in both.
+/// Joins two sets of bounds: the weaker bound of each pair.
 fn join(known: &mut Bounds, other: &Bounds) {
     for (bound, other) in known.entries.iter_mut().zip(&other.entries) {
         *bound = bound.zip(*other).map(|(a, b)| a.max(b));
     }
 }
 
-/// Bounds in words: values, ranges, and differences that do not follow from them.
+/// Bounds as facts: values, ranges, and differences that ranges do not imply.
 fn facts(machine: &BufferMachine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<String> {
     facts_about(machine, cells, bounds).into_iter().map(|(_, fact)| fact).collect()
 }
 
-/// The same, each with the one or two cells that it is about.
+/// As [`facts`], each with the one or two cells that it is about.
 pub(crate) fn facts_about(
     machine: &BufferMachine<'_>,
     cells: &[CellId],
@@ -279,7 +279,7 @@ pub(crate) fn facts_about(
     facts
 }
 
-/// Bounds on one cell in words, if there are any.
+/// The bounds of one cell as a fact, if there are any.
 pub(crate) fn range_of(name: &str, low: Option<i64>, high: Option<i64>) -> Option<String> {
     match (low, high) {
         (Some(low), Some(high)) if low == high => Some(format!("{name} == {low}")),

@@ -1,4 +1,4 @@
-//! Verdicts and executions for other programs. `docs/json.md` describes every key.
+//! Verdicts and executions as JSON. `docs/json.md` describes every key.
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Evidence, Round, Tried, Verdict};
@@ -15,10 +15,10 @@ use crate::step::{Step, cell_of, steps};
 use crate::text::{explanations, meaning, slices, up_to_versions, why};
 use crate::words::Source;
 
-/// If memory has more cells than this, only those are shown that the execution touches.
+/// A program with more cells than this shows only those that the execution accesses.
 const FEW_CELLS: usize = 256;
 
-/// The verdict on one property as one line of JSON, line break included.
+/// The verdict on one property as one line of JSON with a line break.
 pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> String {
     let (verdict, reason) = match checked.verdict() {
         Verdict::Safe => ("safe", None),
@@ -69,23 +69,23 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     line(&result)
 }
 
-/// A panic: a defect of this program. Every command that prints JSON prints this behind the answers that it has.
+/// A panic of Fencewright itself. Every command that prints JSON prints this after the answers that it has.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bug {
-    /// The version of this program.
+    /// The version of Fencewright.
     pub version: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Where in the source of this program.
+    /// The position in the source of Fencewright.
     pub place: String,
-    /// The thread.
+    /// The name of the thread that panicked.
     pub thread: String,
-    /// The message of the panic.
+    /// The panic message.
     pub message: String,
 }
 
 impl Bug {
-    /// As one line of JSON, line break included.
+    /// One line of JSON with a line break.
     pub fn json(&self) -> String {
         #[derive(Serialize)]
         struct Object<'b> {
@@ -97,43 +97,43 @@ impl Bug {
     }
 }
 
-/// A question that could not be asked: a file cannot be read, is not a program, or does not have what was asked about. Every command that
+/// A question that could not be asked: a file cannot be read, is not a program, or lacks the property that was named. Every command that
 /// prints JSON prints this in place of an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
-    /// The file, or the option that does not fit.
+    /// The file, or the option that does not apply.
     pub file: String,
-    /// What is wrong: the first message if there are several.
+    /// The error message, the first one if there are several.
     pub error: String,
-    /// Where, counted from 1.
+    /// The line, counted from 1.
     pub line: Option<usize>,
-    /// Where in that line, counted from 1.
+    /// The column, counted from 1.
     pub column: Option<usize>,
 }
 
 impl Failure {
-    /// An error about a file. The position, if there is one, says in which file.
+    /// An error about a file. If `position` is given, its file replaces `file`.
     pub fn new(file: impl Into<String>, error: impl Into<String>, position: Option<Position<'_>>) -> Self {
         let file = position.map_or_else(|| file.into(), |at| at.file.to_owned());
         let (line, column) = (position.map(|at| at.line), position.map(|at| at.column));
         Failure { file, error: error.into(), line, column }
     }
 
-    /// One line of JSON, line break included.
+    /// One line of JSON with a line break.
     pub fn json(&self) -> String {
         line(self)
     }
 }
 
-/// A place in a source file: keys that are part of the object which has this place.
+/// A source position, flattened into the object that has this position.
 #[derive(Serialize)]
 pub(crate) struct At<'a> {
     line: Option<usize>,
     column: Option<usize>,
-    /// The file, if it is not the main one.
+    /// The name of the file, if it is not the main one.
     #[serde(skip_serializing_if = "Option::is_none")]
     included_file: Option<&'a str>,
-    /// The calls that led there, the innermost first.
+    /// The calls that led there, innermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<CallObject<'a>>,
 }
@@ -170,7 +170,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// Anything as one line of JSON.
+/// Serialises a value as one line of JSON with a line break.
 pub(crate) fn line(value: &impl Serialize) -> String {
     let mut text =
         serde_json::to_string(value).expect("all keys are strings and writing into memory cannot fail");
@@ -178,12 +178,12 @@ pub(crate) fn line(value: &impl Serialize) -> String {
     text
 }
 
-/// Seconds, to the microsecond.
+/// Seconds rounded to microseconds.
 pub(crate) fn micros(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }
 
-/// Executions that were explored one by one.
+/// Counts of executions that were explored one by one.
 #[derive(Serialize)]
 struct Executions {
     complete: u64,
@@ -234,7 +234,7 @@ struct Result<'a> {
     trace: Option<Trace<'a>>,
 }
 
-/// What is wrong with memory at the end of the execution.
+/// The memory error at the end of the execution.
 #[derive(Serialize)]
 struct MistakeObject<'a> {
     kind: &'static str,
@@ -263,7 +263,7 @@ struct ObjectObject<'a> {
     at: At<'a>,
 }
 
-/// Who gave an object back, or left its block.
+/// The thread that freed an object, or left its block, and where.
 #[derive(Serialize)]
 struct FreedObject<'a> {
     thread: &'a str,
@@ -305,7 +305,7 @@ struct Growth<'a> {
     at: At<'a>,
 }
 
-/// What one engine tried.
+/// An engine that was tried without success.
 #[derive(Serialize)]
 struct TriedObject<'a> {
     engine: &'a str,
@@ -333,7 +333,7 @@ impl<'a> From<&'a Tried> for TriedObject<'a> {
     }
 }
 
-/// What one number of contexts took.
+/// A round of the context-bounded search.
 #[derive(Serialize)]
 struct RoundObject {
     contexts: u32,
@@ -347,7 +347,7 @@ impl From<&Round> for RoundObject {
     }
 }
 
-/// An execution; its steps are made one by one while it is written, for it may be long.
+/// An execution. Its steps are computed while they are written, because there may be many.
 pub(crate) struct Trace<'a> {
     source: Source<'a>,
     replayed: &'a Replayed,
@@ -391,7 +391,7 @@ struct StepObject<'a> {
     reads: Vec<Read>,
     writes: Vec<Write>,
     fault: Option<&'static str>,
-    /// What a failed assertion says.
+    /// The message of a failed assertion.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     memory: Memory<'a>,
@@ -467,7 +467,7 @@ impl Serialize for Memory<'_> {
     }
 }
 
-/// The buffers after a step that are not empty.
+/// The non-empty buffers after a step.
 struct Buffers<'a> {
     step: Step<'a>,
 }

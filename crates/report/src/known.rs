@@ -1,7 +1,7 @@
-//! What a proof says about each variable: at a program point, and everywhere.
+//! The facts that a proof gives about each variable, at a program point and everywhere, for editors.
 //!
-//! An invariant says it in bounds ([`invariants`](crate::invariants)). A set of states has the values themselves, if it is one of all states
-//! that can be reached: sets that are smaller, because interleavings are left out or threads are exchanged, prove the properties and say nothing here.
+//! An invariant gives bounds ([`invariants`](crate::invariants)). A set of states gives the values themselves, provided that it contains all
+//! reachable states: a set that was reduced by partial orders or symmetry proves the properties but says nothing about other states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,40 +14,40 @@ use crate::invariants::{Executions, about_itself, bounds_at_points, facts_about,
 use crate::step::is_temporary;
 use crate::words::Source;
 
-/// More values than this are written as a range.
+/// Maximum number of values that are listed; above it, a range is shown.
 const MOST_VALUES: usize = 8;
 
-/// What is known about the variables of a program.
+/// The facts about the variables of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     points: BTreeMap<(ThreadId, LocationId), Vec<Fact>>,
     everywhere: BTreeMap<Cell, String>,
 }
 
-/// Something that is known.
+/// A fact about variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// The cells that it is about.
+    /// The cells that the fact mentions.
     pub cells: Vec<Cell>,
-    /// In words.
+    /// The fact as it is shown.
     pub text: String,
 }
 
 impl Known {
-    /// What is known while a thread is at a location; nothing if the thread is never there.
+    /// The facts at a location; `None` if the thread never reaches it.
     pub fn at(&self, thread: ThreadId, location: LocationId) -> Option<&[Fact]> {
         self.points.get(&(thread, location)).map(Vec::as_slice)
     }
 
-    /// What is known about a cell of memory or a register all the time.
+    /// The fact about a memory cell or register that holds in every state.
     pub fn everywhere(&self, cell: Cell) -> Option<&str> {
         self.everywhere.get(&cell).map(String::as_str)
     }
 }
 
-/// What a certificate says about variables, if it says something. It must be one that was accepted; `stop` is asked now and then whether to give up.
+/// The facts of an accepted certificate, if its proof is about this program itself. `stop` is polled to abandon the work.
 pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> bool) -> Option<Known> {
-    // What is proved about a program that was made from this one is not about its points.
+    // A proof about a transformed program says nothing about this program's points.
     let (proof, Executions::All) = about_itself(source, certificate)? else { return None };
     match proof {
         Proof::Invariant(invariant) => {
@@ -73,7 +73,7 @@ pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> b
     }
 }
 
-/// The least and the greatest value, where there is one.
+/// The least and the greatest value, `None` if unbounded.
 #[derive(Clone, Copy)]
 struct Range(Option<i64>, Option<i64>);
 
@@ -84,7 +84,7 @@ impl Range {
     }
 }
 
-/// Whether all states that can be reached are in a set.
+/// Whether a set contains all reachable states: no abstraction or reduction was used.
 fn is_complete(set: &StateSet) -> bool {
     set.abstraction.is_none()
         && set.versions.is_none()
@@ -93,7 +93,7 @@ fn is_complete(set: &StateSet) -> bool {
         && set.local.iter().all(Vec::is_empty)
 }
 
-/// The values that cells have in a set of states.
+/// The values of each cell in a set of states, at each point and everywhere.
 fn seen(program: &Program, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Known> {
     let states = set.states.unpacked(set.layout.words, stop).ok()?;
     type Values = BTreeMap<Cell, BTreeSet<i64>>;
@@ -131,7 +131,7 @@ fn seen(program: &Program, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Kn
     Some(known)
 }
 
-/// `x == 1`, `x is 0 or 2`, `0 <= x <= 20`
+/// A fact such as `x == 1`, `x is 0 or 2`, `0 <= x <= 20`.
 fn in_words(name: &str, values: &BTreeSet<i64>) -> String {
     let (low, high) = (values.first().copied(), values.last().copied());
     if values.len() < 2 || values.len() > MOST_VALUES {

@@ -1,24 +1,24 @@
-//! Verdicts and executions for people and for programs: text, JSON and graphs.
+//! Verdicts and executions as text, JSON, SARIF, HTML and graphs.
 //!
-//! * [`mistake`]: what is wrong with memory at the end of an execution;
+//! * [`mistake`]: the memory error at the end of an execution;
 //! * [`words`]: expressions, actions and places as the source writes them;
-//! * [`step`](mod@step): one event of an execution, with everything a reader wants to know about it;
-//! * [`rows`](mod@rows): which events are shown together;
+//! * [`step`](mod@step): one event of an execution, with the states around it;
+//! * [`rows`](mod@rows): steps that share a row of a table;
 //! * [`text`]: verdicts and executions for a terminal;
-//! * [`json`]: the same for other programs, as `docs/json.md` describes it;
-//! * [`sarif`]: the same for editors and code hosts;
-//! * [`html`]: the same for people who look at them in a browser;
-//! * [`known`](mod@known): what a proof says about each variable;
+//! * [`json`]: verdicts and executions as JSON, as `docs/json.md` describes it;
+//! * [`sarif`]: verdicts and executions for editors and code hosts;
+//! * [`html`]: verdicts and executions as a page for browsers;
+//! * [`known`](mod@known): the facts that a proof gives about each variable;
 //! * [`litmus`]: the final states of litmus tests;
-//! * [`fences`]: where fences go and why;
+//! * [`fences`]: where fences go, and the executions they prevent;
 //! * [`robust`]: robustness, with its witnesses;
-//! * [`remarks`]: what an answer is about, and warnings;
+//! * [`remarks`]: notes on the translation, and warnings;
 //! * [`table`]: many answers as one table;
-//! * [`engines`]: which engines there are;
+//! * [`engines`]: the list of engines;
 //! * [`dot`]: control-flow graphs.
 //!
-//! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
-//! serialise, or writes into what it is given, and all text from a source file is escaped as its destination needs it.
+//! This crate decides nothing and opens no files: every function returns a string or a value to serialise, or writes to the writer that it is
+//! given. All text from a source file is escaped as its destination requires.
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;

@@ -1,4 +1,4 @@
-//! The final states of litmus tests, summarised as herd does.
+//! The final states of litmus tests, in the output format of herd.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -14,23 +14,23 @@ use crate::json::{self, Failure};
 use crate::style::Style;
 use crate::words::{Source, grouped, observable_name};
 
-/// At most so many final states are listed.
+/// Maximum number of final states that are listed.
 const MOST_LISTED: usize = 1_000;
 
 /// A value in a final state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// A number.
+    /// A signed number.
     Signed(i64),
-    /// A number that is read as unsigned.
+    /// An unsigned number.
     Unsigned(u64),
-    /// The address of a location.
+    /// The address of a location, by the location's name.
     Address(String),
 }
 
 impl Value {
-    /// The lowest bits of a number, read as signed or not.
+    /// The lowest `bits` bits of a number, sign-extended or zero-extended.
     fn new(number: i64, bits: u32, signed: bool) -> Self {
         let unused = 64 - bits;
         match signed {
@@ -50,43 +50,43 @@ impl fmt::Display for Value {
     }
 }
 
-/// A final state, as far as it is shown.
+/// A final state, restricted to the observables that the test shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The values, in the order of [`Outcome::names`].
+    /// One value for each of [`Outcome::names`], in that order.
     pub values: Vec<Value>,
-    /// Whether it satisfies the proposition; not known if that cannot be computed in 64 bits.
+    /// Whether it satisfies the condition; `None` if that cannot be computed in 64 bits.
     pub satisfies: Option<bool>,
 }
 
-/// What is known about the condition of a test.
+/// The result of a litmus test.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The file.
+    /// The name of the file.
     pub file: String,
     /// The name of the test.
     pub test: String,
-    /// The memory model.
+    /// The memory model of the search.
     pub model: MemoryModel,
     /// The condition as the file states it.
     pub condition: String,
-    /// The condition as herd would write it.
+    /// The condition in herd's notation.
     pub normal_condition: String,
-    /// Which final states must satisfy it.
+    /// The quantifier of the condition.
     pub quantifier: Quantifier,
-    /// What is shown of final states.
+    /// The names of the values that are shown.
     pub names: Vec<String>,
-    /// The final states that the filter lets pass, sorted.
+    /// The final states that pass the filter, sorted.
     pub states: Vec<State>,
-    /// What they say about the condition.
+    /// The exploration's answer about the condition.
     pub found: FinalStates,
-    /// How long it took.
+    /// The duration of the search.
     pub seconds: f64,
 }
 
-/// A test: its condition, and how its final states are shown.
+/// A litmus test: its condition, and how its final states are shown.
 pub struct Test<'a> {
-    /// What is asked.
+    /// The question for the engine.
     pub condition: Condition<'a>,
     loaded: &'a Loaded,
     property: &'a Property,
@@ -94,14 +94,14 @@ pub struct Test<'a> {
     columns: Vec<Column>,
 }
 
-/// Something that is shown of final states.
+/// A value that is shown of each final state.
 struct Column {
     name: String,
     value: ColumnValue,
 }
 
 enum ColumnValue {
-    /// The lowest bits of something that is observed.
+    /// The lowest bits of an observable, which is at `position` in a final state.
     Observed {
         position: usize,
         bits: u32,
@@ -111,7 +111,7 @@ enum ColumnValue {
 }
 
 impl<'a> Test<'a> {
-    /// A condition of a program, for a litmus test with what the test asks to show; `None` if the property is not a `finally`.
+    /// A `finally` property as a test; `None` if the property is not a `finally`. The values shown are those that a litmus file asks for, or else all observables.
     pub fn new(loaded: &'a Loaded, property: &'a Property, model: MemoryModel) -> Option<Self> {
         let program = &loaded.program;
         let places = loaded.view.iter().flat_map(|view| &view.shown);
@@ -142,8 +142,8 @@ impl<'a> Test<'a> {
         Some(Test { condition, loaded, property, model, columns })
     }
 
-    /// Summarises the final states that were found. States that look the same are listed as one. It satisfies the condition if one of them
-    /// does, and fails to satisfy it only if all of them are known to fail.
+    /// Summarises the final states. States with the same shown values are merged: the merged state satisfies the condition if one of them does,
+    /// and fails it only if all of them are known to fail.
     pub fn outcome(&self, test: String, found: FinalStates, seconds: f64) -> Outcome {
         let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
         for FinalState { values, satisfies } in found.states() {
@@ -174,7 +174,7 @@ impl<'a> Test<'a> {
 }
 
 impl Column {
-    /// What this column shows of a final state in which the observables have these values.
+    /// The value of this column in a final state whose observables have these values.
     fn value(&self, values: &[i64]) -> Value {
         match &self.value {
             ColumnValue::Observed { position, bits, signed } => Value::new(values[*position], *bits, *signed),
@@ -183,7 +183,7 @@ impl Column {
     }
 }
 
-/// The program's observable for what a litmus test shows; `None` for an address, which never changes.
+/// The observable of the program for a shown place; `None` for an address, which is constant.
 fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     let found = match place {
         ShownPlace::Memory(name) => {
@@ -199,7 +199,7 @@ fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     Some(found.expect("the importer has made the variables that it shows"))
 }
 
-/// Which final states satisfy the condition, in herd's words.
+/// The quantifier under which the final states satisfy the condition, in herd's words.
 fn observation(found: &FinalStates) -> Option<&'static str> {
     found.observation().map(|observation| match observation {
         Observation::Always => "Always",
@@ -208,7 +208,7 @@ fn observation(found: &FinalStates) -> Option<&'static str> {
     })
 }
 
-/// A doubt in words.
+/// The reason why the answer is incomplete, as a sentence.
 fn words(doubt: &Doubt) -> String {
     match doubt {
         Doubt::EndedWhenDecided => "the search ended when the condition was decided".into(),
@@ -218,12 +218,12 @@ fn words(doubt: &Doubt) -> String {
 }
 
 impl Outcome {
-    /// How many of the final states that are shown satisfy the condition, or do not.
+    /// The number of shown final states that satisfy the condition, or that fail it.
     fn count(&self, satisfies: bool) -> usize {
         self.states.iter().filter(|s| s.satisfies == Some(satisfies)).count()
     }
 
-    /// Why not everything is known.
+    /// Why the answer is incomplete, if it is.
     fn doubt(&self) -> Option<String> {
         self.found.doubt().as_ref().map(words)
     }
@@ -267,11 +267,11 @@ impl Outcome {
     }
 }
 
-/// What `fencewright litmus` says about one file.
+/// The output of `fencewright litmus` for one condition of a file.
 pub enum Entry {
-    /// A test and one of its conditions.
+    /// The result of a condition.
     Outcome(Box<Outcome>),
-    /// A file that is no test.
+    /// A file that is not a litmus test.
     Failure(Failure),
 }
 
@@ -297,7 +297,7 @@ struct StateObject<'a> {
     satisfies: Option<bool>,
 }
 
-/// An object with the names as keys.
+/// Serialises values as an object with the names as keys.
 fn by_name<S: serde::Serializer>(
     (names, values): &(&[String], &[Value]),
     serializer: S,
@@ -324,7 +324,7 @@ impl<'a> From<&'a Outcome> for Object<'a> {
     }
 }
 
-/// All summaries as one JSON array.
+/// All results as one JSON array.
 pub fn json(entries: &[Entry]) -> String {
     #[derive(Serialize)]
     #[serde(untagged)]

@@ -1,5 +1,5 @@
-//! What is wrong with memory at the end of an execution: which mistake, about which object, and who gave that object back. The front end says what can be wrong
-//! where ([`Memory`](fencewright_lang::facts::Memory)); the last state says which of it is.
+//! The memory error at the end of an execution: its kind, the object, and the thread that freed the object. The front end records the checks of
+//! each location and their meaning ([`Memory`](fencewright_lang::facts::Memory)); the last state determines which check failed.
 
 use fencewright_kit::accesses::written_register;
 use fencewright_lang::facts::{About, Made, Object, Part, Storage};
@@ -9,31 +9,31 @@ use fencewright_program::{EventKind, Property, Replayed, Span, State, ThreadId};
 use crate::step::steps;
 use crate::words::{Source, shortened};
 
-/// The property that is about memory.
+/// The name of the property about memory.
 const MEMORY: &str = "memory";
-/// Longer texts are cut.
+/// Maximum length of an excerpt of the source, in characters.
 const LONGEST_TEXT: usize = 60;
 
-/// What is wrong.
+/// The kind of a memory error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Freed memory is accessed.
+    /// An access to freed memory.
     UseAfterFree,
-    /// Freed memory is freed.
+    /// A second `free` of the same memory.
     DoubleFree,
-    /// A local variable is accessed that is gone.
+    /// An access to a local variable after the end of its lifetime.
     DanglingLocal,
-    /// An access, or a pointer, is beyond the ends of an array.
+    /// An access to or a pointer beyond the bounds of an array.
     OutOfBounds,
-    /// A null pointer is followed.
+    /// A null pointer is dereferenced.
     NullPointer,
-    /// A pointer is followed that points to no object.
+    /// A pointer to no object is dereferenced.
     WildPointer,
-    /// A value that was never written decides something.
+    /// A value is used that was never written.
     Uninitialised,
-    /// What is freed does not start an allocation.
+    /// A pointer is freed that is not the start of an allocation.
     BadFree,
-    /// Something else.
+    /// Any other error.
     Other,
 }
 
@@ -61,38 +61,38 @@ impl Kind {
             Kind::OutOfBounds => "out of bounds",
             Kind::NullPointer => "a null pointer is followed",
             Kind::WildPointer => "a pointer is followed that points to no object",
-            Kind::Uninitialised => "an uninitialised value decides what happens",
+            Kind::Uninitialised => "the behaviour depends on an uninitialised value",
             Kind::BadFree => "what is freed is not the start of an allocation",
             Kind::Other => "a wrong access",
         }
     }
 }
 
-/// A mistake that an execution ends with.
+/// A memory error at the end of an execution.
 #[derive(Clone, Copy)]
 pub struct Mistake<'a> {
     source: Source<'a>,
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: Kind,
-    /// The thread that makes it.
+    /// The thread that makes the error.
     pub thread: &'a str,
-    /// The text that is wrong.
+    /// The source text of the faulting access.
     pub at: Span,
-    /// What the program says is wrong.
+    /// The message of the check, if the front end gave one.
     said: &'a str,
-    /// How many elements it is beyond the end of an array, or, if negative, before its start.
+    /// The number of elements beyond the end of the array, or, if negative, before its start.
     pub elements: Option<i64>,
-    /// The object that it is about.
+    /// The object that is accessed.
     pub object: Option<&'a Object>,
-    /// Which of several such objects, from 1.
+    /// The number of the object among those that its declaration or allocation creates, counted from 1.
     pub time: Option<u64>,
-    /// The register that it is about, where that is a variable of C.
+    /// The register that is involved, if it is a variable of C.
     register: Option<&'a str>,
-    /// The thread that gave the object back, or left its block, and where.
+    /// The thread that freed the object or left its block, and where.
     pub freed: Option<(&'a str, Span)>,
 }
 
-/// The mistake that an execution ends with, if it is one about memory.
+/// The memory error that an execution ends with, if `property` is the one about memory.
 pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property) -> Option<Mistake<'a>> {
     if property.name != MEMORY {
         return None;
@@ -100,7 +100,7 @@ pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property)
     let memory = &source.facts.memory;
     let made = memory.mistake(source.program, replayed.last())?;
     let (kind, elements) = kind(source, replayed, &made);
-    // Where a pointer is moved to that leaves its array, there may be another object.
+    // A pointer that was moved out of its array may point into another object, which is not the one to report.
     let part = made
         .part
         .or_else(|| last_before(source, &made))
@@ -136,7 +136,7 @@ pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property)
     })
 }
 
-/// What kind of mistake it is, and by how many elements it is out of bounds.
+/// The kind of the error, and the number of elements that it is out of bounds by.
 fn kind(source: Source<'_>, replayed: &Replayed, made: &Made<'_>) -> (Kind, Option<i64>) {
     let storage = made.part.and_then(|part| source.facts.memory.objects.get(part.object));
     match &made.claim.about {
@@ -164,13 +164,13 @@ fn kind(source: Source<'_>, replayed: &Replayed, made: &Made<'_>) -> (Kind, Opti
     }
 }
 
-/// The place before that of a mistake, which is behind the end of an array.
+/// The part of memory just before the place of the error, if the place is one past the end of an array.
 fn last_before(source: Source<'_>, made: &Made<'_>) -> Option<Part> {
     let (kind, _) = made.claim.place.as_ref()?;
     source.facts.memory.part(*kind, made.number?.checked_sub(1)?)
 }
 
-/// Who marked an object as given back last, and where.
+/// The thread that last marked an object as freed, and where.
 fn freed<'a>(source: Source<'a>, replayed: &Replayed, part: Part) -> Option<(&'a str, Span)> {
     let program = source.program;
     let is_freed = |state: &State| source.facts.memory.is_marked(program, state, part);
@@ -180,7 +180,7 @@ fn freed<'a>(source: Source<'a>, replayed: &Replayed, part: Part) -> Option<(&'a
     freeing.last()
 }
 
-/// The part of an object from which a register got its value, if it was read from shared memory.
+/// The part of an object that a register was last loaded from, if it was loaded from shared memory.
 fn read_into(source: Source<'_>, replayed: &Replayed, thread: ThreadId, register: &str) -> Option<Part> {
     let code = source.program.thread(thread);
     let register = code.registers.iter().position(|known| known.name == register)?;
@@ -209,7 +209,7 @@ fn read_into(source: Source<'_>, replayed: &Replayed, thread: ThreadId, register
 }
 
 impl Mistake<'_> {
-    /// Who does what to which object, where that comes from and who gave it back.
+    /// The error as a sentence: thread, access, object, and where the object was allocated and freed.
     pub fn sentence(&self) -> String {
         let line = |span: Span| self.source.position(span).line_name();
         let kind = if self.said.is_empty() { self.kind.words() } else { self.said };

@@ -1,5 +1,4 @@
-//! Remarks beside an answer about an imported program: what the verdict is about, notes on the translation, and warnings such as data
-//! races.
+//! Remarks that accompany an answer: the assumptions of the translation, notes, and warnings such as data races.
 
 use fencewright_engines::races::Race;
 use fencewright_lang::Diagnostic;
@@ -8,7 +7,7 @@ use serde::Serialize;
 use crate::json::At;
 use crate::words::Source;
 
-/// What goes with an answer, as keys of its object.
+/// The remarks as keys of the answer's object.
 #[derive(Serialize)]
 pub(crate) struct Remarks<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,12 +34,12 @@ impl<'a> From<Source<'a>> for Remarks<'a> {
     }
 }
 
-/// What an answer is about, in one line, if that has to be said.
+/// The assumptions under which the verdict holds, in one line, if the front end has any.
 pub fn meaning(source: Source<'_>) -> String {
     source.front_end.meaning().map_or_else(String::new, |meaning| format!("  note: {meaning}\n"))
 }
 
-/// Races between plain accesses, as warnings.
+/// Data races of plain accesses, as warnings.
 pub fn races(source: Source<'_>, races: &[Race]) -> Vec<Diagnostic> {
     let warning = |Race { plain, other, variable }: &Race| {
         let name = &source.program.variables[variable.index()].name;

@@ -1,4 +1,4 @@
-//! Robustness, for a terminal and for other programs. `docs/json.md` describes every key.
+//! Answers about robustness, as text and as JSON. `docs/json.md` describes every key.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::style::Style;
 use crate::text::{Cells, seconds, table};
 use crate::words::{Source, grouped};
 
-/// The answer for a terminal. `list` lists all attacks; `quiet` leaves out all but the verdict.
+/// The answer for a terminal. `list` adds all attacks; `quiet` leaves only the verdict.
 pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, style: Style) -> String {
     let (good, bad) = match answer.notion {
         Notion::HappensBefore => ("robust against tso", "not robust against tso"),
@@ -71,7 +71,7 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
     text
 }
 
-/// What the proofs stand on; all of them were checked.
+/// The evidence for the infeasible attacks; all of it was checked.
 fn proofs(evidence: &Evidence) -> &'static str {
     let Evidence::Proofs(proofs) = evidence else { return "" };
     let certificates = proofs.iter().filter(|proof| proof.evidence.certificate().is_some()).count();
@@ -88,7 +88,7 @@ fn place(source: Source<'_>, span: Span) -> String {
     format!("{}: {}{calls}", source.position(span), escape(&source.statement(span)))
 }
 
-/// One attack in one line.
+/// An attack in one line.
 fn listed(source: Source<'_>, attack: &Attack, style: Style) -> String {
     let thread = source.program.thread(attack.thread);
     let (verdict, reason) = finding(attack);
@@ -119,7 +119,7 @@ fn finding(attack: &Attack) -> (&'static str, Option<String>) {
     }
 }
 
-/// The execution as a table, and what makes it a witness.
+/// The execution of a witness as a table, with its cycle or race.
 fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
     let replayed = witness.replayed();
     let cells = Cells::all(source, replayed.states.first());
@@ -149,7 +149,7 @@ fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
     text
 }
 
-/// One event of a cycle or race.
+/// An event of a happens-before cycle or of a triangular race.
 #[derive(Serialize)]
 struct Link<'a> {
     step: usize,
@@ -190,7 +190,7 @@ fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
     events.into_iter().map(link).collect()
 }
 
-/// The answer as one line of JSON, line break included. `list` lists all attacks.
+/// The answer as one line of JSON with a line break. `list` adds all attacks.
 pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
     let witness = answer.witness().map(|(_, witness)| witness);
     line(&Answer {

@@ -1,9 +1,9 @@
-//! How much of a report there may be, however many parts it is made of.
+//! A limit on the size of a report that its parts share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many bytes are left, for all parts of a report together: parts may be made side by side.
+/// The number of bytes left for all parts of a report together. Parts may be made concurrently.
 #[derive(Clone, Debug)]
 pub(crate) struct Room(Arc<AtomicUsize>);
 
@@ -12,18 +12,18 @@ impl Room {
         Room(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    /// Takes so many bytes, if they are left.
+    /// Takes this many bytes; false, and nothing is taken, if fewer are left.
     pub fn take(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
     }
 
-    /// Whether so many bytes are left.
+    /// Whether this many bytes are left.
     pub fn has(&self, bytes: usize) -> bool {
         bytes <= self.0.load(Ordering::Relaxed)
     }
 
-    /// Gives bytes back that turned out not to be needed.
+    /// Returns bytes that were taken but not needed.
     pub fn give(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }

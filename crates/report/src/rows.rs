@@ -1,13 +1,13 @@
-//! Which steps of an execution share a row, so that a long one can be read.
+//! Groups the steps of an execution into rows, so that a long execution is readable.
 //!
-//! Two kinds of steps are put together. Both leave an execution that looks the same to every other thread:
+//! Two kinds of steps are grouped. Neither changes how the execution looks to other threads:
 //!
-//! * A condition on what was just read stands with the read. Evaluating it touches registers only, so it may stand there although other
-//!   threads moved in between. Reads of the same statement stand together if nothing happened in between.
-//! * Several passes through a loop become one row that says what they changed. Either they touch registers only; or no other thread moves
-//!   meanwhile, and the thread's buffer is empty before and after, so that no other thread can see more than the outcome.
+//! * A condition on a value that was just read joins the row of the read. It evaluates registers only, so that it may move there across steps of
+//!   other threads. Reads of the same statement are grouped if nothing happens between them.
+//! * Several iterations of a loop become one row that lists the changes. The iterations must touch registers only; or no other thread moves
+//!   meanwhile and the thread's buffer is empty before and after, so that other threads can only see the result.
 //!
-//! Every step is in exactly one row, and each row has the numbers of its steps.
+//! Every step is in exactly one row, and each row has the indices of its steps.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -18,42 +18,42 @@ use fencewright_program::{Action, EventKind, Fault, FileId, LocationId, Op, Repl
 use crate::step::{Step, steps};
 use crate::words::Source;
 
-/// Loops with fewer steps than this are shown step by step.
+/// Minimum number of steps of a loop that is folded into one row.
 const FEWEST_FOLDED: usize = 4;
 
 /// Steps that are shown in one row.
 pub struct Row {
-    /// Their numbers, counted from 0, in order.
+    /// The indices of the steps, counted from 0, in order.
     pub steps: Vec<usize>,
-    /// The loop, if the steps are passes through one.
+    /// The loop, if the row is folded iterations.
     pub passes: Option<Passes>,
 }
 
-/// Passes through a loop.
+/// Iterations of a loop.
 pub struct Passes {
-    /// How many passes.
+    /// The number of iterations.
     pub times: usize,
-    /// The file of the loop.
+    /// The file that contains the loop.
     pub file: FileId,
-    /// The lines of the loop that they go through.
+    /// The range of lines that the iterations execute.
     pub lines: RangeInclusive<usize>,
-    /// Whether the passes touch memory; if not, they touch registers only.
+    /// Whether the iterations access memory, rather than registers only.
     pub touches_memory: bool,
 }
 
-/// What matters about a step here.
+/// The facts about a step that the grouping depends on.
 struct Fact {
     thread: ThreadId,
-    /// Its statement, as [`Statements`] numbers them; `None` for a flush.
+    /// The statement, as [`Statements`] numbers it; `None` for a flush.
     statement: Option<usize>,
-    /// Its file and line.
+    /// The file and line of the statement.
     line: Option<(FileId, usize)>,
     kind: Kind,
-    /// Whether it reads memory or the buffer, perhaps among other things.
+    /// Whether the step reads memory or a buffer.
     reads: bool,
     from: LocationId,
     to: LocationId,
-    /// Whether the thread's buffer is empty and the lock is free, before and after.
+    /// Whether the thread's buffer is empty and the lock is free, before and after the step.
     quiet: (bool, bool),
 }
 
@@ -61,15 +61,15 @@ struct Fact {
 enum Kind {
     /// Evaluates a condition on registers.
     Condition,
-    /// Changes nothing but registers.
+    /// Changes only registers.
     Local,
-    /// Reads memory or the own buffer.
+    /// Only reads memory or its own buffer.
     Read,
-    /// Anything else.
+    /// Any other step.
     Other,
 }
 
-/// Numbers statements. The parts of one statement have different spans but the same number.
+/// Numbers statements. Parts of one statement have different spans but the same number.
 #[derive(Default)]
 struct Statements {
     known: HashMap<Span, (usize, usize)>,
@@ -77,7 +77,7 @@ struct Statements {
 }
 
 impl Statements {
-    /// The line and the number of the statement at a place.
+    /// The line and the number of the statement at a span.
     fn at(&mut self, source: Source<'_>, span: Span) -> (usize, usize) {
         *self.known.entry(span).or_insert_with(|| {
             let line = source.position(span).line;
@@ -121,14 +121,14 @@ impl Fact {
     }
 }
 
-/// The rows of an execution, in the order of their first steps. The steps in `kept` are not folded away.
+/// The rows of an execution, ordered by their first steps. The steps in `kept` are not folded.
 pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row> {
     let mut statements = Statements::default();
     let facts: Vec<Fact> = steps(source, replayed).map(|step| Fact::new(&step, &mut statements)).collect();
     let mut rows = folded(&facts, kept);
     let mut covered = vec![false; facts.len()];
     rows.iter().flat_map(|row| &row.steps).for_each(|&n| covered[n] = true);
-    // The last row of each thread, if more of the same statement may follow.
+    // The current row of each thread, which further steps of the same statement may join.
     let mut last: HashMap<ThreadId, usize> = HashMap::new();
     for (n, fact) in facts.iter().enumerate() {
         if covered[n] {
@@ -138,7 +138,7 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
         let open = last.get(&fact.thread).copied().filter(|&row| {
             let steps = &rows[row].steps;
             let (first, previous) = (&facts[steps[0]], steps[steps.len() - 1]);
-            // If a loop has come back to the statement, the step gets a new row.
+            // A second iteration of the statement gets a new row.
             let same = fact.statement.is_some()
                 && facts[previous].statement == fact.statement
                 && fact.from != first.from
@@ -152,7 +152,7 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
         match open {
             Some(row) => rows[row].steps.push(n),
             None => {
-                // A flush is not a step of the thread's code, and no condition depends on it.
+                // A flush has no statement, and no condition depends on it.
                 if fact.statement.is_some() {
                     last.insert(fact.thread, rows.len());
                 }
@@ -164,12 +164,12 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
     rows
 }
 
-/// The rows that are passes through loops.
+/// The rows of folded loops.
 fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut covered = vec![false; facts.len()];
     kept.iter().for_each(|&n| covered[n] = true);
-    // Passes during which no other thread moves.
+    // Iterations during which no other thread moves.
     let mut start = 0;
     for n in 0..=facts.len() {
         let goes_on =
@@ -181,7 +181,7 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
         }
     }
     rows.iter().flat_map(|row: &Row| &row.steps).for_each(|&n| covered[n] = true);
-    // Passes that touch only registers.
+    // Iterations that touch only registers.
     let mut runs: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     let mut ended = Vec::new();
     for (n, fact) in facts.iter().enumerate() {
@@ -197,7 +197,8 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// The passes through loops within a run of steps of one thread: each from a location to the last time the run is there again.
+/// Folds a run of steps of one thread: each fold reaches from a location to the last return to it. `may_be_cut` says whether a fold may begin
+/// before a step, and end after it.
 fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bool)) -> Vec<Row> {
     let mut returns: HashMap<LocationId, usize> = HashMap::new();
     for (position, &n) in run.iter().enumerate() {
@@ -228,7 +229,7 @@ fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bo
     rows
 }
 
-/// Numbers of steps, counted from 1, as people write them: `3`, `4-6`, `7-8,12`.
+/// Indices of steps as numbers from 1, with ranges: `3`, `4-6`, `7-8,12`.
 pub fn numbered(steps: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &step in steps {

@@ -1,9 +1,8 @@
-//! Answers as SARIF 2.1.0, the format in which tools of static analysis tell what they found: editors and code hosts show it at the lines
-//! it is about.
+//! Answers as SARIF 2.1.0, the exchange format of static analysers: editors and code hosts show each result at its source line.
 //!
-//! A violation is a result, at the place where it shows: the statement that faults, otherwise the property. Its execution is a code flow with one
-//! flow for each thread; `executionOrder` puts their steps in one order. Warnings are results too. What was proved, and what is
-//! unknown and why, is no problem of the program and goes into the notifications of the run.
+//! A violation is a result, located at the faulting statement or else at the property. Its execution is a code flow with one thread flow per
+//! thread; `executionOrder` gives the interleaving. Warnings are results too. Proved properties and unknown verdicts are not
+//! problems of the program and become notifications of the run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,18 +22,18 @@ use crate::step::{Step, steps};
 use crate::text::{seconds, why};
 use crate::words::Source;
 
-/// A longer execution is shown without its beginning.
+/// Maximum number of steps of an execution; of a longer one, the last steps are shown.
 const MOST_STEPS: usize = 10_000;
-/// All executions of a file together take at most so many bytes; further violations are there without theirs.
+/// Maximum size of all executions in a file, in bytes; further violations are reported without theirs.
 const MOST_BYTES: usize = 32 << 20;
 
-/// The location of a step takes no less.
+/// A lower bound on the size of a step in the file, in bytes.
 const LEAST_BYTES: usize = 200;
 
-/// What the file is.
+/// The JSON schema of the file.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The rules that a program can break, and what they say.
+/// The SARIF rules, each with its description.
 const RULES: [(&str, &str); 7] = [
     ("assertion", "An assertion fails, or a step faults"),
     ("forbidden-state", "A state is reached that the program forbids"),
@@ -45,15 +44,15 @@ const RULES: [(&str, &str); 7] = [
     ("warning", "Somebody should look at this, although it is no violation"),
 ];
 
-/// What is said about programs, as it comes.
+/// A SARIF log, which is filled as answers are found.
 #[derive(Debug)]
 pub struct Log {
-    /// Each as JSON: a structure of the standard takes ten times as much.
+    /// The results, each serialised: the data structure needs ten times as much memory.
     results: Vec<String>,
     notifications: Vec<String>,
-    /// Warnings by place and text: several answers may be about a program that has some.
+    /// Warnings by place and message, because several answers may repeat the warnings of a program.
     warnings: BTreeMap<(String, String), String>,
-    /// Whether everything could be asked that should be.
+    /// Whether all questions could be asked.
     complete: bool,
     room: Room,
 }
@@ -70,7 +69,7 @@ impl Log {
         Log { results, notifications, warnings, complete: true, room }
     }
 
-    /// An empty one that will be a part of this one: together they are not larger than one may be.
+    /// An empty log that shares this log's limit on bytes, to be appended later.
     pub fn part(&self) -> Log {
         Log::within(self.room.clone())
     }
@@ -90,7 +89,7 @@ impl Log {
                 self.note(&text, "warning");
             }
             Verdict::Unsafe => {
-                // What certainly is too large is not even made.
+                // An execution that cannot fit is not even built.
                 let steps = checked.trace().map_or(0, |replayed| replayed.events.len().min(MOST_STEPS));
                 let mut has_room = self.room.has(steps * LEAST_BYTES);
                 let mut result = json(&violation(source, model, checked, has_room));
@@ -103,7 +102,7 @@ impl Log {
         }
     }
 
-    /// Adds all that another one says, behind what this one says.
+    /// Appends the entries of another log.
     pub fn append(&mut self, mut other: Log) {
         self.results.append(&mut other.results);
         self.notifications.append(&mut other.notifications);
@@ -111,7 +110,7 @@ impl Log {
         self.complete &= other.complete;
     }
 
-    /// Adds that a program could not be asked about.
+    /// Adds an error: the program could not be checked.
     pub fn fail(&mut self, file: &str, message: &str) {
         self.complete = false;
         self.note(&format!("{file}: {message}"), "error");
@@ -139,7 +138,7 @@ impl Log {
         self.notifications.push(json(&note));
     }
 
-    /// Writes the whole file; whether everything was asked that should be.
+    /// Writes the whole file. `complete` says whether the run answered all of its questions.
     pub fn write(&self, complete: bool, to: &mut dyn io::Write) -> io::Result<()> {
         let invocation = Invocation::builder()
             .execution_successful(complete && self.complete)
@@ -164,7 +163,7 @@ impl Log {
         let mut text = serde_json::to_string_pretty(&sarif)
             .expect("all keys are strings and writing into memory cannot fail");
         text.push('\n');
-        // What there may be much of is put at its place, one in a line. Quotes within texts are escaped, so there is one place for each.
+        // The entries are inserted into the empty arrays as they are written. The keys occur once, because quotes within texts are escaped.
         let notes = ("\"toolExecutionNotifications\": [", self.notifications.iter().collect::<Vec<_>>());
         let results = ("\"results\": [", self.results.iter().chain(self.warnings.values()).collect());
         let mut places: Vec<(usize, Vec<&String>)> = [notes, results]
@@ -184,12 +183,12 @@ impl Log {
     }
 }
 
-/// A part of the file in one line.
+/// Serialises a part of the file as one line.
 fn json(part: &impl Serialize) -> String {
     serde_json::to_string(part).expect("all keys are strings and writing into memory cannot fail")
 }
 
-/// The name of the rule that a property is.
+/// The SARIF rule of a property.
 pub fn rule(property: &Property) -> &'static str {
     match (&property.kind, property.name.as_str()) {
         (_, "memory") => "memory",
@@ -201,7 +200,7 @@ pub fn rule(property: &Property) -> &'static str {
     }
 }
 
-/// A violation, with its execution if there is room for that.
+/// A violation, with its execution if there is room for it.
 fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room: bool) -> Finding {
     let property = &checked.property;
     let mut text = format!("{} is violated under {}", property.name, model.name());
@@ -230,7 +229,7 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room
         .build()
 }
 
-/// Where an execution goes wrong and how: the mistake that is known, or else the last step and what it does, if that is what a property is about.
+/// The source position of a violation and a message: the memory error if there is one, else the last step, if the violation shows there.
 pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
     if let Some(mistake) = mistake(source, replayed, property) {
         return Some((mistake.at, mistake.sentence()));
@@ -285,12 +284,11 @@ fn location(source: Source<'_>, span: Span, words: Option<&str>) -> Location {
 }
 
 fn message(text: &str) -> Message {
-    // Braces would be placeholders.
+    // SARIF treats braces as placeholders.
     Message::builder().text(text.replace('{', "{{").replace('}', "}}")).build()
 }
 
-/// A path as a reference: everything that is not a plain character of one is written as its bytes. It is relative to where the command runs,
-/// as code hosts expect it, unless the path is absolute.
+/// A path as a URI reference, percent-encoded. A relative path stays relative to the working directory, as code hosts expect.
 fn uri(path: &str) -> String {
     let mut uri = String::from(if path.starts_with('/') { "file://" } else { "" });
     let path = path.trim_start_matches("./");

@@ -1,4 +1,4 @@
-//! One event of an execution, with everything a reader wants to know about it.
+//! One event of an execution, with the states before and after it.
 
 use std::rc::Rc;
 
@@ -10,22 +10,22 @@ use fencewright_program::{
 
 use crate::words::{self, Source};
 
-/// One event between two states.
+/// One event with the states before and after it.
 #[derive(Clone)]
 pub struct Step<'a> {
-    /// The program.
+    /// The program, with its source text.
     pub source: Source<'a>,
-    /// The state before.
+    /// The state before the event.
     pub before: Rc<State>,
-    /// What happened.
+    /// The event itself.
     pub event: &'a Event,
-    /// What it did to memory and buffers.
+    /// The accesses to memory and buffers.
     pub effect: &'a [Access],
-    /// The state after.
+    /// The state after the event.
     pub after: Rc<State>,
 }
 
-/// The steps of a replayed execution, in order. Only two states are in memory at a time, unless the caller keeps more.
+/// The steps of a replayed execution, in order. Only two states exist at a time, unless the caller keeps more.
 pub fn steps<'a>(source: Source<'a>, replayed: &'a Replayed) -> impl ExactSizeIterator<Item = Step<'a>> {
     let mut before = Rc::new(replayed.states.first().clone());
     let mut after = Rc::clone(&before);
@@ -38,7 +38,7 @@ pub fn steps<'a>(source: Source<'a>, replayed: &'a Replayed) -> impl ExactSizeIt
     })
 }
 
-/// Whether a register is one that the source does not name.
+/// Whether a register is a temporary, which the source does not name.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('%')
 }
@@ -49,7 +49,7 @@ impl<'a> Step<'a> {
         self.source.program.thread(self.event.thread)
     }
 
-    /// The statement it comes from; `None` for a flush.
+    /// The source position; `None` for a flush.
     pub fn span(&self) -> Option<Span> {
         match &self.event.kind {
             EventKind::Step { edge, .. } => Some(self.thread().edge(*edge).span),
@@ -57,7 +57,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What happens, in words.
+    /// The effect of the step, in words.
     pub fn words(&self) -> String {
         let program = self.source.program;
         match &self.event.kind {
@@ -94,7 +94,7 @@ impl<'a> Step<'a> {
                     _ => "",
                 };
                 match (parts.is_empty(), chosen) {
-                    // A choice that is stored later.
+                    // The step only makes a choice, which a later step stores.
                     (true, [first, ..]) => format!("{first} is chosen"),
                     _ => format!("{prefix}{}", parts.join("; ")),
                 }
@@ -107,7 +107,7 @@ impl<'a> Step<'a> {
         self.before.buffers[thread].len() < self.after.buffers[thread].len()
     }
 
-    /// A branch, in words: the condition that decided it. A register that was just loaded is shown by its value.
+    /// The condition of a branch with its outcome. Temporaries, which were just loaded, are replaced by their values.
     fn condition_in_words(&self, e: &Expr<RegisterId>) -> String {
         let (e, outcome) = match e {
             Expr::Unary(UnaryOp::Not, inner) => (&**inner, "false"),
@@ -138,7 +138,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The registers that the action has written, with their values.
+    /// The named registers that the action writes, with their values.
     fn registers_in_words(&self, action: &Action, chosen: bool) -> Vec<String> {
         let values = &self.after.registers[self.event.thread.index()];
         let mut written: Vec<RegisterId> = action.ops().iter().filter_map(written_register).collect();
@@ -156,7 +156,7 @@ impl<'a> Step<'a> {
             .collect()
     }
 
-    /// Whether memory, a buffer or the lock changed.
+    /// Whether memory, a buffer or the lock changes.
     pub fn changes_memory_or_buffers(&self) -> bool {
         self.before.memory != self.after.memory
             || self.before.buffers != self.after.buffers
@@ -173,7 +173,7 @@ fn flushed(program: &Program, access: &Access) -> String {
     }
 }
 
-/// A fault, and what the assertion says that failed.
+/// A fault, with the message of the assertion if there is one.
 fn fault_in_words(program: &Program, fault: Fault) -> String {
     match program.text_of(fault) {
         Some(text) => format!("{}: {text}", fault.describe()),
@@ -181,7 +181,7 @@ fn fault_in_words(program: &Program, fault: Fault) -> String {
     }
 }
 
-/// The memory cells that an access touches.
+/// The memory cell of an access.
 pub fn cell_of(access: &Access) -> Option<u32> {
     match *access {
         Access::Read { cell, .. } | Access::Write { cell, .. } => Some(cell),
@@ -197,7 +197,7 @@ pub fn entry(program: &Program, entry: &Buffered) -> String {
     }
 }
 
-/// The memory cell of a buffer entry.
+/// The memory cell of a buffer entry; `None` for a store fence.
 pub fn buffered_cell(entry: &Buffered) -> Option<u32> {
     match *entry {
         Buffered::Store { cell, .. } => Some(cell),

@@ -1,11 +1,11 @@
-//! How text is written: colours, if they are wanted, and how much of an execution.
+//! Options of text output: colours, and whether executions are shown in full.
 
-/// How to write text.
+/// Options of text output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to colour at all.
+    /// Whether to use colours.
     pub colour: bool,
-    /// Whether executions are shown step by step, nothing folded and nothing left out.
+    /// Whether executions are shown step by step, with nothing folded or left out.
     pub full: bool,
 }
 
@@ -17,7 +17,7 @@ impl Style {
         if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
 
-    /// Important.
+    /// Emphasised.
     pub fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
@@ -27,22 +27,22 @@ impl Style {
         self.paint("2", text)
     }
 
-    /// Good news.
+    /// A positive verdict.
     pub fn good(self, text: &str) -> String {
         self.paint("1;32", text)
     }
 
-    /// Bad news.
+    /// A negative verdict.
     pub fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// No news.
+    /// An unknown verdict, or a warning.
     pub fn unsure(self, text: &str) -> String {
         self.paint("1;33", text)
     }
 
-    /// Something that reached memory.
+    /// A value that reaches memory.
     pub fn memory(self, text: &str) -> String {
         self.paint("36", text)
     }

@@ -1,4 +1,4 @@
-//! Many answers as one table, and what they come to.
+//! A table of many answers, and the summary below it.
 
 use std::fmt::Write;
 
@@ -12,27 +12,27 @@ use crate::json::line;
 use crate::text::{count, seconds};
 use crate::words::{Source, grouped};
 
-/// The narrowest column of properties.
+/// Minimum width of the column of properties.
 const PROPERTY: usize = 16;
 
-/// One answer, or why there is none.
+/// One answer, or an error.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The program.
+    /// The file of the program.
     pub file: String,
-    /// The memory model; nothing if the program could not even be read.
+    /// The memory model; `None` if the program could not be read.
     pub model: Option<MemoryModel>,
-    /// The property.
+    /// The name of the property.
     pub property: String,
     /// The verdict in one word, or `error`.
     pub verdict: &'static str,
-    /// The engine that answered.
+    /// The engine that gave the answer.
     pub engine: String,
-    /// How long that took, with the check of the answer.
+    /// The time of the search and of the check of its answer.
     pub seconds: f64,
-    /// Why there is no verdict.
+    /// The reason for an unknown verdict or an error.
     pub reason: Option<String>,
-    /// What was expected, if it was something else.
+    /// The expected verdict, if it differs.
     pub expected: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Row {
         }
     }
 
-    /// The row of a program that could not be asked about.
+    /// The row of a program that could not be checked.
     pub fn error(file: &str, reason: &str) -> Self {
         Row {
             file: file.to_owned(),
@@ -71,7 +71,7 @@ impl Row {
     }
 }
 
-/// How a table is laid out: programs take so many columns.
+/// The layout of a table: `file` is the width of the first column.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     file: usize,
@@ -79,13 +79,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table about these programs.
+    /// A table for these programs.
     pub fn new<'a>(files: impl Iterator<Item = &'a str>, style: Style) -> Self {
         let longest = files.map(|file| escape(file).chars().count()).max().unwrap_or(0);
         Table { file: longest.max(4), style }
     }
 
-    /// The line above.
+    /// The header line.
     pub fn heading(&self) -> String {
         let (file, property) = (self.file, PROPERTY);
         let line = format!(
@@ -95,7 +95,7 @@ impl Table {
         format!("{}\n", self.style.dim(&line))
     }
 
-    /// One line.
+    /// A row as one line.
     pub fn row(&self, row: &Row) -> String {
         let (file, property) = (self.file, PROPERTY);
         let word = format!("{:7}", row.verdict);
@@ -121,24 +121,24 @@ impl Table {
     }
 }
 
-/// What the rows come to.
+/// Counts of all rows of a table.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Summary {
-    /// How many programs there are.
+    /// The number of programs.
     pub programs: usize,
-    /// How many properties hold.
+    /// The number of properties that hold.
     pub safe: usize,
-    /// How many are violated.
+    /// The number of properties that are violated.
     pub r#unsafe: usize,
-    /// How many are neither proved nor refuted.
+    /// The number of properties that are neither proved nor refuted.
     pub unknown: usize,
-    /// How many programs could not be asked about.
+    /// The number of programs that could not be checked.
     pub errors: usize,
-    /// How many expectations hold.
+    /// The number of verdicts that are as expected.
     pub expected: usize,
-    /// How many do not.
+    /// The number of verdicts that are not as expected.
     pub unexpected: usize,
-    /// How long everything took.
+    /// The total time.
     pub seconds: f64,
 }
 
@@ -153,7 +153,7 @@ impl Summary {
         }
     }
 
-    /// The line below.
+    /// The summary line.
     pub fn text(&self, style: Style) -> String {
         let Summary { programs, safe, r#unsafe, unknown, errors, expected, unexpected, .. } = *self;
         let mut line = format!(
@@ -180,7 +180,7 @@ impl Summary {
         line
     }
 
-    /// The same for other programs, as the last line of JSON.
+    /// The summary as JSON, the last line of the output.
     pub fn json(&self) -> String {
         #[derive(Serialize)]
         struct Last<'a> {

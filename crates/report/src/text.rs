@@ -19,21 +19,21 @@ use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
 use crate::words::{Source, grouped, shortened};
 
-/// If a table has more rows than this, the middle is left out.
+/// Maximum number of rows of a table; of a longer one the middle is left out.
 const MOST_ROWS: usize = 400;
-/// If there are more reasons than this why there is no verdict, the rest is only counted.
+/// Maximum number of explanations of an unknown verdict; further ones are only counted.
 const MOST_EXPLANATIONS: usize = 10;
-/// The least and the greatest width of the column of statements.
+/// Minimum and maximum width of the column of statements.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
-/// If there are more cells than this, only those are shown that have changed.
+/// A program with more cells than this shows only those that have changed.
 const FEW_CELLS: usize = 10;
-/// At most so many sets of threads are named, if a proof is about some threads at a time.
+/// Maximum number of slices that are named, for a proof by slices.
 const MOST_SLICES: usize = 3;
-/// At most so many cells, buffer entries or registers are shown in one line.
+/// Maximum number of cells, buffer entries or registers in one line.
 const MOST_SHOWN: usize = 40;
 
-/// Which threads were exchanged, if any were.
+/// The classes of symmetric threads, if symmetry was used.
 fn symmetry(checked: &Checked) -> String {
     let classes: Vec<String> =
         checked.work.symmetry().iter().map(|threads| escape(&threads.join(", "))).collect();
@@ -48,7 +48,7 @@ pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// What was explored: states, or executions.
+/// The amount of exploration: states, or executions.
 fn explored(checked: &Checked) -> String {
     let Some(executions) = checked.work.executions() else { return count(checked.work.states, "state") };
     let all = executions.complete + executions.blocked + executions.cut;
@@ -61,13 +61,13 @@ fn explored(checked: &Checked) -> String {
     format!("{}{of_these}, {}", count(all, "execution"), count(executions.events, "event"))
 }
 
-/// Whether a proof is one up to the order of versions.
+/// Whether a proof identifies states up to the order of versions.
 pub(crate) fn up_to_versions(checked: &Checked) -> bool {
     let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
     checked.certificate().is_some_and(|certificate| certificate.proofs.iter().any(has_versions))
 }
 
-/// The names of the threads that a proof is about, for each slice if it is one by slices.
+/// For a proof by slices, the names of the threads of each slice.
 pub(crate) fn slices<'a>(source: Source<'a>, checked: &Checked) -> Vec<Vec<&'a str>> {
     let Some(Claim::Sliced { parts, .. }) = checked.certificate().map(|certificate| &certificate.claim)
     else {
@@ -77,7 +77,7 @@ pub(crate) fn slices<'a>(source: Source<'a>, checked: &Checked) -> Vec<Vec<&'a s
     parts.iter().flat_map(|part| &part.slices).map(|threads| threads.iter().map(name).collect()).collect()
 }
 
-/// The same in words.
+/// The slices of a proof by slices, in words.
 fn in_slices(source: Source<'_>, checked: &Checked) -> String {
     let slices: Vec<String> =
         slices(source, checked).iter().map(|threads| escape(&threads.join(", "))).collect();
@@ -137,13 +137,13 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
     line
 }
 
-/// What a property means where its name alone does not say it: who counts as blocked in a deadlock.
+/// The definition of a property whose name alone is ambiguous: which threads count as blocked in a deadlock.
 pub(crate) fn meaning(source: Source<'_>, property: &Property) -> Option<&'static str> {
     let is_deadlock = property.kind == PropertyKind::NoDeadlock && property.name == Property::deadlock().name;
     is_deadlock.then(|| source.front_end.blocked())
 }
 
-/// Why there is no verdict. Where a translation ends what it models, the name of the open array there says what it would have taken.
+/// The reason for an unknown verdict. Where a translation leaves a part of the source unmodelled, it reads an open array whose name is the reason.
 pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
     let span = match reason {
         Reason::Limit(Limit::Window, span) => Some(*span),
@@ -165,7 +165,7 @@ pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
     open.unwrap_or_else(|| reason.to_string())
 }
 
-/// Why there is no verdict: sentences, each with the place in the source that it speaks of.
+/// Explanations of an unknown verdict, each with its source position if there is one.
 pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
     let place = match checked.verdict() {
         Verdict::Unknown(Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
@@ -183,7 +183,7 @@ pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
     all
 }
 
-/// What comes below the verdict: the execution, or why there is no verdict.
+/// The evidence below the verdict line: the execution, or the explanations of an unknown verdict.
 pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     let mut text = String::new();
     if let Some(replayed) = checked.trace() {
@@ -219,7 +219,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     text
 }
 
-/// What several engines tried, in a table. What a single one tried is said by the verdict.
+/// The engines that were tried, as a table. A single one needs none: the verdict line names it.
 fn tried(tried: &[Tried]) -> String {
     if tried.len() < 2 {
         return String::new();
@@ -251,16 +251,16 @@ pub fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
-/// Which memory cells to show: all that matter if they are few, otherwise those that have changed.
+/// The memory cells to show: all that are involved if they are few, otherwise those that have changed.
 pub struct Cells {
     involved: Vec<u32>,
     initial: Vec<i64>,
-    /// Registers that could have started with another value, and how they start.
+    /// Initial values of registers whose initial value is a choice.
     registers: Vec<String>,
 }
 
 impl Cells {
-    /// All cells of a program that starts like this.
+    /// All cells, starting in this state.
     pub fn all(source: Source<'_>, initial: &State) -> Self {
         Cells::new(source, initial, (0..initial.memory.len() as u32).collect())
     }
@@ -276,7 +276,7 @@ impl Cells {
         Cells { involved, initial: initial.memory.clone(), registers }
     }
 
-    /// The cells that an execution touches or the property speaks of.
+    /// The cells that an execution accesses or the property mentions.
     fn of_execution(source: Source<'_>, replayed: &Replayed, property: &Property) -> Self {
         let mut involved: BTreeSet<u32> = replayed.effects.iter().flatten().filter_map(cell_of).collect();
         if let Some(formula) = property.formula() {
@@ -295,7 +295,7 @@ impl Cells {
         self.involved.iter().copied().filter(|&cell| few || changed(cell)).collect()
     }
 
-    /// How the execution starts: a line, or nothing if there is nothing to show.
+    /// The initial state as a line; empty if there is nothing to show.
     pub fn initially(&self, source: Source<'_>, style: Style) -> String {
         let few = self.involved.len() <= FEW_CELLS;
         let shown: Vec<String> = self
@@ -313,7 +313,7 @@ impl Cells {
     }
 }
 
-/// An execution as a table, and the state in which it ends. `property` is what it is evidence about.
+/// An execution as a table, and its final state. `property` is the property that it is evidence about.
 pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
     let cells = Cells::of_execution(source, replayed, property);
     let mut text = cells.initially(source, style);
@@ -325,8 +325,8 @@ pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, s
     }
 }
 
-/// The steps of an execution as a table: each in a row of its own if [`Style::full`] says so, otherwise put together as
-/// [`rows`](mod@rows) describes. The steps in `kept` are not folded away.
+/// The steps of an execution as a table: one row per step if [`Style::full`] is set, otherwise grouped by
+/// [`rows`](mod@rows). The steps in `kept` are not folded.
 pub fn table(source: Source<'_>, replayed: &Replayed, cells: &Cells, kept: &[usize], style: Style) -> String {
     let spans = steps(source, replayed).filter_map(|step| step.span());
     if style.full {
@@ -357,16 +357,16 @@ pub fn table(source: Source<'_>, replayed: &Replayed, cells: &Cells, kept: &[usi
     text
 }
 
-/// What is written in a row.
+/// The texts of a row.
 #[derive(Default)]
 struct Draft {
     thread: String,
     line: String,
     statement: String,
     words: String,
-    /// The calls that led there, where that has not been said already.
+    /// The calls that led to the statement, unless the thread's previous row has the same ones.
     calls: Option<String>,
-    /// What memory and buffers hold afterwards, if the row changed them and its words do not say so.
+    /// Memory and buffers after the row, if it changes them and `words` does not say so.
     below: Option<String>,
 }
 
@@ -418,7 +418,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
     drafts
 }
 
-/// What passes through a loop have changed; `last` is the last step of the last pass.
+/// The changes that iterations of a loop make; `last` is the last step of the last iteration.
 fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usize) -> String {
     let (thread, after) = (last.event.thread.index(), &last.after);
     let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
@@ -441,8 +441,8 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
     format!("{times} around in {} steps{alone}: {changed}", grouped(steps as u64))
 }
 
-/// What a step has changed in memory and buffers, unless the words about it say so: a flush that empties the buffer, a store
-/// that is alone in it, a store straight to memory.
+/// Memory and the buffer after a step that changes the buffer, unless the words of the step imply them: a flush that empties the buffer, or a
+/// store into an empty one.
 fn changes(step: &Step<'_>) -> Option<String> {
     let (program, thread) = (step.source.program, step.event.thread.index());
     let (before, after) = (&step.before, &step.after);
@@ -463,7 +463,7 @@ fn changes(step: &Step<'_>) -> Option<String> {
     Some(escape(&format!("{memory}buffer of {}: {}", step.thread().name, listed(&entries, ", "))))
 }
 
-/// What happens in a step, coloured.
+/// The effect of a step, coloured.
 fn step_words(step: &Step<'_>, style: Style) -> String {
     let words = escape(&step.words());
     match (step.span(), step.effect.iter().any(|a| matches!(a, Access::Fault(_)))) {
@@ -473,7 +473,7 @@ fn step_words(step: &Step<'_>, style: Style) -> String {
     }
 }
 
-/// The columns of the table of steps.
+/// The widths of the columns of a table of steps.
 pub struct Table {
     number: usize,
     thread: usize,
@@ -482,7 +482,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Columns wide enough for numbers with so many characters and steps of this program that come from these places.
+    /// Columns for step numbers of up to `number` characters and for steps at these source positions.
     pub fn new(source: Source<'_>, number: usize, places: impl Iterator<Item = Span>) -> Self {
         let names = source.program.threads.iter().map(|t| t.name.chars().count());
         let (mut line, mut statement) = (4, 0);
@@ -499,12 +499,12 @@ impl Table {
         }
     }
 
-    /// Where the statement starts.
+    /// The column in which statements start.
     fn indent(&self) -> usize {
         self.number + self.thread + self.line + 8
     }
 
-    /// The names of the columns.
+    /// The header line.
     pub fn heading(&self, style: Style) -> String {
         let heading = format!(
             "  {:>number$}  {:thread$}  {:>line$}  {:statement$}  what happens",
@@ -520,7 +520,7 @@ impl Table {
         format!("{}\n", style.dim(&heading))
     }
 
-    /// One step, and what it left behind in memory and buffers if it changed them.
+    /// A step, and below it memory and buffers if it changes them.
     pub fn step(&self, number: usize, step: &Step<'_>, cells: &Cells, style: Style) -> String {
         let mut text = self.row(number, step, style);
         if step.changes_memory_or_buffers() {
@@ -530,7 +530,7 @@ impl Table {
         text
     }
 
-    /// One step in one line.
+    /// A step in one line.
     pub fn row(&self, number: usize, step: &Step<'_>, style: Style) -> String {
         let (line, statement) = match step.span() {
             Some(span) => (step.source.position(span).line_name(), escape(&step.source.statement(span))),
@@ -542,7 +542,7 @@ impl Table {
         self.draft(&number.to_string(), &Draft { thread, line, statement, words, calls, below: None }, style)
     }
 
-    /// One row, and what stands below it.
+    /// A row, and the line below it if there is one.
     fn draft(&self, number: &str, draft: &Draft, style: Style) -> String {
         let row = format!(
             "  {number:>number_width$}  {:thread$}  {:>line_width$}  {:statement$}  {}",
@@ -565,7 +565,7 @@ impl Table {
     }
 }
 
-/// Memory, buffers that are not empty, and who holds the lock: in one line.
+/// Memory, the non-empty buffers, and the holder of the lock, in one line.
 fn memory_and_buffers(source: Source<'_>, state: &State, cells: &[u32]) -> String {
     let program = source.program;
     let memory: Vec<String> = cells
@@ -591,7 +591,7 @@ fn listed(items: &[String], separator: &str) -> String {
     }
 }
 
-/// Where everything is at the end, and what that means for the property.
+/// The final state, and its meaning for the property.
 fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
     let state = replayed.last();
     let mut text = format!("  {}\n", style.dim("at the end"));
@@ -603,7 +603,7 @@ fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, sty
     text
 }
 
-/// Where each thread is, and its registers.
+/// The position of each thread, and its registers.
 pub fn threads(source: Source<'_>, state: &State) -> String {
     let program = source.program;
     let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).min(24);
@@ -629,7 +629,7 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
     text
 }
 
-/// What a state that is evidence about this property means for it.
+/// The meaning for this property of a state that is evidence about it.
 pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> String {
     let name = escape(&property.name);
     let stated = match property.span == Span::default() {

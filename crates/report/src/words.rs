@@ -1,4 +1,4 @@
-//! Expressions, actions and places as the source writes them. Nothing is escaped here: escaping depends on where the text is shown.
+//! Expressions, actions and positions in the notation of the source. Nothing is escaped here: that depends on where the text is shown.
 
 use std::fmt::Write as _;
 
@@ -10,27 +10,27 @@ use fencewright_program::{
     Span, Thread, ThreadId,
 };
 
-/// Longer excerpts of the source are cut.
+/// Maximum length of an excerpt of the source, in characters.
 const LONGEST_EXCERPT: usize = 60;
-/// Binds tighter than every binary operator.
+/// A precedence higher than that of every binary operator.
 const TIGHTEST: u8 = 9;
-/// Longer texts of actions are cut.
+/// Maximum length of the text of an action, in characters.
 const LONGEST_ACTION: usize = 2_000;
 
-/// A program together with the text it was written as.
+/// A program with its source text.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// The program.
+    /// The program itself.
     pub program: &'a Program,
-    /// The text.
+    /// The source files.
     pub files: &'a Sources,
-    /// The front end of the language in which the text is written.
+    /// The front end of the source language.
     pub front_end: &'static dyn FrontEnd,
-    /// What a reader should know about the translation.
+    /// Notes on the translation.
     pub notes: &'a [String],
-    /// What somebody should look at although it is no error.
+    /// Warnings about the program.
     pub warnings: &'a [Diagnostic],
-    /// What the front end knows beside the syntax tree.
+    /// Facts of the front end that the program itself does not contain.
     pub facts: &'a Facts,
 }
 
@@ -48,23 +48,23 @@ impl<'a> From<&'a Loaded> for Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// What to call the program: the name of its main file.
+    /// The name of the main file.
     pub fn name(&self) -> &'a str {
         self.files.name()
     }
 
-    /// Where the first character of a span is.
+    /// The position of the first character of a span.
     pub fn position(&self, span: Span) -> Position<'a> {
         self.files.position(span)
     }
 
-    /// The name of a line in a text about the main file.
+    /// The name of a line, with the file unless it is the main one.
     pub fn line_name(&self, file: FileId, line: usize) -> String {
         let name = &self.files.file(file).name;
         Position { file: name, included: file != FileId::MAIN, line, column: 1 }.line_name()
     }
 
-    /// The statement in which a span lies, on one line: as much of it as is in the line where the span starts.
+    /// The statement at a span, restricted to the line on which the span starts.
     pub fn statement(&self, span: Span) -> String {
         let Position { line, column, .. } = self.position(span);
         let text = self.files.file(span.file).line_text(line);
@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
         shortened(&statement.replace('\t', " "), LONGEST_EXCERPT)
     }
 
-    /// The calls that led to a span: `in f(1) called at line 7`, the innermost first.
+    /// The calls that led to a span: `in f(1) called at line 7`, innermost first.
     pub fn calls(&self, span: Span) -> Option<String> {
         let call =
             |call: &Call| format!("in {} called at line {}", call.what, self.position(call.at).line_name());
@@ -86,12 +86,12 @@ impl<'a> Source<'a> {
         (!calls.is_empty()).then(|| calls.join(", "))
     }
 
-    /// All of a span on one line, white space collapsed.
+    /// The text of a span on one line, with white space collapsed.
     pub fn excerpt(&self, span: Span) -> String {
         self.files.text(span).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Where a thread is: its label or line, or that it has ended or faulted.
+    /// The position of a thread: its label or line, or that it has ended or faulted.
     pub fn place(&self, thread: ThreadId, location: LocationId) -> String {
         let code = self.program.thread(thread);
         let at = &code.locations[location.index()];
@@ -120,7 +120,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The text, cut off if it is long.
+/// The text, truncated to `most` characters.
 pub fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
@@ -141,14 +141,14 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
-/// An expression over registers; `leaf` writes a register.
+/// An expression over registers; `leaf` gives the text of a register.
 pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) -> String) -> String {
     let mut text = String::new();
     write_expression(&mut text, e, &mut |register| leaf(*register), 0);
     text
 }
 
-/// Writes an expression with as few parentheses as possible: only operators that bind less tightly than `context` get them.
+/// Writes an expression with as few parentheses as possible: an operator gets them only if it binds less tightly than `context`.
 fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) -> String, context: u8) {
     match e {
         Expr::Const(value) => text.push_str(&value.to_string()),
@@ -186,7 +186,7 @@ fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) 
     }
 }
 
-/// An expression of a thread, with the names of its registers.
+/// An expression with the names of the thread's registers.
 pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
     expression_with(e, |register| thread.registers[register.index()].name.clone())
 }
@@ -198,7 +198,7 @@ pub fn formula(program: &Program, formula: &Formula) -> String {
     text
 }
 
-/// An observable as the source writes it.
+/// An observable in the notation of the source.
 pub fn observable_name(program: &Program, observable: &Observable) -> String {
     match observable {
         Observable::At(thread, locations) => {
@@ -227,7 +227,7 @@ pub fn address(program: &Program, thread: &Thread, address: &Address) -> String 
     }
 }
 
-/// A range as the source writes it.
+/// A range in the notation of the source.
 fn range(range: &Range) -> String {
     format!("{}..={}", range.low, range.high)
 }
@@ -250,7 +250,7 @@ pub fn op(program: &Program, thread: &Thread, op: &Op) -> String {
     }
 }
 
-/// What an edge does, on one line.
+/// The action of an edge, on one line.
 pub fn action(program: &Program, thread: &Thread, action: &Action) -> String {
     match action {
         Action::Op(single) => shortened(&op(program, thread, single), LONGEST_ACTION),

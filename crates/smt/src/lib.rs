@@ -16,11 +16,11 @@
 //!
 //! # Map
 //!
-//! > | module | contents |
+//! | module | contents |
 //! |---|---|
 //! | [`integer`] | integers of any size, fast while small |
 //! | [`term`], [`formula`] | linear terms, atoms and formulas in normal form |
-//! > | [`proof`] | refutations, and their translation for the checker, which is the crate `fencewright-proof` |
+//! | [`proof`] | refutations, and their translation for the checker, which is the crate `fencewright-proof` |
 //! | [`solver`] | the interface of solvers: answers, models, budgets |
 //! | [`native`] | the solver of this crate: picks one of the two procedures below for the case search |
 //! | [`difference`] | tier 1: difference constraints in a closed bound matrix |
@@ -32,12 +32,12 @@
 //!
 //! # Guarantees
 //!
-//! > - [`Answer::Unsat`] comes with a proof that [`verify`] accepts; callers that need certainty call it. The checker is a crate
+//! - [`Answer::Unsat`] comes with a proof that [`verify`] accepts; callers that need certainty call it. The checker is a crate
 //!   of its own, uses big numbers and shares no code with the solvers: nothing here is trusted.
 //! - [`Answer::Sat`] comes with a model that makes every assertion true.
-//! > - [`Answer::Unknown`] is the answer when a [`Budget`] is exhausted. Branch and bound need not terminate where variables are
+//! - [`Answer::Unknown`] is the answer when a [`Budget`] is exhausted. Branch and bound need not terminate where variables are
 //!   unbounded, so a budget always limits the number of steps.
-//! > - Nothing recurses, so formulas and proofs may be arbitrarily deep.
+//! - Nothing recurses, so formulas and proofs may be arbitrarily deep.
 #![forbid(unsafe_code)]
 
 mod congruence;

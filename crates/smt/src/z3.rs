@@ -53,7 +53,7 @@ impl Z3 {
         Z3::at(Path::new(&named.unwrap_or_else(|| "z3".into())))
     }
 
-    /// This program; `None` if it does not start.
+    /// Starts this program as a solver; `None` if it does not start or does not answer a first query.
     pub fn at(program: &Path) -> Option<Z3> {
         let process = Process::start(program).ok()?;
         let time_limit = Duration::from_secs(10);

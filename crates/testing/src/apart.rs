@@ -1,11 +1,11 @@
-//! Programs with something for partial order reductions to leave out: threads that mostly keep to themselves, and threads that lock.
+//! Makes programs in which partial order reductions apply: threads that mostly access variables of their own, and threads with locked sections.
 
 use fencewright_program::{Action, Address, Op, Program, VariableId};
 
 use crate::Random;
 use crate::bystanders::own_variable;
 
-/// Gives each thread a variable of its own, and has most of its accesses go there; a few go to that of another thread instead.
+/// Gives each thread a variable of its own and redirects most of its accesses there; a few go to another thread's variable instead.
 pub fn keep_apart(random: &mut Random, program: &mut Program) {
     let first = program.variables.len();
     let threads = program.threads.len();
@@ -32,7 +32,7 @@ pub fn keep_apart(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes the start of most threads a locked section: they begin with `lock`, and give the lock back at some later location.
+/// Makes the first part of most threads a locked section: they begin with `lock`, and release the lock at some later location.
 pub fn lock_sections(random: &mut Random, program: &mut Program) {
     for thread in &mut program.threads {
         let places = thread.locations.len() - 1;

@@ -1,12 +1,12 @@
-//! Programs that compute as people do: remainders and quotients of counters, bits, shifts, numbers that wrap around.
+//! Makes programs with realistic arithmetic: remainders and quotients of counters, bit operations, shifts, numbers that wrap around.
 
 use fencewright_generate::Random;
 use fencewright_program::{
     Action, BinaryOp, Expr, Numbers, Op, Program, PropertyKind, RegisterId, UnaryOp, Width,
 };
 
-/// Puts operators beyond sums into many expressions of a program: into what is assigned, stored and assumed, into indices and into
-/// properties. Programs over the reals stay as they are, because the reals have no such operators.
+/// Inserts operators beyond sums into many expressions of a program: into assignments, stores, assumptions, indices and
+/// properties. Programs over the reals are unchanged, because the reals have no such operators.
 pub fn compute(random: &mut Random, program: &mut Program) {
     if program.numbers == Numbers::Real {
         return;
@@ -29,7 +29,7 @@ fn compute_in(random: &mut Random, op: &mut Op) {
     match op {
         Op::Skip | Op::Havoc(..) => {}
         Op::Assign(register, e) => {
-            // A register that counts is what remainders are taken of.
+            // A counter, whose remainders are then computed.
             if random.one_in(4) {
                 let step = Expr::Const(random.between(1, 3));
                 *e = Expr::binary(BinaryOp::Add, Expr::Leaf(*register), step);
@@ -56,7 +56,7 @@ fn some(random: &mut Random, e: &mut Expr<RegisterId>) {
             }
             2 => Expr::binary(BinaryOp::Mul, operand.clone(), operand),
             3 => {
-                // The operand overflows, and what it wraps around to does not.
+                // The operand overflows 64 bits, but the wrapped result does not.
                 let large = Expr::binary(BinaryOp::Mul, operand, Expr::Const(1 << 40));
                 let larger = Expr::binary(BinaryOp::Shl, large, Expr::Const(23));
                 let odd = Expr::binary(BinaryOp::Add, larger, Expr::Const(random.between(-2, 2)));
@@ -74,7 +74,7 @@ fn some(random: &mut Random, e: &mut Expr<RegisterId>) {
     }
 }
 
-/// An operator with a constant: it never faults, and its result is hardly larger than its operand.
+/// Applies an operator with a constant that never faults and whose result is hardly larger than its operand.
 fn with_constant<L>(random: &mut Random, operand: Expr<L>) -> Expr<L> {
     use BinaryOp::*;
     let (ops, constants): (&[BinaryOp], &[i64]) = match random.below(8) {
@@ -93,7 +93,7 @@ fn with_constant<L>(random: &mut Random, operand: Expr<L>) -> Expr<L> {
     Expr::binary(op, operand, Expr::Const(*random.pick(constants)))
 }
 
-/// Computes with the left sides of some comparisons.
+/// Applies operators to the left sides of some comparisons.
 fn compute_in_comparisons<L>(random: &mut Random, e: &mut Expr<L>) {
     match e {
         Expr::Unary(UnaryOp::Not, operand) => compute_in_comparisons(random, operand),

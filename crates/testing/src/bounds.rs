@@ -1,4 +1,4 @@
-//! Bounds on store buffers, and what they mean for states of the reference semantics.
+//! Random bounds on store buffers, and whether a state of the reference semantics exceeds one.
 
 use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::State;
@@ -6,7 +6,7 @@ use fencewright_program::reference::Buffered;
 
 use crate::Random;
 
-/// A small bound, for each thread or for each memory cell.
+/// A small bound, per thread or per memory cell.
 pub fn bound(random: &mut Random) -> Bound {
     if random.one_in(2) {
         return Bound::Thread(random.below(4) as u32);
@@ -15,7 +15,7 @@ pub fn bound(random: &mut Random) -> Bound {
     Bound::Cell(CellBounds::new(&bounds).expect("a few bounds"))
 }
 
-/// Whether some buffer has more stores in it than the bound allows.
+/// Whether some buffer holds more stores than the bound allows.
 pub fn exceeds(state: &State, bound: Bound) -> bool {
     state.buffers.iter().any(|buffer| {
         let cells: Vec<u32> = buffer

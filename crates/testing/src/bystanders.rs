@@ -1,13 +1,14 @@
-//! Programs with threads that cannot matter for some properties: readers, of which some are alike, and threads with memory of their own.
+//! Makes programs with threads that cannot affect some properties: readers, some of them identical, and threads with variables of their own.
 
 use fencewright_program::{
     Action, BinaryOp, Expr, Formula, Init, LocationId, Observable, Op, Program, Property, PropertyKind,
     Quantifier, RegisterId, Span, Thread, ThreadId, Variable, VariableId,
 };
 
-use crate::{Random, at, mixed};
+use crate::Random;
+use crate::properties::{at, mixed};
 
-/// Makes bystanders of some threads of a random program, doubles a reader now and then, and states properties that name threads.
+/// Turns some threads of a random program into bystanders, sometimes duplicates a reader, and states properties that name threads.
 pub fn detach(random: &mut Random, program: &mut Program) {
     for t in 0..program.threads.len() {
         match random.below(4) {
@@ -29,7 +30,7 @@ pub fn detach(random: &mut Random, program: &mut Program) {
     program.properties = properties(random, program);
 }
 
-/// All operations of an action, to change them.
+/// The operations of an action, mutably.
 fn ops_mut(action: &mut Action) -> &mut [Op] {
     match action {
         Action::Op(op) => std::slice::from_mut(op),
@@ -38,7 +39,7 @@ fn ops_mut(action: &mut Action) -> &mut [Op] {
     }
 }
 
-/// Loads take the place of stores.
+/// Replaces the stores of a thread by loads.
 fn only_read(random: &mut Random, thread: &mut Thread) {
     let registers = thread.registers.len();
     for op in thread.edges.iter_mut().flat_map(|edge| ops_mut(&mut edge.action)) {
@@ -48,7 +49,7 @@ fn only_read(random: &mut Random, thread: &mut Thread) {
     }
 }
 
-/// A new variable for a thread.
+/// Adds a variable for a thread.
 pub(crate) fn own_variable(program: &mut Program, t: usize) -> VariableId {
     let own = VariableId(program.variables.len() as u32);
     program.variables.push(Variable {
@@ -63,7 +64,7 @@ pub(crate) fn own_variable(program: &mut Program, t: usize) -> VariableId {
     own
 }
 
-/// Everything that the thread stores or loads is in a variable that no other thread accesses.
+/// Redirects all accesses of a thread to a variable that no other thread accesses.
 fn keep_to_itself(program: &mut Program, t: usize) {
     let own = own_variable(program, t);
     for op in program.threads[t].edges.iter_mut().flat_map(|edge| ops_mut(&mut edge.action)) {
@@ -74,7 +75,7 @@ fn keep_to_itself(program: &mut Program, t: usize) {
     }
 }
 
-/// A thread at a place with a certain value in a register, or a register alone.
+/// A formula about one thread: a register has a certain value, perhaps while the thread is at a certain location.
 fn about(random: &mut Random, program: &Program, id: ThreadId) -> Formula {
     let register = RegisterId(random.below(program.thread(id).registers.len()) as u32);
     let leaf = Expr::Leaf(Observable::Register(id, register));
@@ -87,7 +88,7 @@ fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
     let quantifier = *random.pick(&[Quantifier::Exists, Quantifier::Never, Quantifier::Forall]);
     let id = ThreadId(random.below(program.threads.len()) as u32);
     let each: Vec<Formula> = program.threads().map(|(id, _)| about(random, program, id)).collect();
-    // Twins at the same place, with the same value.
+    // The same condition on every thread, so that identical threads are in the same position.
     let place = LocationId(random.below(2) as u32);
     let same = |(id, _)| {
         let value =

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-/// The environment variable that names the folder with the corpora.
+/// The environment variable that names the folder of the corpora.
 pub const VARIABLE: &str = "FENCEWRIGHT_CORPORA";
 
-/// The corpora, if this machine has them. If not, prints that `test` is skipped; the test must then return.
+/// The folder of the corpora, if this machine has it. Otherwise prints that `test` is skipped; the test must then return.
 pub fn corpora(test: &str) -> Option<PathBuf> {
     let found = std::env::var_os(VARIABLE).map(PathBuf::from);
     if found.is_none() {
@@ -15,8 +15,8 @@ pub fn corpora(test: &str) -> Option<PathBuf> {
     found
 }
 
-/// Says that a test was left out, directly on standard error, because the test harness hides what a passing test prints.
+/// Reports a skipped test directly on standard error, because the test harness hides the output of passing tests.
 pub fn tell_skipped(test: &str, why: &str) {
-    // If that fails there is nobody to tell.
+    // If writing fails, there is no way to report that.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
 }

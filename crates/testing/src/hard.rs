@@ -1,4 +1,4 @@
-//! Programs that are hard on limits: long, wide, deep, or with very many states. Each is large in one way.
+//! Programs that stress resource limits: long, wide, deep, or with very many states. Each is large in one way.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub fn live_registers(count: usize) -> String {
     format!("shared x, y;\n{}{}forbid f: x == 3;\n", thread("p"), thread("q"))
 }
 
-/// Two threads that store and load alternately, for very long.
+/// Two very long threads that alternate between stores and loads.
 pub fn long_threads(statements: usize) -> String {
     let thread = |name: &str, first: &str, second: &str| {
         let body = repeat(statements / 2, |n| format!("    {first} = {};\n    r = {second};\n", n % 3));
@@ -39,7 +39,7 @@ pub fn long_threads(statements: usize) -> String {
     format!("shared x, y;\n{both}finally f: never p.r == 7 && q.r == 7;\n")
 }
 
-/// A thread that loops through very many statements and counts without end.
+/// Threads that loop through very many statements and count without bound.
 pub fn long_loop(statements: usize) -> String {
     let body = repeat(statements, |n| match n % 4 {
         0 => "        x = r;\n".into(),
@@ -51,7 +51,7 @@ pub fn long_loop(statements: usize) -> String {
     format!("shared x, y;\n{}{}forbid f: p.s < 0 && q.s < 0;\n", thread("p"), thread("q"))
 }
 
-/// As many memory cells as a program may have, each a variable of its own.
+/// The maximum number of memory cells, each a variable of its own.
 pub fn cells(count: usize) -> String {
     let names = repeat(count, |n| format!("shared v{n};\n"));
     let thread = |name: &str, other: usize| {
@@ -62,7 +62,7 @@ pub fn cells(count: usize) -> String {
     format!("{names}{}{}forbid f: v0 == 3;\n", thread("p", 1), thread("q", 3))
 }
 
-/// A thread that stores and loads for very long, into an array of that many cells, which all get large values.
+/// A very long thread of stores and loads into an array of this size, whose cells all get large values.
 pub fn long_array(cells: usize, stores: usize) -> String {
     let body = repeat(stores, |n| format!("    x[{}] = {n};\n    r = y;\n", n % cells));
     format!(
@@ -70,7 +70,7 @@ pub fn long_array(cells: usize, stores: usize) -> String {
     )
 }
 
-/// An array of that many cells, at computed indices.
+/// An array of this size with computed indices.
 pub fn computed_indices(count: usize) -> String {
     format!(
         "const N = {count};\nshared a[N], n;\nthread p[me in 0..3] {{\n    var i = *  in 0..N, r;\n    loop {{\n        a[i] = r;\n        \
@@ -78,7 +78,7 @@ pub fn computed_indices(count: usize) -> String {
     )
 }
 
-/// As many threads as a program may have.
+/// The maximum number of threads.
 pub fn threads(count: usize) -> String {
     format!(
         "const N = {count};\nshared x, a[N];\nthread p[me in 0..N] {{\n    var r;\n    a[me] = 1;\n    r = a[(me + 1) % N];\n    \
@@ -86,7 +86,7 @@ pub fn threads(count: usize) -> String {
     )
 }
 
-/// Expressions nested deeply, and long ones.
+/// Deeply nested expressions, and long ones.
 pub fn expressions(depth: usize, width: usize) -> String {
     let mut deep = String::from("r");
     (0..depth).for_each(|n| deep = format!("({deep} {} s)", ["+", "-", "*"][n % 3]));
@@ -99,7 +99,7 @@ pub fn expressions(depth: usize, width: usize) -> String {
     )
 }
 
-/// Choices with very many values.
+/// Choices among very many values.
 pub fn wide_choices(values: usize) -> String {
     format!(
         "shared x, y;\nthread p[me in 0..2] {{\n    var r, s;\n    loop {{\n        r = * in 0..{values};\n        x = r;\n        \
@@ -107,7 +107,7 @@ pub fn wide_choices(values: usize) -> String {
     )
 }
 
-/// Indivisible blocks with many ways through them that may end in a fault.
+/// Atomic blocks with many paths that may fault.
 pub fn faulting_blocks(blocks: usize, choices: usize) -> String {
     let choice = repeat(choices, |n| {
         format!("            if i > {n} {{ a[i] = i + {n}; }} else {{ i = a[i + {n}]; assert i != {n}; }}\n")
@@ -120,7 +120,7 @@ pub fn faulting_blocks(blocks: usize, choices: usize) -> String {
     format!("shared a[16];\n{}{}forbid f: a[0] == 99;\n", thread("p"), thread("q"))
 }
 
-/// Counters without end in several threads, and a buffer that grows without end.
+/// Unbounded counters in several threads, and an unbounded buffer.
 pub fn counters(threads: usize) -> String {
     format!(
         "const N = {threads};\nshared c[N], x;\nthread p[me in 0..N] {{\n    var r, s;\n    loop {{\n        r = r + 1;\n        c[me] = r;\n        \
@@ -169,7 +169,7 @@ pub fn jumps(labels: usize) -> String {
     )
 }
 
-/// A violation after that many steps: its execution is as long.
+/// A violation that takes this many steps.
 pub fn long_execution(steps: usize) -> String {
     format!(
         "shared x, y, pad[64];\nthread p {{\n    var r;\n    while r < {steps} {{\n        r = r + 1;\n        x = r;\n        \
@@ -177,7 +177,7 @@ pub fn long_execution(steps: usize) -> String {
     )
 }
 
-/// Products of what is read: nothing linear.
+/// Products of loaded values, which are not linear.
 pub fn products(threads: usize) -> String {
     format!(
         "shared x = 2, y = 3;\nthread p[me in 0..{threads}] {{\n    var r, s;\n    loop {{\n        r = x;\n        s = y;\n        \
@@ -185,7 +185,7 @@ pub fn products(threads: usize) -> String {
     )
 }
 
-/// Initial values without bounds in very many cells.
+/// Arbitrary initial values in very many cells.
 pub fn unknown_cells(count: usize) -> String {
     format!(
         "shared a[{count}] = *, b[{count}] = * in 0..3;\nthread p[me in 0..2] {{\n    var r, s;\n    loop {{\n        r = a[me];\n        \
@@ -193,7 +193,7 @@ pub fn unknown_cells(count: usize) -> String {
     )
 }
 
-/// A queue between threads in an array: many interleavings, finitely many states.
+/// A queue in an array: many interleavings, finitely many states.
 pub fn queue(threads: usize, length: usize) -> String {
     format!(
         "const N = {threads};\nconst L = {length};\nshared q[L], head, tail;\nthread put[me in 0..N] {{\n    var t;\n    loop {{\n        \

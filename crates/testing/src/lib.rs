@@ -1,14 +1,20 @@
-//! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers, memory, faults,
-//! deadlocks and final states. The same seed gives the same program on every machine. [`arithmetic`] makes them compute, [`apart`] has
-//! their threads keep to themselves, [`bystanders`] gives
-//! them threads that cannot matter, [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds
-//! test inputs from elsewhere, [`sets`] interprets the commands of machines with summary cells, [`waiting`] makes
-//! threads wait for each other.
+//! Random programs for differential tests, and other test inputs.
+//!
+//! The random programs are small, with every kind of action and with properties over labels, registers, memory, faults,
+//! deadlocks and final states. The same seed gives the same program on every machine. These modules modify them: [`arithmetic`] adds operators,
+//! [`apart`] separates the variables of threads, [`bystanders`] adds irrelevant threads, [`waiting`] makes threads wait for each other. [`hard`] has
+//! programs that stress resource limits, [`measure`] measures a command on them, [`corpora`] finds external test inputs, and [`sets`] interprets
+//! the commands of machines with summary cells.
+//!
+//! Three oracles are written for clarity, not for speed: [`abstract_buffers`] has the machines with abstract store buffers, [`backward`] decides
+//! reachability with multisets, [`traces`] counts executions up to the order of independent events.
 
 #![forbid(unsafe_code)]
 
+pub mod abstract_buffers;
 pub mod apart;
 pub mod arithmetic;
+pub mod backward;
 pub mod bounds;
 pub mod bystanders;
 pub mod c;
@@ -16,28 +22,35 @@ pub mod corpora;
 pub mod families;
 pub mod hard;
 pub mod measure;
+mod properties;
+mod reshape;
 pub mod sets;
+mod threads;
+pub mod traces;
 pub mod waiting;
 
 use fencewright_program::{
-    Action, Address, BinaryOp, Edge, Expr, Fault, Formula, Hints, Init, Location, LocationId, Numbers,
-    Observable, Op, Program, Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread,
-    ThreadId, UnaryOp, Variable, VariableId,
+    Action, BinaryOp, Expr, Hints, Init, Numbers, Op, Program, Range, RegisterId, Span, Thread, UnaryOp,
+    Variable,
 };
 
 pub use fencewright_generate::Random;
+pub use reshape::{contend, group, separate};
 
-/// What random programs look like.
+use properties::properties;
+use threads::thread;
+
+/// Size and features of random programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Threads at most (at least two).
+    /// Maximum number of threads, at least two.
     pub threads: usize,
-    /// Statements in each thread at most.
+    /// Maximum number of statements per thread.
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
-    /// Whether to test corner cases of the language: ranges and choices below 0, in many programs with `numbers nat`; open arrays,
-    /// and arrays of a single cell; indivisible steps that store after they may have faulted; `numbers real`.
+    /// Whether to test corner cases of the language: ranges and choices below 0, often with `numbers nat`; open arrays
+    /// and arrays of a single cell; atomic steps that store after they may have faulted; `numbers real`.
     pub corners: bool,
 }
 
@@ -103,12 +116,12 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
     program
 }
 
-/// A declared range.
+/// A random range of a declaration.
 fn declared(random: &mut Random, corners: bool, high: i64) -> Range {
     Range { low: if corners { random.between(-1, 0) } else { 0 }, high: random.between(1, high) }
 }
 
-/// Removes choices, and operators that the reals do not have, so that all values are whole numbers although the program declares
+/// Removes choices, and operators that the reals do not have, so that all values are integers although the program declares
 /// reals.
 fn make_exact(program: &mut Program) {
     let registers = program.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
@@ -156,88 +169,6 @@ fn make_linear(e: &mut Expr<RegisterId>) {
     }
 }
 
-/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread loads, or loads
-/// of one that another thread stores; one edge in `kept` stays as it is. Without this, almost all random programs are robust.
-pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
-    let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
-    for (t, thread) in program.threads.iter_mut().enumerate() {
-        let registers = thread.registers.len();
-        for edge in &mut thread.edges {
-            if matches!(edge.action, Action::Lock | Action::Unlock) || random.one_in(kept) {
-                continue;
-            }
-            let stores = random.one_in(2);
-            let usual = if stores { t } else { t + 1 };
-            let variable = if random.one_in(4) { random.below(ranges.len()) } else { usual % ranges.len() };
-            let register = RegisterId(random.below(registers) as u32);
-            let index = ranges[variable].map(|range| match random.one_in(4) {
-                true => Expr::Leaf(register),
-                false => Expr::Const(range.low),
-            });
-            let address = Address { variable: VariableId(variable as u32), index };
-            let value = match random.one_in(3) {
-                true => Expr::Leaf(RegisterId(random.below(registers) as u32)),
-                false => Expr::Const(random.between(1, 2)),
-            };
-            let op = if stores { Op::Store(address, value) } else { Op::Load(register, address) };
-            edge.action = Action::Op(op);
-        }
-    }
-}
-
-/// Puts a store-store fence, or now and then a full one, after most stores: in place of the edges that leave the location after the store.
-pub fn separate(random: &mut Random, program: &mut Program) {
-    for thread in &mut program.threads {
-        for store in 0..thread.edges.len() {
-            let Edge { to, action, .. } = thread.edges[store].clone();
-            if !matches!(action, Action::Op(Op::Store(..))) || random.one_in(4) {
-                continue;
-            }
-            let after = thread.edges.iter_mut().filter(|e| e.from == to);
-            for edge in after.filter(|e| !matches!(e.action, Action::Lock | Action::Unlock)) {
-                edge.action = if random.one_in(6) { Action::Fence } else { Action::StoreFence };
-            }
-        }
-    }
-}
-
-/// Makes groups of stores that may leave in any order under PSO: some steps in a row become stores to any cells, perhaps with other steps between them, and most
-/// groups are kept apart from what comes before and after.
-pub fn group(random: &mut Random, program: &mut Program) {
-    let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
-    for thread in &mut program.threads {
-        let registers = thread.registers.len();
-        let fence = |random: &mut Random| if random.one_in(6) { Action::Fence } else { Action::StoreFence };
-        let mut left = 0;
-        for edge in &mut thread.edges {
-            if matches!(edge.action, Action::Lock | Action::Unlock) {
-                continue;
-            }
-            if left == 0 {
-                left = 2 + random.below(3);
-                if !random.one_in(5) {
-                    edge.action = fence(random);
-                }
-                continue;
-            }
-            left -= 1;
-            if random.one_in(4) {
-                continue;
-            }
-            let variable = random.below(ranges.len());
-            let mut register = || Expr::Leaf(RegisterId(random.below(registers) as u32));
-            let (index, value) = (register(), register());
-            let index = ranges[variable].map(|range| match random.one_in(3) {
-                true => index,
-                false => Expr::Const(random.between(range.low, range.high)),
-            });
-            let value = if random.one_in(2) { value } else { Expr::Const(random.between(1, 2)) };
-            edge.action =
-                Action::Op(Op::Store(Address { variable: VariableId(variable as u32), index }, value));
-        }
-    }
-}
-
 fn initial(random: &mut Random) -> Init {
     match random.below(16) {
         0 | 1 => Init::Any(Some(Range { low: 0, high: 1 })),
@@ -246,246 +177,13 @@ fn initial(random: &mut Random) -> Init {
     }
 }
 
-fn thread(
-    random: &mut Random,
-    program: &Program,
-    number: usize,
-    length: usize,
-    Shape { loops, corners, .. }: Shape,
-    fewer: usize,
-) -> Thread {
-    let registers: Vec<Register> = (0..1 + random.below(3))
-        .map(|r| Register {
-            name: format!("r{r}"),
-            init: initial(random),
-            range: random.one_in(fewer).then(|| match corners {
-                true => declared(random, corners, 2),
-                false => Range { low: 0, high: 2 },
-            }),
-        })
-        .collect();
-    let places = 2 + random.below(length);
-    let mut edges = Vec::new();
-    // Some threads are a locked section: `lock` first, `unlock` before the last step.
-    let locked = places > 3 && random.one_in(6);
-    for from in 0..places - 1 {
-        let bracket = match from {
-            0 => Some(Action::Lock),
-            _ if from + 3 == places => Some(Action::Unlock),
-            _ => None,
-        };
-        if let Some(action) = bracket.filter(|_| locked) {
-            let (from, to) = (LocationId(from as u32), LocationId(from as u32 + 1));
-            edges.push(Edge { from, to, action, span: Span::default() });
-            continue;
-        }
-        let ways = 1 + usize::from(random.one_in(3));
-        for way in 0..ways {
-            let to = match loops && random.one_in(8) {
-                true => random.below(places),
-                false if way == 0 => from + 1,
-                false => from + 1 + random.below(places - from - 1),
-            };
-            let action = match corners && random.one_in(4) {
-                true => faulting_step(random, program, registers.len()),
-                false => action(random, program, registers.len()),
-            };
-            let (from, to) = (LocationId(from as u32), LocationId(to as u32));
-            if ways == 2 && way == 0 && random.one_in(2) {
-                // A real branch: a condition and its negation.
-                let e = condition(random, registers.len());
-                let after = LocationId(random.below(places) as u32);
-                let after = if after <= from { LocationId(from.0 + 1) } else { after };
-                let assume =
-                    |to, e| Edge { from, to, action: Action::Op(Op::Assume(e)), span: Span::default() };
-                edges.push(assume(to, e.clone()));
-                edges.push(assume(after, e.not()));
-                break;
-            }
-            edges.push(Edge { from, to, action, span: Span::default() });
-        }
-    }
-    let mut locations: Vec<Location> = Vec::new();
-    let mut first = 0;
-    for place in 0..places {
-        let last = first + edges.iter().filter(|e| e.from.index() == place).count();
-        locations.push(Location {
-            labels: vec![format!("l{place}")],
-            span: None,
-            first_edge: first as u32,
-            last_edge: last as u32,
-        });
-        first = last;
-    }
-    let none = edges.len() as u32;
-    locations.push(Location { first_edge: none, last_edge: none, ..Location::default() });
-    Thread {
-        name: format!("t{number}"),
-        registers,
-        entry: LocationId(0),
-        edges,
-        fault: LocationId(locations.len() as u32 - 1),
-        locations,
-        family: None,
-    }
-}
-
-fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
-    match random.below(25) {
-        0 => Action::Fence,
-        1 | 24 => Action::StoreFence,
-        2 => Action::Lock,
-        3 => Action::Unlock,
-        4..=6 => {
-            let ops = (0..1 + random.below(3)).map(|_| op(random, program, registers)).collect();
-            Action::Atomic { ops, drains: true }
-        }
-        7 => {
-            let mut ops: Vec<Op> = (0..1 + random.below(3)).map(|_| op(random, program, registers)).collect();
-            ops.retain(|op| !matches!(op, Op::Store(..)));
-            Action::Atomic { ops, drains: false }
-        }
-        8..=12 => Action::Op(Op::Store(address(random, program, registers), expr(random, registers, 1))),
-        13..=17 => Action::Op(Op::Load(
-            RegisterId(random.below(registers) as u32),
-            address(random, program, registers),
-        )),
-        _ => Action::Op(op(random, program, registers)),
-    }
-}
-
-/// An indivisible step that stores, does something that may fault, and stores again.
-fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
-    let register = RegisterId(random.below(registers) as u32);
-    let store =
-        |random: &mut Random| Op::Store(address(random, program, registers), expr(random, registers, 0));
-    let load = Op::Load(register, address(random, program, registers));
-    let low = random.between(-1, 0);
-    let faulting = match random.below(5) {
-        0 => Op::Assert(condition(random, registers), Fault::Assertion(None)),
-        1 => Op::Havoc(register, Some(Range { low, high: low + random.between(0, 2) })),
-        2 => Op::Assign(register, expr(random, registers, 1)),
-        3 => load.clone(),
-        _ => store(random),
-    };
-    let drains = !random.one_in(3);
-    let ops = match drains {
-        true => vec![store(random), faulting, store(random)],
-        false => vec![load, if matches!(faulting, Op::Store(..)) { Op::Skip } else { faulting }],
-    };
-    Action::Atomic { ops, drains }
-}
-
-fn op(random: &mut Random, program: &Program, registers: usize) -> Op {
-    let register = RegisterId(random.below(registers) as u32);
-    match random.below(12) {
-        0 => Op::Skip,
-        1 | 2 => Op::Assign(register, expr(random, registers, 2)),
-        3 => {
-            let low = random.between(-1, 1);
-            Op::Havoc(register, Some(Range { low, high: low + random.between(0, 2) }))
-        }
-        4 | 5 => Op::Assume(condition(random, registers)),
-        6 => Op::Assert(condition(random, registers), Fault::Assertion(None)),
-        7..=9 => Op::Load(register, address(random, program, registers)),
-        _ => Op::Store(address(random, program, registers), expr(random, registers, 1)),
-    }
-}
-
-fn address(random: &mut Random, program: &Program, registers: usize) -> Address {
-    let variable = VariableId(random.below(program.variables.len()) as u32);
-    let index = program.variables[variable.index()].indices.map(|range| match random.one_in(2) {
-        true => Expr::Const(random.between(range.low, range.high)),
-        false => expr(random, registers, 1),
-    });
-    Address { variable, index }
-}
-
-fn expr(random: &mut Random, registers: usize, depth: usize) -> Expr<RegisterId> {
-    match random.below(if depth == 0 { 2 } else { 4 }) {
-        0 => Expr::Const(if random.one_in(8) { -1 } else { random.between(0, 2) }),
-        1 => Expr::Leaf(RegisterId(random.below(registers) as u32)),
-        _ => {
-            use BinaryOp::*;
-            let op = *random.pick(&[Sub, Sub, Rem, BitAnd, BitXor, Eq, Lt, And, Or, Div, Mul, Add]);
-            let left = expr(random, registers, depth - 1);
-            Expr::binary(op, left, expr(random, registers, depth - 1))
-        }
-    }
-}
-
-fn condition(random: &mut Random, registers: usize) -> Expr<RegisterId> {
-    use BinaryOp::*;
-    let op = *random.pick(&[Eq, Ne, Lt, Le, Gt, Ge]);
-    let left = expr(random, registers, 1);
-    let comparison = Expr::binary(op, left, Expr::Const(random.between(0, 2)));
-    if random.one_in(4) { Expr::unary(UnaryOp::Not, comparison) } else { comparison }
-}
-
-fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
-    let named = |name: &str, kind| Property { name: name.into(), kind, span: Span::default() };
-    let quantifier = *random.pick(&[Quantifier::Exists, Quantifier::Never, Quantifier::Forall]);
-    vec![
-        named("labels", PropertyKind::Never(labels(random, program))),
-        named("mixed", PropertyKind::Never(mixed(random, program, 2))),
-        named("registers", PropertyKind::Never(registers(random, program))),
-        Property::assertions(),
-        Property::deadlock(),
-        named("final", PropertyKind::Finally(quantifier, mixed(random, program, 1))),
-    ]
-}
-
-/// Two or more threads at certain labels at the same time: what mutual exclusion looks like.
-fn labels(random: &mut Random, program: &Program) -> Formula {
-    let places = program.threads.iter().map(|t| t.locations.len() - 1).min().unwrap_or(1);
-    let same = random.one_in(2).then(|| LocationId(random.below(places) as u32));
-    let part = |(id, _)| match same {
-        Some(place) => Expr::Leaf(Observable::At(id, vec![place])),
-        None => at(random, program, id),
-    };
-    Expr::all(program.threads().map(part).collect())
-}
-
-/// A register of every thread has a certain value at the same time.
-fn registers(random: &mut Random, program: &Program) -> Formula {
-    let part = |(id, thread): (ThreadId, &Thread)| {
-        let register = RegisterId(random.below(thread.registers.len()) as u32);
-        let leaf = Expr::Leaf(Observable::Register(id, register));
-        Expr::binary(BinaryOp::Eq, leaf, Expr::Const(random.between(0, 2)))
-    };
-    Expr::all(program.threads().map(part).collect())
-}
-
-fn at(random: &mut Random, program: &Program, id: ThreadId) -> Formula {
-    // The fault location has no label, so no formula names it.
-    let places = program.thread(id).locations.len() - 1;
-    Expr::Leaf(Observable::At(id, vec![LocationId(random.below(places) as u32)]))
-}
-
-fn mixed(random: &mut Random, program: &Program, depth: usize) -> Formula {
-    if depth > 0 && random.one_in(2) {
-        let op = if random.one_in(2) { BinaryOp::And } else { BinaryOp::Or };
-        let left = mixed(random, program, depth - 1);
-        let formula = Expr::binary(op, left, mixed(random, program, depth - 1));
-        return if random.one_in(4) { formula.not() } else { formula };
-    }
-    let id = ThreadId(random.below(program.threads.len()) as u32);
-    let leaf = match random.below(3) {
-        0 => return at(random, program, id),
-        1 => Observable::Memory(random.below(program.cells()) as u32),
-        _ => Observable::Register(id, RegisterId(random.below(program.thread(id).registers.len()) as u32)),
-    };
-    let op = *random.pick(&[BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Gt]);
-    Expr::binary(op, Expr::Leaf(leaf), Expr::Const(random.between(0, 2)))
-}
-
-/// How many random programs a test takes: what `FENCEWRIGHT_PROGRAMS` says, otherwise this many.
+/// The number of random programs for a test: `FENCEWRIGHT_PROGRAMS` if it is set, otherwise this many.
 pub fn programs_or(otherwise: usize) -> usize {
     let asked = std::env::var("FENCEWRIGHT_PROGRAMS").ok();
     asked.map_or(otherwise, |n| n.parse().expect("FENCEWRIGHT_PROGRAMS is a number of programs"))
 }
 
-/// What a function makes of each number of a range, on all cores, in the order of the numbers.
+/// Maps a range of numbers in parallel on all cores; the results are in order.
 pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = std::sync::atomic::AtomicU64::new(numbers.start);
     let part = || {
@@ -501,7 +199,7 @@ pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The debug output of a syntax tree without its source spans, to compare trees that were read from different texts.
+/// The debug output of a syntax tree without its source spans, to compare trees that were parsed from different texts.
 pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
     let text = format!("{tree:?}");
     let mut kept = String::with_capacity(text.len());

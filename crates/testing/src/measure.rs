@@ -1,4 +1,4 @@
-//! Running a command and measuring what it takes; the processor time of a test.
+//! Runs a command and measures its time and memory; and the processor time of a test.
 
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use wait4::Wait4;
 
-/// The time and memory that a process took.
+/// The time and memory that a process used.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
-    /// How long it ran.
+    /// The wall-clock time.
     pub wall: Duration,
-    /// Its processor time: on a busy machine less than `wall`.
+    /// The processor time: on a busy machine less than `wall`.
     pub computed: Duration,
-    /// Its largest resident memory, in bytes.
+    /// The peak resident memory, in bytes.
     pub peak: u64,
 }
 
 /// The interval at which a process is polled.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The processor time of this thread since it began: limits of tests are in processor time, so that other processes do not make them fail.
+/// The processor time of this thread: tests limit processor time, so that other processes do not make them fail.
 #[cfg(unix)]
 pub fn computed() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -36,12 +36,12 @@ pub fn computed() -> Duration {
     START.elapsed()
 }
 
-/// Runs a command without a terminal, and measures it; kills it after `patience`. Its output is discarded.
+/// Runs a command without a terminal and measures it; kills it after `patience`. Its output is discarded.
 pub fn measure(command: &mut Command, patience: Duration) -> io::Result<Measured> {
     measure_with(command, patience, Stdio::null())
 }
 
-/// The same, with a place for what the command writes to its standard error.
+/// As [`measure`], with a destination for the standard error.
 pub fn measure_with(command: &mut Command, patience: Duration, errors: Stdio) -> io::Result<Measured> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn()?;

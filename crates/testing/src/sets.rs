@@ -1,4 +1,4 @@
-//! A plain interpreter of commands: an ordinary cell has a value, a summary cell has a set of values.
+//! An interpreter of commands on states in which an ordinary cell has a value and a summary cell has a set of values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ impl Sets {
         e.eval(&mut |cell| *self.values.get(cell).expect("expressions are about ordinary cells")).ok()
     }
 
-    /// Performs a command, with choices made at random; `None` if it is not possible.
+    /// Executes a command, with random choices; `None` if it is disabled.
     pub fn perform(&mut self, command: &Command, random: &mut Random) -> Option<()> {
         match command {
             Command::Assume(e) => return (self.value(e)? != 0).then_some(()),
@@ -63,7 +63,7 @@ impl Sets {
         totals
     }
 
-    /// The greatest value of a linear term over all choices of one value for each summary cell.
+    /// The greatest value of a linear form over all choices of one value for each summary cell.
     pub fn greatest(&self, linear: &Linear) -> i64 {
         let term = |&(cell, coefficient): &(CellId, i64)| match self.sets.get(&cell) {
             Some(set) => set.iter().map(|v| coefficient * v).max().expect("sets are not empty"),
@@ -73,7 +73,7 @@ impl Sets {
     }
 }
 
-/// The cells that random commands are about, and what they compute.
+/// The cells and operators of random commands.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     /// Ordinary cells.
@@ -87,7 +87,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// A command at random.
+    /// A random command.
     pub fn command(&self, random: &mut Random) -> Command {
         let ordinary = *random.pick(&self.ordinary);
         let summary = *random.pick(&self.summaries);
@@ -117,7 +117,7 @@ impl Vocabulary {
         match random.below(6) {
             0 if self.arithmetic => Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2))),
             1 if self.arithmetic => Expr::binary(BinaryOp::Sub, left, self.operand(random)),
-            // The truth value of a comparison, which makes two cases of the command.
+            // The truth value of a comparison, which splits the command into two cases.
             2 => Expr::binary(BinaryOp::Lt, left, self.operand(random)),
             3 if self.remainders => Expr::binary(BinaryOp::Rem, left, Expr::Const(random.between(2, 4))),
             4 if self.remainders => Expr::binary(BinaryOp::Div, left, Expr::Const(random.between(2, 3))),

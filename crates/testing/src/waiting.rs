@@ -1,11 +1,11 @@
-//! Threads that wait for each other.
+//! Makes programs whose threads wait for each other.
 
 use fencewright_program::{Action, Address, BinaryOp, Expr, Op, Program, RegisterId, VariableId};
 
 use crate::Random;
 
-/// Makes a program one whose threads wait for values: most edges become stores of small numbers, or indivisible steps that load one cell or
-/// two and are enabled only for some values of them. Stores enable and disable these steps again and again.
+/// Makes threads wait for values: most edges become stores of small numbers, or atomic steps that load one or two cells
+/// and are enabled only for some of their values. Stores enable and disable these steps repeatedly.
 pub fn wait(random: &mut Random, program: &mut Program) {
     let variables: Vec<_> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_pieces_of_work_are_asked_about_more_often() {
+    fn stop_is_polled_more_often_in_large_pieces_of_work() {
         for (pieces, most) in [(1, STRIDE), (STRIDE / 4, 4), (STRIDE, 1), (usize::MAX, 1)] {
             let asked = Cell::new(0);
             let ask = || {

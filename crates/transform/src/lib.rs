@@ -1,11 +1,11 @@
 //! Transformations of programs. SC executions of the new program represent TSO executions of the old one, or TSO executions represent PSO executions,
 //! or fewer executions represent all.
 //!
-//! > * [`attack`]: instruments a program with attacks, which decides robustness;
-//! > * [`extend`]: delays stores along some paths, for lazy reachability, or behind other stores, for PSO by way of TSO;
-//! > * [`separated`]: not a transformation, but a criterion for programs for which PSO is TSO;
-//! > * [`mod@slice`]: omits the threads that are irrelevant to a property, under any memory model;
-//! > * [`narrow`]: restricts choices to fewer values, under any memory model.
+//! * [`attack`]: instruments a program with attacks, which decides robustness;
+//! * [`extend`]: delays stores along some paths, for lazy reachability, or behind other stores, for PSO by way of TSO;
+//! * [`separated`]: not a transformation, but a criterion for programs for which PSO is TSO;
+//! * [`mod@slice`]: omits the threads that are irrelevant to a property, under any memory model;
+//! * [`narrow`]: restricts choices to fewer values, under any memory model.
 //!
 //! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this crate depends
 //! only on `program` and `kit`.

@@ -11,7 +11,7 @@
 //!
 //! **The narrowed program gives the same verdicts.** Consider a group with its least and greatest constants, and an execution of the program.
 //!
-//! > * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
+//! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
 //!   below the least by least - 1; or by greatest + 1 too if there are no comparisons by order. Values in between are kept.
 //! * *Otherwise* each site of the group is a step of its own that is executed at most once (it lies on no cycle), and the sites are numbered from 1
 //!   to n. A value above the greatest constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the

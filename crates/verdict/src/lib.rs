@@ -20,8 +20,10 @@ pub mod answers;
 pub mod check;
 mod finals;
 pub mod limits;
+mod reason;
 pub mod task;
 pub mod turns;
+mod work;
 
 pub use check::{
     Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_token_above_stops_a_run_and_its_solver() {
+    fn every_ancestor_token_stops_a_run_and_its_solver() {
         for n in 0..3 {
             let whole = Limits::default();
             let part = whole.part();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finishes_has_a_little_more() {
+    fn finishing_runs_get_a_grace_period() {
         let limits = Limits::starting_now(Some(Duration::ZERO), Some(100), Default::default());
         assert_eq!(limits.exceeded(0), Some(Reason::Timeout(Duration::ZERO)));
         assert_eq!(limits.finishing().exceeded(0), None);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_process_has_allocated_counts_in_full() {
+    fn all_memory_of_the_process_counts() {
         let limits = Limits { memory: Some(100), ..Limits::default() };
         let measured = limits.clone().measured_by(|| 80);
         assert_eq!(measured.exceeded(0), None);

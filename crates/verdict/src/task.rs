@@ -3,20 +3,20 @@
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use fencewright_certify::{Certificate, Claim, Undecided};
+use fencewright_certify::{Certificate, Claim};
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{Bound, Buffers, Control};
-use fencewright_program::reference::Limit;
+use fencewright_memory::{Buffers, Control};
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
 pub use crate::limits::{Limits, Token};
+pub use crate::reason::Reason;
+pub use crate::work::{Author, Counts, Executions, Round, Work};
 
 /// A task for an engine: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
 pub struct Task<'p> {
-    /// The program.
+    /// The program to check.
     pub program: &'p Program,
     /// The memory model.
     pub model: MemoryModel,
@@ -95,129 +95,6 @@ pub struct Early {
     pub answer: Answer,
     /// The author of the answer.
     pub author: Author,
-}
-
-/// The engine that gave an answer, and the statistics of its run until then.
-#[derive(Clone, Debug)]
-pub struct Author {
-    /// The engine.
-    pub engine: EngineName,
-    /// The statistics of this engine alone.
-    pub work: Work,
-}
-
-/// Statistics of the run of one engine. Those of several engines are not added up, because their states are not comparable.
-#[derive(Clone, Debug, Default)]
-pub struct Work {
-    /// Number of stored states.
-    pub states: u64,
-    /// Peak memory use in bytes.
-    pub bytes: u64,
-    /// Statistics of certain engines only.
-    pub counts: Counts,
-}
-
-/// The statistics of an engine besides states and bytes.
-#[derive(Clone, Debug, Default)]
-pub enum Counts {
-    /// None.
-    #[default]
-    Nothing,
-    /// For engines that store single states.
-    States {
-        /// Bytes of the stored states themselves.
-        state_bytes: u64,
-        /// Number of transitions, if all of them were counted.
-        transitions: Option<u64>,
-        /// The names of threads that were permuted: of states equal up to such a permutation, one was stored.
-        symmetry: Vec<Vec<String>>,
-    },
-    /// For engines that explore executions one by one.
-    Executions(Executions),
-    /// For engines that increase the number of contexts: statistics for each number.
-    Rounds(Vec<Round>),
-    /// For engines that search for predicates: the number of predicates found.
-    Predicates(usize),
-}
-
-impl Work {
-    /// Bytes of the stored states themselves; 0 if the engine does not count them.
-    pub fn state_bytes(&self) -> u64 {
-        match self.counts {
-            Counts::States { state_bytes, .. } => state_bytes,
-            _ => 0,
-        }
-    }
-
-    /// The number of transitions, if the engine counts them.
-    pub fn transitions(&self) -> Option<u64> {
-        match self.counts {
-            Counts::States { transitions, .. } => transitions,
-            _ => None,
-        }
-    }
-
-    /// The names of threads that were permuted.
-    pub fn symmetry(&self) -> &[Vec<String>] {
-        match &self.counts {
-            Counts::States { symmetry, .. } => symmetry,
-            _ => &[],
-        }
-    }
-
-    /// The number of explored executions, if the engine explores executions.
-    pub fn executions(&self) -> Option<Executions> {
-        match self.counts {
-            Counts::Executions(executions) => Some(executions),
-            _ => None,
-        }
-    }
-
-    /// The statistics for each number of contexts; empty if the engine has no contexts.
-    pub fn rounds(&self) -> &[Round] {
-        match &self.counts {
-            Counts::Rounds(rounds) => rounds,
-            _ => &[],
-        }
-    }
-
-    /// The number of predicates found; 0 if the engine searches for none.
-    pub fn predicates(&self) -> usize {
-        match self.counts {
-            Counts::Predicates(predicates) => predicates,
-            _ => 0,
-        }
-    }
-
-    /// Adds the statistics for one more number of contexts.
-    pub fn add_round(&mut self, round: Round) {
-        match &mut self.counts {
-            Counts::Rounds(rounds) => rounds.push(round),
-            counts => *counts = Counts::Rounds(vec![round]),
-        }
-    }
-
-    /// Removes the number of transitions, because some were not counted.
-    fn forget_transitions(&mut self) {
-        if let Counts::States { transitions, .. } = &mut self.counts {
-            *transitions = None;
-        }
-    }
-}
-
-impl Author {
-    /// Adds the statistics of the same engine for another part of the same answer, as far as they are comparable.
-    pub fn together(mut self, other: &Author) -> Author {
-        let (own, more) = (&mut self.work, &other.work);
-        if self.engine == other.engine && own.executions().is_none() && more.executions().is_none() {
-            own.states += more.states;
-            own.bytes = own.bytes.max(more.bytes);
-            if let Counts::States { transitions, .. } = &mut own.counts {
-                *transitions = transitions.zip(more.transitions()).map(|(own, more)| own + more);
-            }
-        }
-        self
-    }
 }
 
 /// A subset of the properties of a task, as a task of its own. Its answers go to the listener of the whole task.
@@ -323,91 +200,6 @@ impl Progress {
     }
 }
 
-/// Why there is no verdict.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The time limit was reached.
-    Timeout(Duration),
-    /// The memory limit was reached.
-    Memory(u64),
-    /// The run was cancelled.
-    Cancelled,
-    /// A buffer reached the bound of `--buffer`.
-    BufferBound(Bound),
-    /// A `*` without a range (or with a very large one) was only sampled.
-    UnboundedChoice(i64),
-    /// A value or address that explicit computation cannot hold.
-    Limit(Limit, Span),
-    /// The engine does not support some construct: a description, and the place in the source, if there is one.
-    Unsupported(String, Option<Span>),
-    /// There is no violation within this many contexts. The reason tells why no more were tried; `None` if no more were requested.
-    Contexts(u32, Option<Box<Reason>>),
-    /// No violation was found so far, and a buffer or value grows in a loop that does not visibly bound it: the rest of the memory is left to other
-    /// engines.
-    Endless,
-    /// There is a proof, but no time was left to check it.
-    NotConfirmed,
-    /// There is a proof, but the checker could decide neither that it is valid nor that it is invalid.
-    Unconfirmed(Undecided),
-    /// Two independent computations disagree: a defect of the tool.
-    Contradiction(String),
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::Timeout(t) => write!(f, "no answer within {}", seconds(*t)),
-            Reason::Memory(bytes) => match bytes >> 20 {
-                0 => write!(f, "no answer within {bytes} bytes of memory"),
-                mebibytes => write!(f, "no answer within {mebibytes} MiB of memory"),
-            },
-            Reason::Cancelled => write!(f, "stopped"),
-            Reason::BufferBound(bound) => {
-                write!(f, "no violation with {}, but that bound was reached", in_words(*bound))
-            }
-            Reason::UnboundedChoice(r) => {
-                write!(f, "`*` has too many values to try them all; no violation with those from -{r} to {r}")
-            }
-            Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
-            Reason::Unsupported(what, _) => write!(f, "{what}"),
-            Reason::Contexts(n, why) => {
-                let s = if *n == 1 { "" } else { "s" };
-                write!(f, "no violation within {n} context{s}")?;
-                match why {
-                    Some(why) => write!(f, "; with {}: {why}", n + 1),
-                    None => Ok(()),
-                }
-            }
-            Reason::Endless => write!(
-                f,
-                "no violation so far, and the search cannot end: something grows in a loop that nothing bounds"
-            ),
-            Reason::NotConfirmed => write!(
-                f,
-                "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
-            ),
-            Reason::Unconfirmed(why) => write!(f, "a proof was found, but it cannot be confirmed: {why}"),
-            Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
-        }
-    }
-}
-
-/// Describes a bound on buffers in words.
-fn in_words(bound: Bound) -> String {
-    match bound {
-        Bound::Thread(n) => format!("at most {n} buffered stores per thread"),
-        Bound::Cell(bounds) => match bounds.list() {
-            [n] => format!("at most {n} buffered stores per thread and variable"),
-            _ => "these bounds on the buffered stores to each variable".into(),
-        },
-    }
-}
-
-/// A duration in the format of the command line.
-fn seconds(t: Duration) -> String {
-    if t.subsec_nanos() == 0 { format!("{} s", t.as_secs()) } else { format!("{:.3} s", t.as_secs_f64()) }
-}
-
 /// The answer of an engine to one property, before it is checked.
 #[derive(Clone, Debug)]
 pub enum Answer {
@@ -464,36 +256,10 @@ pub struct Invariant {
     pub states: Vec<(Control, Vec<Cube>)>,
 }
 
-/// Numbers of explored executions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Executions {
-    /// Executions in which every thread has ended or faulted.
-    pub complete: u64,
-    /// Executions in which some thread waits forever.
-    pub blocked: u64,
-    /// Executions that were not explored to their end, because they have none or are too long.
-    pub cut: u64,
-    /// Executions all of whose continuations had been explored: there should be none.
-    pub redundant: u64,
-    /// Number of events of all executions, common prefixes counted once.
-    pub events: u64,
-}
-
-/// Statistics for one number of contexts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Round {
-    /// The number of contexts.
-    pub contexts: u32,
-    /// Number of stored states.
-    pub states: u64,
-    /// Time in seconds.
-    pub seconds: f64,
-}
-
 /// An attempt of one engine, and why it gave no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// The engine.
+    /// The engine that was tried.
     pub engine: EngineName,
     /// The representation of integers, if there is a choice.
     pub domain: Option<DomainName>,

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_begins_a_turn_while_all_rest() {
+    fn no_turn_begins_while_all_rest() {
         let turns = Turns::new(2, None);
         let seat = turns.seat(Part { weight: 1.0, width: 1, head_start: Duration::ZERO });
         let began = Instant::now();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_sleep() {
+    fn waiting_members_sleep() {
         const WAITING: usize = 4;
         let turns = Turns::new(1, None);
         let part = |weight| Part { weight, width: 1, head_start: Duration::ZERO };

@@ -1,4 +1,4 @@
-//! Structures as values, and initial values of variables.
+//! Structures as values, and initialisation of variables.
 
 use fencewright_c::typed::tree::{Expr, ExprKind, Initial, Step, Type, TypeKind};
 use fencewright_code::core::{Known, Object, ObjectId, Origin};
@@ -10,11 +10,11 @@ use super::env::Fact;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
-/// So many scalars are copied or filled in at once.
+/// Maximum number of scalars copied or initialised at once.
 pub(super) const MOST_PARTS: usize = 4_096;
 
 impl Elaborator<'_> {
-    /// A structure as a value: where it is kept.
+    /// Evaluates an expression of structure type: the place that holds the result.
     pub(super) fn aggregate(&mut self, expr: &Expr) -> Result<Target> {
         let span = expr.span;
         match &expr.kind {
@@ -53,7 +53,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A variable of this thread that the text does not name.
+    /// A temporary in memory.
     pub(super) fn scratch(&mut self, name: &str, ty: &Type, span: Span) -> ObjectId {
         let node = self.nodes.object(ty, span);
         let origin = Origin::Local(self.thread());
@@ -86,7 +86,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Copies a value that is not defined, which is no error in itself.
+    /// Copies an undefined value, which is no error; whether it was one.
     fn copied_undefined(&mut self, from: &Target, to: &Target) -> bool {
         let (Some((source, way)), Some((target, further))) = (from.known(), to.known()) else { return false };
         if !self.is_private(source) || !self.is_private(target) {
@@ -101,7 +101,7 @@ impl Elaborator<'_> {
         undefined
     }
 
-    /// The ways to all scalars of a type.
+    /// The paths to all scalars of a type.
     pub(super) fn scalars(&self, ty: &Type, span: Span) -> Result<Vec<Vec<Step>>> {
         let mut ways = Vec::new();
         self.collect(ty, &mut Vec::new(), &mut ways);
@@ -138,7 +138,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A variable gets its initial value.
+    /// Initialises a variable.
     pub(super) fn initialize(&mut self, target: &Target, initial: &Initial, span: Span) -> Result<()> {
         if initial.whole {
             for way in self.scalars(&target.ty, span)? {

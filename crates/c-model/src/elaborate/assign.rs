@@ -12,7 +12,7 @@ use super::objects::Target;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// The value of an expression as one of another type.
+    /// The value of an expression, converted to another type.
     pub(super) fn converted(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Operand> {
         if to.kind == TypeKind::Void {
             self.dropped(inner)?;
@@ -25,7 +25,7 @@ impl Elaborator<'_> {
         self.cast(operand, &inner.ty, to, span)
     }
 
-    /// A value as one of another type.
+    /// Converts a value to another type.
     pub fn cast(&mut self, operand: Operand, from: &Type, to: &Type, span: Span) -> Result<Operand> {
         match (&from.kind, &to.kind) {
             (TypeKind::Integer(_), TypeKind::Integer(to)) => Ok(convert(*to, operand)),
@@ -40,7 +40,7 @@ impl Elaborator<'_> {
                     self.nodes.mark_integer(points);
                 }
                 match to {
-                    // The same 64 bits.
+                    // Same representation in 64 bits.
                     Arithmetic::Integer(Integer { signed: false, .. })
                         if to.greatest() == u64::MAX.into() =>
                     {
@@ -68,13 +68,13 @@ impl Elaborator<'_> {
             }
             _ => self.error(
                 span,
-                "this conversion is not understood",
+                "this conversion is not supported",
                 "convert between integers and pointers only",
             ),
         }
     }
 
-    /// A pointer as one to another type: to the first member of a structure, back to the structure, or to the same place.
+    /// Converts a pointer to another pointer type: to the first member of a structure, back to the structure, or to the same place.
     fn cast_pointer(&mut self, operand: Operand, from: &Type, to: &Type, span: Span) -> Result<Operand> {
         if from.kind == TypeKind::Void
             || to.kind == TypeKind::Void
@@ -106,7 +106,7 @@ impl Elaborator<'_> {
         Ok(operand)
     }
 
-    /// The structure around the member that a pointer points to.
+    /// `container_of`: the structure around the member that a pointer points to.
     fn container(
         &mut self,
         member: Operand,
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The way from a value of the first type to one of the second at the same address.
+    /// The path of first members and elements from a value of one type to one of another type at the same address.
     fn first_members(&self, from: &Type, to: &Type) -> Option<Vec<Step>> {
         let mut way = Vec::new();
         let mut ty = from.clone();
@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         self.container(operand, to, record, path, span).map(Some)
     }
 
-    /// The way to the member of this type that starts at a byte.
+    /// The path to the member of this type at an offset in bytes.
     fn member_at(&self, ty: &Type, offset: u64, member: &Type) -> Option<Vec<Step>> {
         if offset == 0 && ty.kind == member.kind {
             return Some(Vec::new());
@@ -282,7 +282,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `place op= value` on an atomic place, for an operation that can go wrong: what is found there is checked before it is used, in one indivisible step.
+    /// `place op= value` on an atomic place, for an operation that may fault: the value read is checked before it is used, in one atomic step.
     fn modify_checked(
         &mut self,
         target: &Target,
@@ -308,8 +308,8 @@ impl Elaborator<'_> {
         Ok(result)
     }
 
-    /// What `op=` writes.
-    #[allow(clippy::too_many_arguments)] // Everything that an operator needs to know.
+    /// The new value of `op=`.
+    #[allow(clippy::too_many_arguments)] // all parts of the expression
     fn operated(
         &mut self,
         before: Operand,

@@ -1,4 +1,4 @@
-//! Calls: functions are inlined.
+//! Calls, which are inlined.
 
 use std::num::NonZeroU32;
 
@@ -14,28 +14,28 @@ use super::lifetimes::{around_labels, declared};
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
-/// So many calls may be in each other.
+/// Maximum nesting depth of inlined calls.
 const MOST_CALLS: usize = 100;
-/// A pointer whose value is not known may point to so many functions.
+/// Maximum number of possible targets of a call through an unknown function pointer.
 const MOST_FUNCTIONS: usize = 16;
 
-/// What is passed to a function.
+/// An argument of a call.
 #[derive(Clone, Debug)]
 pub(super) enum Argument {
-    /// A number or a pointer.
+    /// A scalar.
     Scalar(Operand),
-    /// A structure, where it is kept.
+    /// A structure, as the place that holds it.
     Aggregate(Target),
 }
 
-/// What a function gives back.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// Nothing.
+    /// No result.
     Nothing,
-    /// A number or a pointer.
+    /// A scalar.
     Scalar(Operand),
-    /// A structure, where it is kept.
+    /// A structure, as the place that holds it.
     Aggregate(Target),
 }
 
@@ -89,7 +89,7 @@ impl Elaborator<'_> {
         Ok(values)
     }
 
-    /// A call by way of a pointer that is not known: whichever function of the right type it is.
+    /// A call through an unknown function pointer: a case distinction over all functions of a matching type whose address is taken.
     fn dispatched(
         &mut self,
         target: Operand,
@@ -124,8 +124,8 @@ impl Elaborator<'_> {
         if matches!(call.ty.kind, TypeKind::Record(_)) {
             return self.error(
                 call.span,
-                "a structure as the result of a function that is not known",
-                "return it by way of a pointer",
+                "an unknown function returns a structure",
+                "return it through a pointer",
             );
         }
         let target = self.kept_value(target, &pointer.ty, pointer.span)?;
@@ -173,7 +173,7 @@ impl Elaborator<'_> {
         )
     }
 
-    /// The body of a function in place of a call.
+    /// Inlines the body of a function.
     pub(super) fn inlined(
         &mut self,
         function: FunctionId,
@@ -210,7 +210,7 @@ impl Elaborator<'_> {
         if !body.is_empty() {
             self.block().push(super::Stmt { kind: StmtKind::Block(body), span: here });
         }
-        // Variables of the function are gone; what it allocated is not.
+        // Facts about variables of the function are dropped; its allocations remain.
         let kept = &self.objects;
         self.writer.env.registers.retain(|register, _| (register.0 as usize) < registers);
         self.writer.env.objects.retain(|object, _| {
@@ -238,18 +238,18 @@ impl Elaborator<'_> {
         if let Some(start) = frames.iter().position(|frame| frame.function == function) {
             let mut cycle = names(&frames[start..]);
             cycle.push(format!("`{}`", self.unit.functions[function.index()].name));
-            let message = format!("recursion is not understood: {}", cycle.join(" calls "));
+            let message = format!("recursion is not supported: {}", cycle.join(" calls "));
             return self.error(span, message, "write it as a loop");
         }
-        // Threads that start `main` again create threads that do so too, without end.
+        // A thread that runs `main` would create threads that run `main`, without end.
         if self.instances.first().is_some_and(|main| main.start.function == function) {
-            let message = "recursion is not understood: a thread other than the first one calls `main`";
+            let message = "recursion is not supported: a thread other than the first one calls `main`";
             return self.error(span, message, "put what both do into a function of its own");
         }
         if frames.len() >= MOST_CALLS {
             return self.error(
                 span,
-                format!("more than {MOST_CALLS} calls in each other"),
+                format!("more than {MOST_CALLS} nested calls"),
                 "make the chain of calls shorter",
             );
         }
@@ -286,7 +286,7 @@ impl Elaborator<'_> {
         });
     }
 
-    /// A parameter gets its value.
+    /// Initialises a parameter.
     pub(super) fn pass(
         &mut self,
         local: fencewright_c::typed::tree::LocalId,
@@ -309,13 +309,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The body of the function in hand, up to where `return` goes.
+    /// Elaborates the body of the current function, up to the label of `return`. A function with labels is elaborated until the facts at its labels
+    /// reach a fixpoint.
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
         let unit = self.unit;
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);
         if labels {
-            // What is known at labels is about variables that are there in every attempt.
+            // The facts at labels refer to variables that exist in every attempt.
             for n in 0..callee.locals.len() {
                 self.slot(fencewright_c::typed::tree::LocalId(n as u32));
             }
@@ -326,7 +327,7 @@ impl Elaborator<'_> {
             self.step(callee.span)?;
             self.frame().scopes[0].truncate(parameters);
             let code = self.written(|this| {
-                // Control may jump over the declarations of variables that an earlier call has left something in.
+                // In a loop, control may jump over declarations of variables that still hold values from an earlier call.
                 if labels && this.repeated() {
                     let span = callee.body.span;
                     declared(&callee.body.statements).into_iter().for_each(|local| this.begin(local, span));
@@ -366,7 +367,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether what was supposed at every label holds for all jumps to it. If not, less is supposed from now on.
+    /// Whether the facts assumed at every label hold for all jumps to it; otherwise weakens the assumptions.
     fn settle(&mut self) -> bool {
         let mut settled = true;
         for join in self.frame().labels.values_mut() {
@@ -383,7 +384,7 @@ impl Elaborator<'_> {
     }
 
     fn back_to_labels(&mut self, mark: &super::labels::Mark) {
-        // Labels keep their names and what is supposed there.
+        // Labels keep their names and the assumed facts.
         self.back_to(mark);
         let (registers, objects) = (self.writer.registers.len(), self.objects.len());
         for join in self.frame().labels.values_mut() {

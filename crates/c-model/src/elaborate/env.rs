@@ -1,47 +1,48 @@
-//! What is known about registers and about memory that only one thread can reach, at one place of its code.
+//! Environments: the facts about registers, and about memory that only this thread can reach, at one program point.
 //!
-//! A fact that is missing means: any value of the type. Where paths of control meet, only what holds on both is kept ([`Env::join`]), and where
-//! a loop comes back to its head, a range that has grown is forgotten at once, so that rounds of elaboration come to an end.
+//! A missing fact means any value of the type. Where paths meet, facts are joined ([`Env::join`]); at the head of a loop, a range that has grown is
+//! widened at once to all values of the type, so that elaboration reaches a fixpoint.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Known, ObjectId, Register};
 use fencewright_code::numbers::{ADDRESSES, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is known about one value.
+/// The facts about one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// The value itself.
+    /// The value, if it is a constant.
     pub known: Option<Known>,
-    /// Which numbers it can be, as C sees them.
+    /// The range of its C values.
     pub range: Range,
 }
 
-/// What is known about the parts of an object.
+/// The facts about the parts of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Scalar parts by the way to them; `None` if nothing is known about one.
+    /// Scalar parts by path; `None` if the value is unknown.
     pub parts: FxHashMap<Vec<Step>, Option<Fact>>,
-    /// What all other parts hold, if that is known.
+    /// The value of all other parts, if known.
     pub rest: Option<Known>,
 }
 
-/// What is known at one place.
+/// The facts at one program point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {
-    /// About registers.
+    /// Facts about registers.
     pub registers: FxHashMap<Register, Fact>,
-    /// About objects that only this thread can reach.
+    /// Facts about objects that only this thread can reach.
     pub objects: FxHashMap<ObjectId, Contents>,
-    /// Local variables that may be gone.
+    /// Local variables whose lifetime may have ended.
     pub gone: FxHashSet<ObjectId>,
-    /// Local variables to which all pointers are pointers to the one that is there now, or whose address was taken since it came into being.
+    /// Local variables that need no [`Take`](fencewright_code::core::ObjectEvent::Take): their address was taken since their declaration was last
+    /// reached, or it was reached only once, so that there are no pointers to an earlier instance.
     pub taken: FxHashSet<ObjectId>,
-    /// Whether this thread is in an indivisible section.
+    /// Whether this thread is in an atomic section.
     pub section: Section,
 }
 
-/// Whether a thread is in an indivisible section.
+/// Whether a thread is in an atomic section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Section {
     /// It is not.
@@ -49,12 +50,12 @@ pub enum Section {
     Outside,
     /// It is.
     Inside,
-    /// That depends on how it came here.
+    /// Depends on the path.
     Unclear,
 }
 
 impl Env {
-    /// What holds here and there. With `widen`, a range that differs is forgotten.
+    /// Joins the facts of another environment. With `widen`, a range that differs is dropped.
     pub fn join(&mut self, other: &Env, widen: bool) {
         if self.section != other.section {
             self.section = Section::Unclear;
@@ -74,7 +75,7 @@ impl Env {
         self.taken.retain(|object| other.taken.contains(object));
     }
 
-    /// Only what is about registers and objects with smaller numbers: the others are not there any more.
+    /// Drops facts about registers and objects from these numbers on, which no longer exist.
     pub fn forget_from(&mut self, registers: usize, objects: usize) {
         self.registers.retain(|register, _| (register.0 as usize) < registers);
         self.objects.retain(|object, _| (object.0 as usize) < objects);
@@ -84,7 +85,7 @@ impl Env {
 }
 
 impl Env {
-    /// Forgets who holds the address of an object, or of a part of it.
+    /// Drops the facts that some value is the address of an object or of a part of it.
     pub fn forget_pointers(&mut self, object: ObjectId) {
         let points = |fact: &Fact| matches!(&fact.known, Some(Known::Address(other, _)) if *other == object);
         self.registers.retain(|_, fact| !points(fact));
@@ -97,12 +98,12 @@ impl Env {
 }
 
 impl Contents {
-    /// Every part holds this.
+    /// Contents in which every part has this value.
     pub fn all(known: Known) -> Self {
         Contents { parts: FxHashMap::default(), rest: Some(known) }
     }
 
-    /// What a part holds: the fact about it, or what all others hold.
+    /// The fact about a part.
     pub fn part(&self, way: &[Step]) -> Option<Fact> {
         match self.parts.get(way) {
             Some(fact) => fact.clone(),
@@ -134,7 +135,7 @@ impl Contents {
 }
 
 impl Fact {
-    /// The fact that a value is this.
+    /// The fact that a value is this constant.
     pub fn of(known: Known) -> Self {
         let range = match known {
             Known::Number(number) => (number.into(), number.into()),
@@ -145,7 +146,7 @@ impl Fact {
     }
 }
 
-/// Whether anything is left of a fact that has to hold together with another.
+/// Joins two facts: whether anything is left.
 fn joined(fact: &mut Fact, other: &Fact, widen: bool) -> bool {
     if fact == other {
         return true;

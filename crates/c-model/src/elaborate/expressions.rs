@@ -1,4 +1,4 @@
-//! Expressions: from left to right, every access to shared memory a statement of its own.
+//! Expressions, evaluated from left to right, with every access to shared memory as a statement of its own.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -10,11 +10,11 @@ use fencewright_program::Span;
 use super::calls::Outcome;
 use super::{Elaborator, Result};
 
-/// What stands for the value of an expression that has none.
+/// The value of an expression of type `void`.
 const NOTHING: i128 = 0;
 
 impl Elaborator<'_> {
-    /// The value of an expression. (One without any, of type `void`, counts as 0.)
+    /// Evaluates an expression; one of type `void` gives 0.
     pub fn value(&mut self, expr: &Expr) -> Result<Operand> {
         self.deeper(expr.span, |this| this.value_inside(expr))
     }
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A piece of code among the steps of a statement.
+    /// Emits code as a block inside a statement.
     fn in_place(&mut self, code: Vec<super::Stmt>, span: Span) {
         if !code.is_empty() {
             let span = self.here(span);
@@ -108,7 +108,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// An expression whose value nobody wants.
+    /// Evaluates an expression for its side effects only.
     pub(super) fn dropped(&mut self, expr: &Expr) -> Result<()> {
         match &expr.kind {
             ExprKind::Convert(inner) => self.dropped(inner),
@@ -153,14 +153,14 @@ impl Elaborator<'_> {
             TypeKind::Integer(arithmetic) => Ok(arithmetic),
             TypeKind::Floating(_) => self.error(
                 span,
-                "floating numbers are not understood",
+                "floating-point numbers are not supported",
                 "use integers: whole numbers of the smallest unit",
             ),
-            _ => self.error(span, "an integer is wanted here", ""),
+            _ => self.error(span, "an integer is expected here", ""),
         }
     }
 
-    /// Two values from left to right. C leaves the order open, which matters if one side writes what the other accesses.
+    /// Evaluates two operands from left to right, with a warning where one writes what the other accesses: C leaves the order unspecified.
     pub(super) fn both_values(&mut self, a: &Expr, b: &Expr) -> Result<(Operand, Operand)> {
         let start = self.accesses;
         let first = self.value(a)?;
@@ -169,7 +169,7 @@ impl Elaborator<'_> {
         let end = self.accesses;
         let (left, right) = (middle.since(start), end.since(middle));
         if left.writes > 0 && right.any() || right.writes > 0 && left.any() {
-            self.warn(b.span, "C does not say which of these accesses to memory comes first: they are taken from left to right");
+            self.warn(b.span, "C does not define the order of these accesses to memory: they are evaluated from left to right");
         }
         Ok((first, second))
     }
@@ -186,7 +186,7 @@ impl Elaborator<'_> {
             }
             (TypeKind::Floating(_), _) | (_, TypeKind::Floating(_)) => {
                 self.arithmetic(&Type { kind: TypeKind::Floating(8), atomic: false, volatile: false }, span)?;
-                unreachable!("floating numbers are refused")
+                unreachable!("floating-point numbers are rejected")
             }
             _ => {
                 if let Some(result) = self.known_comparison(op, &x, &y) {
@@ -198,7 +198,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Values that are compared or computed with each other point to places of the same kind.
+    /// Unifies the targets of values that are compared or combined.
     fn same_pointers(&mut self, a: &Operand, b: &Operand, span: Span) -> Result<()> {
         match (a.points, b.points) {
             (Some(a), Some(b)) => self.unify(a, b, span),
@@ -206,7 +206,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A comparison of two addresses, if both are known.
+    /// Folds the comparison of two constant addresses.
     fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
         let (a, b) = (known(&a.value)?, known(&b.value)?);
         let order = match (&a, &b) {
@@ -216,7 +216,7 @@ impl Elaborator<'_> {
             (Known::Address(one, way), Known::Address(other, further)) if one == other => {
                 self.offset(*one, way)?.cmp(&self.offset(*other, further)?)
             }
-            // Where one object ends another one may start.
+            // Another object may start right after the end of an array.
             (Known::Address(one, way), Known::Address(other, further))
                 if self.is_end(*one, way) || self.is_end(*other, further) =>
             {
@@ -227,7 +227,7 @@ impl Elaborator<'_> {
             {
                 return None;
             }
-            // Different objects have different addresses; which of them comes first is not known.
+            // Different objects have different addresses; their order is unknown.
             (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
                 if let (Known::Address(one, _), Known::Address(other, _)) = (&a, &b) {
                     self.compared.push((*one, *other));
@@ -251,7 +251,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Whether this is the address behind the last element of an array, or of a part of what would be there.
+    /// Whether an address is one past the last element of an array, or a part of that nonexistent element.
     fn is_end(&self, object: ObjectId, way: &[Step]) -> bool {
         (1..=way.len()).any(|length| self.ends_array(object, &way[..length]))
     }
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// How many bytes a part is away from the start of its object.
+    /// The offset of a part in its object, in bytes.
     fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
         let mut offset = 0u64;
         for (n, step) in way.iter().enumerate() {
@@ -305,7 +305,7 @@ impl Elaborator<'_> {
         Ok(Operand::new(value, (i64::MIN.into(), i64::MAX.into())))
     }
 
-    /// The truth of a value, if it is an address, is known.
+    /// Addresses of objects and functions are true.
     fn decided(&self, operand: Operand) -> Operand {
         match known(&operand.value) {
             Some(Known::Address(..) | Known::Function(_)) => Operand::number(1),
@@ -313,7 +313,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `&&` and `||`: the right side only if the left one does not decide.
+    /// `&&` and `||`: the right operand is evaluated only if the left one does not decide.
     fn lazy(&mut self, op: Operator, a: &Expr, b: &Expr, span: Span) -> Result<Operand> {
         let left = self.value(a)?;
         let left = truth(self.decided(left));
@@ -377,7 +377,7 @@ impl Elaborator<'_> {
         self.either(condition, ty, span, |_| Ok(first), |this| this.value(b), choose)
     }
 
-    /// One of two values: an expression if both are free of effects, otherwise a branch that puts one of them in a register.
+    /// A conditional value: an expression if both alternatives have no side effects, otherwise a branch that assigns to a register.
     fn either(
         &mut self,
         condition: Operand,
@@ -447,7 +447,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// What a pointer points to.
+/// The target type of a pointer.
 pub(super) fn pointee(ty: &Type) -> Type {
     match &ty.kind {
         TypeKind::Pointer(to) => (**to).clone(),

@@ -1,4 +1,4 @@
-//! Values that are known, and what is learned about variables of the whole program.
+//! Constants, escape analysis of objects, and what an attempt learns about the whole program.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use fencewright_code::numbers::{ADDRESSES, Operand, Range};
 use super::env::{Contents, Fact};
 use super::{Elaborator, Phase, Premises};
 
-/// Who uses a variable with static storage.
+/// The uses of a variable with static storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
     /// The threads that access it.
     threads: BTreeSet<ThreadNumber>,
-    /// Whether its value is asked for.
+    /// Whether it is read.
     read: bool,
-    /// Whether its address is kept somewhere.
+    /// Whether its address is stored somewhere.
     kept: bool,
 }
 
-/// What is known about a value.
+/// The facts about a value.
 pub(super) fn fact(operand: &Operand) -> Fact {
     Fact { known: known(&operand.value), range: operand.range }
 }
@@ -46,7 +46,7 @@ pub(super) fn parts(value: &Value, object: &mut dyn FnMut(ObjectId), register: &
 }
 
 impl Elaborator<'_> {
-    /// A known value as an operand; `None` for one that is not defined.
+    /// A constant as an operand; `None` for the undefined value.
     pub(super) fn known_operand(&mut self, known: &Known, range: Range) -> Option<Operand> {
         Some(match known {
             Known::Number(_) if range.0 == range.1 => Operand::number(range.0),
@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether nobody reads an object, so that nothing need be written to it.
+    /// Whether an object is never read, so that writes to it are dead.
     pub(super) fn is_unread(&self, object: ObjectId) -> bool {
         self.is_in(&self.premises.unread, object)
     }
@@ -86,12 +86,12 @@ impl Elaborator<'_> {
         self.global_of(object).is_some_and(|global| globals.contains(&global))
     }
 
-    /// The variable with static storage, shared by all threads, that an object is.
+    /// The variable with static storage, shared by all threads, of an object.
     pub(super) fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
         self.reach[object.0 as usize].global
     }
 
-    /// Somebody accesses an object.
+    /// Records an access to an object.
     pub(super) fn used(&mut self, object: ObjectId, read: bool) {
         if self.phase == Phase::Alone {
             return;
@@ -103,7 +103,7 @@ impl Elaborator<'_> {
         uses.read |= read;
     }
 
-    /// The addresses in a value are kept where they may be found again by a pointer that is not known.
+    /// Records that the addresses in a value are stored, so that unknown pointers may point to these objects.
     pub(super) fn kept(&mut self, value: &Value) {
         let mut found = Vec::new();
         parts(value, &mut |object| found.push(object), &mut || {});
@@ -115,7 +115,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Other threads get to know a value.
+    /// A value escapes to other threads: marks all objects reachable from it as shared.
     pub(super) fn publish(&mut self, value: &Value) {
         self.kept(value);
         let (mut found, mut unknown) = (Vec::new(), false);
@@ -126,14 +126,14 @@ impl Elaborator<'_> {
         while let Some(object) = found.pop() {
             let reach = &mut self.reach[object.0 as usize];
             let before = std::mem::replace(&mut reach.shared, true);
-            // What is in it can be reached as well.
+            // Objects that it points to become reachable as well.
             let contents = self.writer.env.objects.remove(&object);
             if self.phase == Phase::Creating
                 && let Some(contents) = &contents
             {
                 self.keep_contents(object, contents);
             }
-            // What is written to it once others can see it was published then. (In an attempt that is thrown away they could see it too early.)
+            // Values written to a shared object escape when they are written. (In an attempt that is discarded, this may happen too early.)
             if before && contents.is_none() {
                 continue;
             }
@@ -157,14 +157,14 @@ impl Elaborator<'_> {
         objects.filter(|(_, reach)| reach.pointed && !reach.shared).map(|(n, _)| ObjectId(n as u32)).collect()
     }
 
-    /// Something was written by way of a pointer that is not known.
+    /// A write through an unknown pointer: drops the facts about all objects that it may point to.
     pub(super) fn forget_pointed(&mut self) {
         for object in self.pointed_objects() {
             self.writer.env.objects.remove(&object);
         }
     }
 
-    /// Better premises for another attempt, or `None` if these are as good as it gets.
+    /// Premises for another attempt, or `None` if the current ones hold and are as good as possible.
     pub(super) fn learned(&self) -> Option<Premises> {
         let threads = self.shared.dynamic.then_some(self.instances.len() as u64);
         if threads != self.premises.threads {
@@ -180,13 +180,13 @@ impl Elaborator<'_> {
         if self.descendants && !self.premises.descendants {
             return Some(Premises { descendants: true, ..self.premises.clone() });
         }
-        // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
+        // Writes of `main` that were still in its buffer when its execution ended, to objects that escaped later.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
             return Some(Premises { written_from, ..self.premises.clone() });
         }
         let written_from = self.premises.written_from;
-        // Variables about which something was supposed that does not hold.
+        // Checks the assumptions about variables.
         let fits = |global: &GlobalId, check: &dyn Fn(&Uses) -> bool| self.uses.get(global).is_none_or(check);
         let only_main =
             |uses: &Uses| !uses.kept && uses.threads.iter().all(|thread| *thread == ThreadNumber(0));

@@ -1,4 +1,4 @@
-//! Functions that are being inlined: their variables, their labels, and where they go on.
+//! Stack frames of inlined functions: variables, labels, and targets of jumps.
 
 use std::rc::Rc;
 
@@ -12,10 +12,10 @@ use super::labels::Join;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
-/// Where a local variable is kept.
+/// The representation of a local variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// A scalar whose address nobody takes.
+    /// A scalar whose address is not taken.
     Register(Register),
     /// Anything else.
     Object(ObjectId),
@@ -26,29 +26,29 @@ pub(super) enum Slot {
 pub(super) struct Frame {
     pub function: FunctionId,
     pub call: CallId,
-    /// The statement in hand.
+    /// The current statement.
     pub at: Span,
     pub slots: Vec<Option<Slot>>,
     pub labels: FxHashMap<LabelId, Join>,
-    /// The labels that stand in what was walked, reachable or not.
+    /// The labels visited so far, reachable or not.
     pub placed: FxHashSet<LabelId>,
-    /// Where `return` goes.
+    /// The target of `return`.
     pub exit: Join,
-    /// Where the value goes.
+    /// The place for the return value.
     pub result: Option<Target>,
     pub contexts: Vec<Context>,
-    /// The variables of the blocks that are open, as far as they are declared; first the parameters, and variables of the function's own block.
+    /// The declared variables of the open blocks; the first entry has the parameters and the variables of the outermost block.
     pub scopes: Vec<Vec<LocalId>>,
-    /// For each block that is open, the variables over whose declarations control may jump.
+    /// For each open block, the variables whose declarations control may jump over.
     pub passed: Vec<Vec<LocalId>>,
     /// The variables of the blocks around each label.
     pub around: FxHashMap<LabelId, Vec<LocalId>>,
-    /// The numbers of the last statements that jump back to labels that control has passed.
+    /// For each visited label that is the target of a backward jump: the number of the last statement that jumps to it.
     pub repeated: Vec<usize>,
     pub level: usize,
 }
 
-/// Something that `break` or `continue` can leave.
+/// A loop or `switch`, which `break` or `continue` can leave.
 #[derive(Debug)]
 pub(super) struct Context {
     pub leave: Jump,
@@ -56,21 +56,21 @@ pub(super) struct Context {
     pub next: Option<Jump>,
     /// The cases of a `switch`.
     pub cases: Option<super::switches::Cases>,
-    /// How many blocks are open where it stands.
+    /// Number of blocks open at the statement.
     pub scopes: usize,
 }
 
-/// Where a `break` or `continue` goes.
+/// The target of a `break` or `continue`.
 #[derive(Debug)]
 pub(super) struct Jump {
     pub how: How,
-    /// What is known there, from the jumps so far.
+    /// The join of the facts at the jumps so far.
     pub env: Option<Env>,
-    /// At the end of which level it lands.
+    /// The nesting level at whose end it lands.
     pub level: usize,
 }
 
-/// How a jump is written.
+/// The statement that represents a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Break,
@@ -89,7 +89,7 @@ impl Elaborator<'_> {
         self.writer.frames.last_mut().expect("code is in functions")
     }
 
-    /// Work in the frame of a function, which is popped also if the work fails: callers then look at their own frame.
+    /// Runs `work` in the frame of a function; the frame is popped even if the work fails.
     pub(super) fn in_function<T>(
         &mut self,
         function: FunctionId,
@@ -105,7 +105,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Work inside of something that `break` or `continue` can leave; gives the context back with the jumps to its ends.
+    /// Runs `work` inside a loop or `switch`; returns the context with the facts at its jumps.
     pub(super) fn in_context(
         &mut self,
         context: Context,
@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         done.map(|()| context.expect("work leaves the contexts around it alone"))
     }
 
-    /// Where a local variable of the function in hand is kept.
+    /// The representation of a local variable of the current function.
     pub(super) fn slot(&mut self, local: LocalId) -> Slot {
         if let Some(slot) = self.frame().slots[local.index()] {
             return slot;
@@ -140,7 +140,7 @@ impl Elaborator<'_> {
         slot
     }
 
-    /// A local variable comes into being: its value is not defined, or this one.
+    /// Declares a local variable, undefined or with an initial value.
     pub(super) fn declare(&mut self, local: LocalId, initial: Option<&Initial>, span: Span) -> Result<()> {
         self.begin(local, span);
         self.frame().scopes.last_mut().expect("functions have a block").push(local);

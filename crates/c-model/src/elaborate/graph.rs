@@ -1,4 +1,4 @@
-//! What functions do, as far as their text shows: which create threads or wait for them, which are kept in pointers, and where they jump.
+//! Syntactic facts about functions: which create or join threads, which have their address taken, and the targets of their jumps.
 
 use fencewright_c::typed::tree::{
     Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind, Statement,
@@ -11,25 +11,25 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct Graph {
     creates: Vec<bool>,
     waits: Vec<bool>,
-    /// Functions that pointers may point to.
+    /// Functions whose address is taken.
     kept: Vec<FunctionId>,
     targets: FxHashSet<(FunctionId, LabelId)>,
-    /// Labels that somebody jumps back to, with the number of the last statement that does.
+    /// Targets of backward jumps, with the number of the last statement that jumps there.
     backward: FxHashMap<(FunctionId, LabelId), usize>,
-    /// The statements of functions that jump back, numbered in the order of the text.
+    /// Statement numbers in source order, for functions with backward jumps.
     order: FxHashMap<*const Statement, usize>,
-    /// Whether some mutexes have a type: their owner may take them again, or be told that it cannot.
+    /// Whether the program sets the type of some mutex to recursive or error-checking.
     pub(super) typed_mutexes: bool,
-    /// Whether the attributes of some thread say that it is detached.
+    /// Whether the program sets the detached attribute of threads.
     pub(super) detached_by_attributes: bool,
-    /// Variables with static storage that somebody writes, or whose address somebody takes.
+    /// Variables with static storage that are written or whose address is taken.
     changed: FxHashSet<GlobalId>,
 }
 
 const CREATE: [&str; 2] = ["pthread_create", "thrd_create"];
 const JOIN: [&str; 2] = ["pthread_join", "thrd_join"];
 
-/// What a piece of text does by itself.
+/// Facts about one piece of code, without the functions it calls.
 #[derive(Debug, Default)]
 struct Text {
     creates: bool,
@@ -129,7 +129,7 @@ impl Graph {
         text
     }
 
-    /// Whether a loop with these parts creates threads, and whether it waits for some.
+    /// Whether a loop with these parts creates threads, and whether it joins threads.
     pub(super) fn of_loop(
         &self,
         unit: &Unit,
@@ -149,7 +149,7 @@ impl Graph {
         self.targets.contains(&(function, label))
     }
 
-    /// Whether a function has a label that somebody jumps to.
+    /// Whether a function has a label that is the target of a jump.
     pub(super) fn has_jumps(&self, function: FunctionId) -> bool {
         self.targets.iter().any(|(other, _)| *other == function)
     }
@@ -159,30 +159,30 @@ impl Graph {
         self.backward.get(&(function, label)).copied()
     }
 
-    /// The number of a statement, in a function that jumps back.
+    /// The number of a statement, in a function with backward jumps.
     pub(super) fn number(&self, statement: &Statement) -> Option<usize> {
         self.order.get(&std::ptr::from_ref(statement)).copied()
     }
 
-    /// Whether a variable always holds what it starts with.
+    /// Whether a variable always holds its initial value.
     pub(super) fn is_constant(&self, global: GlobalId) -> bool {
         !self.changed.contains(&global)
     }
 
-    /// The functions that pointers may point to.
+    /// The functions whose address is taken.
     pub(super) fn kept(&self) -> &[FunctionId] {
         &self.kept
     }
 }
 
-/// Whether an expression gives attributes of mutexes a type other than the ordinary one.
+/// Whether an expression sets a mutex type other than the normal one.
 fn sets_type(expr: &Expr) -> bool {
     let ExprKind::Call(Callee::Builtin(name), arguments) = &expr.kind else { return false };
     &**name == "pthread_mutexattr_settype"
         && !matches!(arguments.get(1).map(|kind| &kind.kind), Some(ExprKind::Constant(0)))
 }
 
-/// Whether an expression calls a function with one of these names that has no body.
+/// Whether an expression calls a builtin with one of these names.
 fn calls(expr: &Expr, names: &[&str]) -> bool {
     matches!(&expr.kind, ExprKind::Call(Callee::Builtin(name), _) if names.contains(&&**name))
 }
@@ -224,7 +224,7 @@ impl Text {
     }
 }
 
-/// A part of a text.
+/// A node of the typed tree.
 enum Part<'a> {
     Statement(&'a Statement),
     Expr(&'a Expr),

@@ -1,4 +1,4 @@
-//! Places where paths of control meet: labels, ends of functions, branches.
+//! Joins of control flow: labels, ends of functions, branches.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::env::{Env, Fact};
 use super::frames::{How, Jump, Slot};
 use super::{Elaborator, Result};
 
-/// A label, and what is known where jumps to it start.
+/// A label, and the facts at the jumps to it.
 #[derive(Debug)]
 pub(super) struct Join {
     pub label: Label,
-    /// What all jumps so far agree on.
+    /// The join of the facts at all jumps so far.
     pub env: Option<Env>,
-    /// What was supposed to be known when the code behind the label was written.
+    /// The facts assumed when the code after the label was elaborated.
     pub supposed: Option<Env>,
 }
 
-/// How much there was before an attempt.
+/// A snapshot of the elaborator, to undo an attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     registers: usize,
@@ -38,13 +38,13 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Only what is known about what was there before the attempt.
+    /// Drops facts about registers and objects created during the attempt.
     pub(super) fn forget_later(&self, env: &mut Env) {
         env.forget_from(self.registers, self.objects);
     }
 }
 
-/// What holds here too.
+/// Joins facts into an optional environment.
 pub(super) fn merge(into: &mut Option<Env>, env: &Env) {
     match into {
         Some(known) => known.join(env, false),
@@ -57,14 +57,14 @@ impl Elaborator<'_> {
         Join { label: self.label(), env: None, supposed: None }
     }
 
-    /// Control leaves for the end of the function, loop or switch at this level, and goes around what comes before that.
+    /// Records a conditional jump to the end of the function, loop or switch at this level, which skips the code up to there.
     pub(super) fn divert(&mut self, level: usize) {
         if self.writer.branches > 0 && self.writer.reachable {
             self.writer.pending.insert(level);
         }
     }
 
-    /// A function, loop or switch, at the end of which all jumps to its end have landed.
+    /// Runs `work` one nesting level deeper: a function, loop or switch, at whose end all jumps to that end have landed.
     pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.level += 1;
         let result = work(self);
@@ -74,7 +74,7 @@ impl Elaborator<'_> {
         result
     }
 
-    /// Work that control may go around.
+    /// Runs `work` inside a branch, which may be skipped.
     pub(super) fn in_branch<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.branches += 1;
         let done = work(self);
@@ -82,14 +82,14 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Notes that control goes to where `into` is about.
+    /// Joins the current facts into those at a jump target.
     pub(super) fn note(&mut self, into: &mut Option<Env>) {
         if self.writer.reachable {
             merge(into, &self.writer.env);
         }
     }
 
-    /// Control comes to a label, from above or by jumps.
+    /// Control reaches a label, by falling through or by jumps.
     pub(super) fn arrive(&mut self, join: &mut Join, span: Span) {
         self.note(&mut join.env);
         let Some(env) = join.env.clone() else { return };
@@ -101,7 +101,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Leaves for where a jump goes.
+    /// Emits a jump.
     pub(super) fn leave(&mut self, jump: &mut Jump, span: Span) {
         if !self.writer.reachable {
             return;
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Throws away what was done since. Numbers of labels are not given again: a function keeps those of its labels.
+    /// Undoes everything since the snapshot. Label numbers are not reused: a function keeps those of its labels.
     pub(super) fn back_to(&mut self, mark: &Mark) {
         self.uncreate(&mark.detached, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
@@ -148,10 +148,10 @@ impl Elaborator<'_> {
         self.writer.pending.clone_from(&mark.pending);
         self.writer.joined.clone_from(&mark.joined);
         self.writer.level = mark.level;
-        // If what is executed beforehand ended in between, that was written down in what is thrown away.
+        // If the execution at translation time ended in between, that is undone as well.
         self.phase = mark.phase;
         let (registers, objects) = (mark.registers, mark.objects);
-        // What is known at labels must not be about what is gone.
+        // Facts at labels must not refer to removed registers and objects.
         for env in self.frame().labels.values_mut().filter_map(|join| join.env.as_mut()) {
             env.forget_from(registers, objects);
         }
@@ -167,7 +167,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Does one of two things, depending on a condition.
+    /// Elaborates a branch on a condition.
     pub fn branch(
         &mut self,
         condition: Operand,
@@ -181,7 +181,7 @@ impl Elaborator<'_> {
             Some(_) => return then(self),
             None => {}
         }
-        // What is executed beforehand decides.
+        // Execution at translation time cannot decide an unknown condition.
         self.must_run();
         let (env, reachable) = (self.writer.env.clone(), self.writer.reachable);
         self.refine(&condition, true);
@@ -202,19 +202,19 @@ impl Elaborator<'_> {
             self.writer.reachable = true;
             self.emit(StmtKind::If(condition.value, then, otherwise), span);
         }
-        // A label in a block may be where control comes in.
+        // Control may enter a block at a label, so each branch determines reachability itself.
         self.writer.reachable = comes || also;
         Ok(())
     }
 
-    /// What a condition says about registers.
+    /// Refines the ranges of registers by a condition.
     pub(super) fn refine(&mut self, condition: &Operand, holds: bool) {
         let mut facts = Vec::new();
         implied(&condition.value, holds, &mut |register, range| facts.push((register, range)));
         for (register, range) in facts {
             let old = self.register_value(register);
             let within = (old.range.0.max(range.0), old.range.1.min(range.1));
-            // An unsigned number of 64 bits from 2^63 on is compared as a negative one.
+            // A 64-bit unsigned number from 2^63 on is compared as a negative one.
             if within.0 > within.1 || old.range.1 > i64::MAX.into() {
                 continue;
             }
@@ -224,7 +224,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Something that is not known decides: if the program is being executed, it starts here.
+    /// Control depends on an unknown value: the execution at translation time ends here.
     pub(super) fn must_run(&mut self) {
         match self.phase {
             super::Phase::Alone => self.refuted = true,

@@ -1,9 +1,10 @@
-//! How long local variables live: from where control enters their block to where it leaves it.
+//! Lifetimes of local variables: from where control enters their block to where it leaves it.
 //!
-//! A variable whose declaration is reached again has no value again. A register gets an undefined one ([`ObjectEvent::Undefined`]), and what nobody reads is
-//! taken out later. A variable in memory says so by [`ObjectEvent::Begin`], and where somebody may still have its address when it is gone, by [`ObjectEvent::End`]. Pointers to it
-//! are followed in vain from then on until its address is taken again ([`ObjectEvent::Take`]): before that, they are from an earlier time.
-//! Whoever accesses a local variable of another thread, or one that may be gone, says that it does ([`ObjectEvent::Follow`]); where pointers are not known, layout asks.
+//! A variable becomes undefined whenever its declaration is reached. A register is assigned the undefined value ([`ObjectEvent::Undefined`]); dead
+//! assignments are removed later. A variable in memory gets [`ObjectEvent::Begin`], and [`ObjectEvent::End`] if pointers to it may outlive it. From
+//! then on such pointers are dangling until the address is taken again ([`ObjectEvent::Take`]), because earlier ones refer to an earlier instance.
+//! Accesses to a local variable of another thread, or to one whose lifetime may have ended, are marked with [`ObjectEvent::Follow`]; for unknown
+//! pointers, layout adds the check.
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
 use fencewright_code::core::{Base, Known, Location, ObjectEvent, ObjectId, Origin, StmtKind, ThreadNumber};
@@ -17,7 +18,7 @@ use super::statements::has_entry;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// A variable of the function in hand comes into being, maybe again: what it holds is not defined.
+    /// A variable of the current function is declared, maybe again: it becomes undefined.
     pub(super) fn begin(&mut self, local: LocalId, span: Span) {
         let again = self.repeated() || self.frame().slots[local.index()].is_some();
         let written = again && !self.executing();
@@ -44,7 +45,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A block: the variables that are declared in it are gone behind it, those among them over whose declarations control may jump too.
+    /// Runs `work` inside a block: the lifetimes of its variables end with it, including those in `passed`, whose declarations control may jump over.
     pub(super) fn scope<T>(
         &mut self,
         passed: Vec<LocalId>,
@@ -63,7 +64,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Control leaves the blocks of the function in hand from this depth on.
+    /// Control leaves the open blocks of the current function from this depth on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
         let Frame { scopes, passed, .. } = self.frame();
         let mut locals: Vec<LocalId> =
@@ -73,7 +74,7 @@ impl Elaborator<'_> {
         locals.into_iter().for_each(|local| self.end(local, span));
     }
 
-    /// The thread in hand ends, with all its variables. Those of `main` last as long as the program.
+    /// The current thread ends, with all its variables. Those of `main` live until the program ends.
     pub(super) fn end_frames(&mut self, span: Span) {
         if self.thread().0 == 0 {
             return;
@@ -103,12 +104,12 @@ impl Elaborator<'_> {
         }
         let reach = self.reach[object.0 as usize];
         if !self.executing() {
-            // Nobody else has its address: whoever accesses it knows its name.
+            // Its address was never stored, so it is only accessed by name.
             if !(reach.pointed || reach.shared) {
                 return;
             }
             self.emit(StmtKind::Special(ObjectEvent::End(object)), span);
-            // Whoever follows such a pointer looks at where it points.
+            // Pointers to it become unknown, so that accesses through them are checked.
             self.writer.env.forget_pointers(object);
         }
         self.writer.env.taken.remove(&object);
@@ -116,7 +117,7 @@ impl Elaborator<'_> {
         self.writer.env.objects.remove(&object);
     }
 
-    /// The variables that are gone, and that somebody may still have a pointer to.
+    /// The variables whose lifetime has ended while pointers to them may exist.
     pub(super) fn left_behind(&self) -> impl Iterator<Item = ObjectId> {
         let reach = &self.reach;
         let kept =
@@ -124,11 +125,11 @@ impl Elaborator<'_> {
         self.writer.env.gone.iter().filter(kept).copied()
     }
 
-    /// Whether an object may lie where another one was that is gone.
+    /// Whether an object may reuse the address of another one.
     pub(super) fn may_replace(&self, old: ObjectId, new: ObjectId) -> bool {
         match (self.objects[old.0 as usize].origin, self.objects[new.0 as usize].origin) {
             (Origin::Local(one), Origin::Local(other)) if one == other => self.writer.env.gone.contains(&old),
-            // Layout asks when threads are created and end.
+            // Layout takes into account when threads are created and end.
             (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
             (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
             (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),
@@ -137,14 +138,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The program starts here: what was gone before is gone.
+    /// At the start of the program: emits the ends of lifetimes that ended before.
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();
         gone.into_iter().for_each(|object| self.emit(StmtKind::Special(ObjectEvent::End(object)), span));
     }
 
-    /// A jump to a label: variables of blocks that it leaves are gone, and those of blocks that it enters hold nothing.
+    /// A jump to a label ends the lifetimes of variables in blocks that it leaves, and begins those in blocks that it enters.
     pub(super) fn jump_to(&mut self, label: LabelId, span: Span) {
         if !self.writer.reachable {
             return;
@@ -159,7 +160,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The variables of a block that control enters behind their declarations, as the cases of a `switch` do.
+    /// Begins the lifetimes of variables in a block that control enters after their declarations, like the cases of a `switch`.
     pub(super) fn begin_in(&mut self, body: &Statement, span: Span) {
         let StatementKind::Block(block) = &body.kind else { return };
         if self.writer.reachable {
@@ -176,7 +177,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A place is accessed: if it is a local variable that may be gone, that is looked at.
+    /// Marks an access to a local variable whose lifetime may have ended, so that it is checked.
     pub(super) fn follow(&mut self, place: &Location, span: Span) {
         let Base::Object(object) = place.base else { return };
         let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };
@@ -186,7 +187,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The variables over whose declarations control may jump: those of a block that labels or cases stand in.
+/// The variables whose declarations control may jump over: those of a block that contains labels or cases.
 pub(super) fn passed<'s>(
     declarations: &[Statement],
     mut inside: impl Iterator<Item = &'s Statement>,
@@ -194,7 +195,7 @@ pub(super) fn passed<'s>(
     if inside.any(has_entry) { declared(declarations) } else { Vec::new() }
 }
 
-/// The variables that a block declares itself.
+/// The variables that a block declares directly.
 pub(super) fn declared(statements: &[Statement]) -> Vec<LocalId> {
     let mut locals = Vec::new();
     for mut statement in statements {
@@ -211,7 +212,7 @@ pub(super) fn declared(statements: &[Statement]) -> Vec<LocalId> {
     locals
 }
 
-/// For each label of a function, the variables of the blocks around it, without those of the function's own block.
+/// For each label of a function, the variables of the enclosing blocks, except the outermost one.
 pub(super) fn around_labels(function: &Function) -> FxHashMap<LabelId, Vec<LocalId>> {
     let mut found = FxHashMap::default();
     function.body.statements.iter().for_each(|statement| around(statement, &mut Vec::new(), &mut found));

@@ -1,4 +1,4 @@
-//! Loops: kept as loops, or unrolled where they create threads or wait for threads that have to be known.
+//! Loops: kept as loops, or unrolled where they create threads, or join threads that have to be known.
 
 use fencewright_c::typed::tree::{Expr, Statement};
 use fencewright_code::core::{StmtKind, Value};
@@ -12,14 +12,14 @@ use super::lifetimes::passed;
 use super::statements::has_entry;
 use super::{Elaborator, Phase, Result};
 
-/// So many rounds of a loop that creates threads are looked at if nobody knows when it ends.
+/// Maximum number of unrolled iterations of a loop that creates threads and whose condition is unknown.
 const MOST_ROUNDS: usize = 16;
-/// And so many if it is known that it goes on.
+/// The same if the conditions are known.
 const MOST_KNOWN_ROUNDS: usize = 10_000;
-/// A loop that only waits for threads is unrolled up to so many rounds.
+/// Maximum number of unrolled iterations of a loop that only joins threads.
 const MOST_WAITS: usize = 64;
 
-/// A loop of any kind.
+/// The parts of a loop.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     /// Whether the condition comes first.
@@ -63,7 +63,7 @@ impl Elaborator<'_> {
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
         let entered = parts.first && !self.writer.reachable && has_entry(parts.body);
         if entered && (self.phase == Phase::Alone || creates) {
-            // Where it is executed beforehand, the code says what happens.
+            // The execution at translation time cannot handle it.
             self.refuted |= self.phase == Phase::Alone;
             return self.error(
                 parts.span,
@@ -91,7 +91,7 @@ impl Elaborator<'_> {
         self.kept_loop(parts)
     }
 
-    /// One round after the other. Without `forced`, only if it is known how many there are: `false` if that is not so.
+    /// Unrolls a loop. Without `forced`, returns `false` unless the number of iterations is known.
     fn unrolled(&mut self, parts: Parts<'_>, forced: bool) -> Result<bool> {
         let exit = self.label();
         let mut leave = Jump::new(How::Goto(exit), self.writer.level);
@@ -129,7 +129,7 @@ impl Elaborator<'_> {
         Ok(true)
     }
 
-    /// The condition before a round that is unrolled: whether control can go on with it.
+    /// The condition before an unrolled iteration: whether control may enter the iteration.
     fn goes_on(&mut self, parts: Parts<'_>, leave: &mut Jump, unknown: &mut usize) -> Result<bool> {
         let Some(condition) = parts.condition else { return Ok(self.writer.reachable) };
         if !self.writer.reachable {
@@ -151,7 +151,7 @@ impl Elaborator<'_> {
         Ok(self.writer.reachable)
     }
 
-    /// The body of a loop, with where it is left.
+    /// Elaborates the body of a loop once: the jumps that leave it and those to the next iteration.
     fn round(&mut self, parts: Parts<'_>, leave: Jump, next: Jump) -> Result<(Jump, Jump)> {
         let scopes = self.frame().scopes.len();
         let context = Context { leave, next: Some(next), cases: None, scopes };
@@ -159,7 +159,7 @@ impl Elaborator<'_> {
         Ok((context.leave, context.next.expect("loops have it")))
     }
 
-    /// Jumps come here.
+    /// The landing point of jumps.
     pub(super) fn land(&mut self, jump: Jump, span: Span) {
         let How::Goto(label) = jump.how else { return };
         if jump.env.is_none() {
@@ -169,13 +169,13 @@ impl Elaborator<'_> {
         self.arrive(&mut join, span);
     }
 
-    /// A loop that stays one. What is known at its head is what holds in every round.
+    /// Elaborates a loop as a loop: repeats its body until the facts at its head are a fixpoint.
     fn kept_loop(&mut self, parts: Parts<'_>) -> Result<()> {
         if !self.writer.reachable {
             if !has_entry(parts.body) {
                 return Ok(());
             }
-            // Control comes in by a jump: nothing is known.
+            // Control enters by a jump, with unknown facts.
             self.writer.reachable = true;
             self.writer.env = Env::default();
         }
@@ -208,7 +208,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Work that is repeated, or not done at all.
+    /// Runs `work` inside a loop: code that may be executed any number of times.
     fn in_loop<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.loops += 1;
         let done = self.in_branch(work);
@@ -216,7 +216,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Any round: what is known when the next one starts, and where the loop is left.
+    /// An arbitrary iteration: the facts at the start of the next one, and where the loop is left.
     fn rounds(&mut self, parts: Parts<'_>) -> Result<(Option<Env>, Option<Env>)> {
         let mut leave = Jump::new(How::Break, self.writer.level);
         if parts.first {

@@ -1,9 +1,10 @@
 //! From the typed tree to core code: an online partial evaluator.
 //!
-//! Elaboration starts at `main` and walks the program as it would run. Calls are inlined, and what is known on the way (numbers, addresses, functions: `env`) is
-//! put in place of what computes it, so that `lock(&l)` accesses `l` itself. Every thread that is created is walked in the same way (`threads`). While `main` runs alone and
-//! everything is known, it is executed here and now, and what it leaves in memory is where the program starts (`Phase`); if that fails, all is done again without.
-//! Loops are walked until what is known at their head holds in every round (`loops`); the code of earlier attempts is thrown away.
+//! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: `env`) replace the
+//! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). While
+//! `main` runs alone and all values are known, it is executed at translation time, and the memory that it leaves is the initial state of the program
+//! (`Phase`); if that fails, elaboration starts over without it. Loops are elaborated until the facts at their head are a fixpoint (`loops`); code of
+//! earlier attempts is discarded.
 
 mod aggregates;
 mod assign;
@@ -40,34 +41,34 @@ pub use objects::{Spot, Target};
 use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
-/// What is wrong with a text that is C, and yet no program but a part of one.
+/// The message for a translation unit without `main`.
 pub const NO_MAIN: &str = "there is no function `main`";
 
 /// A result of elaboration: errors are rare and large.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// So many statements may be elaborated, those that are thrown away included.
+/// Maximum number of elaborated statements, including discarded ones.
 const MOST_STATEMENTS: usize = 1_000_000;
-/// So many steps may be executed before the program starts.
+/// Maximum number of steps executed at translation time.
 const MOST_STEPS: usize = 100_000;
-/// So deep may statements, expressions and calls be in each other.
+/// Maximum nesting depth of statements, expressions and inlined calls.
 const DEEPEST: usize = 1_500;
-/// So often a program is looked at, with more known about all of it each time.
+/// Maximum number of attempts; each knows more about the whole program.
 const MOST_ATTEMPTS: usize = 10;
-/// So many threads may be created.
+/// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 
-/// A step is as much work as a small piece for each so many facts: what is known may be copied.
+/// Number of facts in one unit of work: a step may copy all facts.
 const FACTS_IN_A_PIECE: usize = 64;
 
-/// How programs are elaborated.
+/// Options of elaboration.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Waiting for a condition variable may end without a signal. That is what C allows, but hides that nobody signals.
+    /// Condition variables have spurious wakeups. C allows them, but they hide lost signals.
     pub spurious: bool,
-    /// Whether an allocation may give what was given back.
+    /// Whether an allocation may return freed memory.
     pub reuse: Reuse,
-    /// Only the accesses matter, and no property.
+    /// Only the memory accesses matter, not properties.
     pub accesses_only: bool,
 }
 
@@ -77,31 +78,31 @@ impl Default for Options {
     }
 }
 
-/// What is supposed about the whole program, and made sure of at the end.
+/// Assumptions about the whole program, verified at the end of an attempt.
 #[derive(Clone, Debug, Default)]
 struct Premises {
-    /// `main` is executed as far as everything is known.
+    /// `main` is executed at translation time as far as all values are known.
     executed: bool,
     /// Variables that only `main` accesses.
     private: Vec<GlobalId>,
-    /// Variables that nobody reads.
+    /// Variables that are never read.
     unread: Vec<GlobalId>,
-    /// Whether nothing more is learned, because what was learned before did not hold.
+    /// Whether assumptions about variables are no longer refined, because an earlier one did not hold.
     fixed: bool,
-    /// How many threads there are, if somebody waits for one whose number is not known.
+    /// The number of threads, if the program joins a thread whose number is not a constant.
     threads: Option<u64>,
-    /// Whether a condition variable may be used after one was destroyed, or waited for when it is.
+    /// Whether condition variables may be used or waited for after one was destroyed.
     outlived: bool,
-    /// Whether it is computed which lock some thread takes.
+    /// Whether the program computes which lock it takes.
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
-    /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
-    /// before it is written.
+    /// Once there are this many threads, the execution of `main` ends at its next write to memory: the written object escapes later, and under PSO
+    /// its address may become visible to other threads before the write does.
     written_from: Option<usize>,
 }
 
-/// How often memory that others can see was accessed.
+/// Numbers of accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Accesses {
     reads: usize,
@@ -118,7 +119,7 @@ impl Accesses {
     }
 }
 
-/// Core code for a program, and the nodes that its places belong to.
+/// Elaborates a program to core code, with the nodes of its places.
 pub fn elaborate(
     unit: &Unit,
     options: &Options,
@@ -142,52 +143,52 @@ pub fn elaborate(
             None => return elaborator.finished().map_err(|error| vec![*error]),
         }
     }
-    let message = "what this program does could not be found out";
+    let message = "the translation of this program did not reach a fixpoint";
     Err(vec![
         Diagnostic::new(Span::default(), message)
             .help("make the harness simpler: fewer threads, fewer pointers to them"),
     ])
 }
 
-/// How far the program is.
+/// The phases of elaborating `main`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// `main` is alone, and is executed.
+    /// `main` is the only thread, and is executed at translation time.
     Alone,
-    /// `main` has created threads and has done nothing else since that anybody can see; it is still executed.
+    /// `main` has created threads, but nothing else since that other threads can see; it is still executed.
     Creating,
-    /// Code is written.
+    /// Code is emitted.
     Running,
 }
 
-/// A thread that was created.
+/// A created thread.
 #[derive(Debug)]
 struct Instance {
     start: threads::Start,
     state: threads::State,
 }
 
-/// Who can reach an object.
+/// How an object can be reached.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reach {
-    /// Other threads, now or later.
+    /// By other threads, now or later.
     shared: bool,
-    /// Pointers whose value is not known.
+    /// Through unknown pointers.
     pointed: bool,
-    /// The variable that it is, if all threads share it.
+    /// The variable with static storage, if all threads share it.
     global: Option<GlobalId>,
 }
 
-/// The work on one program.
+/// The state of elaboration.
 pub struct Elaborator<'u> {
     pub(super) unit: &'u Unit,
     options: &'u Options,
     graph: &'u Graph,
     stop: &'u Stop<'u>,
     premises: Premises,
-    /// Whether something that was supposed does not hold.
+    /// Whether the execution at translation time has failed.
     refuted: bool,
-    /// What is wrong with the program unless another attempt knows more.
+    /// An error to report unless a later attempt succeeds.
     postponed: Option<Box<Diagnostic>>,
     pub(super) nodes: Nodes,
     objects: Vec<Object>,
@@ -200,24 +201,24 @@ pub struct Elaborator<'u> {
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
     shared: threads::Shared,
-    /// For each lock, and each thread that takes it, how often that thread has it: known only where the lock is.
+    /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
-    /// How many threads there were when a condition variable was destroyed, if one was.
+    /// The number of threads when a condition variable was destroyed, if one was.
     destroyed: Option<usize>,
-    /// Whether condition variables may be used after that, or by others at the same time.
+    /// Whether condition variables may be used after that, or concurrently with it.
     outlived: bool,
-    /// Whether it is computed which lock some thread takes.
+    /// Whether the program computes which lock it takes.
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
     done: Vec<Writer>,
     phase: Phase,
-    /// The objects that `main` has written, while it was executed, since its buffers were drained last.
+    /// The objects that `main` has written, during its execution, since its buffer was last drained.
     unwritten: Vec<ObjectId>,
-    /// How many threads there were when `main` was executed no more.
+    /// The number of threads when the execution of `main` ended.
     ran_with: usize,
     accesses: Accesses,
-    /// Whether nobody wants the value of the call in hand.
+    /// Whether the result of the current call is unused.
     pub(super) unused: bool,
     statements: usize,
     steps: usize,
@@ -278,22 +279,22 @@ impl<'u> Elaborator<'u> {
         self.initial_threads(FunctionId(main as u32))
     }
 
-    /// The thread in hand.
+    /// The current thread.
     pub fn thread(&self) -> ThreadNumber {
         self.writer.number
     }
 
-    /// Whether what stands here may be executed several times.
+    /// Whether the current code may be executed several times.
     pub fn repeated(&self) -> bool {
         self.writer.loops > 0
     }
 
-    /// Whether everything is executed here and now, so that values must be known.
+    /// Whether code is executed at translation time, so that values must be known.
     pub fn executing(&self) -> bool {
         self.phase != Phase::Running
     }
 
-    /// Whether `main` has created all threads that it creates while it is executed, and what it writes from here on is to be written down.
+    /// Whether the execution of `main` has to end at its next write to memory.
     fn writes_from_here(&self) -> bool {
         self.phase == Phase::Creating
             && self.premises.written_from.is_some_and(|threads| self.instances.len() >= threads)
@@ -304,7 +305,7 @@ impl<'u> Elaborator<'u> {
         Err(Box::new(Diagnostic::new(self.here(span), message).help(help)))
     }
 
-    /// Something odd.
+    /// Adds a warning, once.
     pub fn warn(&mut self, span: Span, message: impl Into<String>) {
         let warning = Diagnostic::new(span.text(), message);
         if !self.warnings.contains(&warning) {
@@ -312,7 +313,7 @@ impl<'u> Elaborator<'u> {
         }
     }
 
-    /// The place with the call that led here.
+    /// A span with the call that leads to the current function.
     pub fn here(&self, span: Span) -> Span {
         if span.call != CallId::default() {
             return span;
@@ -320,13 +321,13 @@ impl<'u> Elaborator<'u> {
         span.called(self.writer.frames.last().map_or(CallId::default(), |frame| frame.call))
     }
 
-    /// Two nodes become one.
+    /// Unifies two nodes.
     pub fn unify(&mut self, a: NodeId, b: NodeId, span: Span) -> Result<()> {
         let result = self.nodes.unify(a, b);
         self.clash(result, span)
     }
 
-    /// The node stands for places of this type.
+    /// Records that places of a node have this type.
     pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<()> {
         let result = self.nodes.shape(node, ty, span);
         self.clash(result, span)
@@ -337,7 +338,7 @@ impl<'u> Elaborator<'u> {
         self.error(span, clash.message(), clash.help())
     }
 
-    /// One step of work, within the limits.
+    /// Counts a step, and fails when a limit is reached.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
         if self.stop.after(1 + self.writer.env.registers.len() / FACTS_IN_A_PIECE) {
@@ -356,12 +357,12 @@ impl<'u> Elaborator<'u> {
         Ok(())
     }
 
-    /// Goes one level deeper.
+    /// Runs `work` one nesting level deeper, within the limit.
     fn deeper<T>(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEEPEST {
             return self.error(
                 span,
-                "calls, statements and expressions are too deep in each other",
+                "calls, statements and expressions are nested too deeply",
                 "split the function, or take the recursion out",
             );
         }

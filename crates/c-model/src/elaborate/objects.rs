@@ -1,4 +1,4 @@
-//! Objects, and what is read from and written to them.
+//! Objects in memory: globals, locals and allocations, and their types.
 
 mod access;
 
@@ -15,28 +15,28 @@ use rustc_hash::FxHashMap;
 use super::env::Contents;
 use super::{Elaborator, Reach, Result};
 
-/// Where a value is kept.
+/// The storage of a value.
 #[derive(Clone, Debug)]
 pub enum Spot {
-    /// In a register: a variable whose address nobody takes.
+    /// A register: a variable whose address is not taken.
     Register(Register),
-    /// In memory.
+    /// A place in memory.
     Memory(Location),
 }
 
 /// A place that can be read and written.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where it is.
+    /// Its storage.
     pub spot: Spot,
-    /// The type of what is there.
+    /// Its type.
     pub ty: Type,
-    /// How the program accesses it.
+    /// The kind of access.
     pub access: Access,
 }
 
 impl Target {
-    /// A place, accessed as its type says.
+    /// A place, accessed according to its type.
     pub fn new(spot: Spot, ty: Type) -> Self {
         let access = match (ty.atomic, ty.volatile) {
             (true, _) => Access::Atomic,
@@ -46,12 +46,12 @@ impl Target {
         Target { spot, ty, access }
     }
 
-    /// The same place, accessed differently.
+    /// The same place with another kind of access.
     pub fn accessed(self, access: Access) -> Self {
         Target { access, ..self }
     }
 
-    /// The object and the way to the part of it, if both are the same in every execution.
+    /// The object and the path to its part, if both are constant.
     pub(super) fn known(&self) -> Option<(ObjectId, Vec<Step>)> {
         let Spot::Memory(location) = &self.spot else { return None };
         let Base::Object(object) = location.base else { return None };
@@ -95,14 +95,14 @@ impl Elaborator<'_> {
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if self.repeated() {
-            // This is the first access in the text, but an earlier round may have written it.
+            // This is its first access in the source, but an earlier iteration may have written it.
             self.writer.env.objects.remove(&object);
         }
         if let Some(initial) = &variable.initial {
             let parts = self.initial_parts(initial, &variable.ty)?;
             for (way, known) in &parts {
                 if let Known::Address(target, _) = known {
-                    // It is there from the start, for everybody who can see the variable.
+                    // The address is stored from the start, visible to all threads that can access the variable.
                     self.reach[target.0 as usize].shared |= !self.executing();
                     self.kept_address(*target);
                     let node = self.location(object, way).node;
@@ -126,7 +126,7 @@ impl Elaborator<'_> {
         self.kept(&Value::Address(Box::new(location)));
     }
 
-    /// The values that a variable with static storage starts with: constants and addresses.
+    /// The initial values of a variable with static storage: constants and addresses.
     fn initial_parts(&mut self, initial: &Initial, ty: &Type) -> Result<Vec<(Vec<Step>, Known)>> {
         let mut parts: Vec<(Vec<Step>, Known)> = Vec::new();
         let mut numbers: FxHashMap<Vec<Step>, usize> = FxHashMap::default();
@@ -139,7 +139,7 @@ impl Elaborator<'_> {
                     "give it its value in `main`",
                 );
             };
-            // What is written later counts.
+            // Later initialisers override earlier ones.
             let way = self.canonical(ty, way);
             match numbers.get(&way) {
                 Some(&number) => parts[number].1 = known,
@@ -153,7 +153,7 @@ impl Elaborator<'_> {
         Ok(parts)
     }
 
-    /// A way on which every member of a union is the first: all of them are the same place.
+    /// The path with every union member replaced by the first one: all members are the same place.
     fn canonical(&self, ty: &Type, way: &[Step]) -> Vec<Step> {
         let mut ty = Some(ty.clone());
         let mut canonical = Vec::new();
@@ -168,7 +168,7 @@ impl Elaborator<'_> {
         canonical
     }
 
-    /// The object of a local variable that needs one.
+    /// Creates the object of a local variable in memory.
     pub(super) fn local_object(&mut self, local: LocalId) -> ObjectId {
         let unit = self.unit;
         let frame = self.writer.frames.last().expect("locals are in functions");
@@ -186,10 +186,10 @@ impl Elaborator<'_> {
         })
     }
 
-    /// A new piece of memory of so many bytes; the pointer to it.
+    /// Allocates memory of a size in bytes: a pointer to it.
     pub fn allocate(&mut self, bytes: u64, zeroed: bool, span: Span) -> Result<Operand> {
         if self.phase == super::Phase::Creating && self.options.reuse == Reuse::Allocated {
-            // A thread that was created may have freed what this gives.
+            // A created thread may have freed the memory that this returns.
             self.run();
         }
         let node = self.nodes.unknown();
@@ -228,7 +228,7 @@ impl Elaborator<'_> {
         Ok(Operand { range: ADDRESSES, ..Operand::pointer(Value::Register(register), node) })
     }
 
-    /// How many bytes an allocation has.
+    /// The size of an allocation in bytes.
     pub(super) fn allocated_bytes(&self, object: ObjectId) -> Option<u64> {
         match self.objects[object.0 as usize].origin {
             Origin::Heap { bytes, .. } => Some(bytes),
@@ -236,7 +236,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The place at the end of a way from an object.
+    /// The place at the end of a path from an object.
     pub(super) fn location(&mut self, object: ObjectId, way: &[Step]) -> Location {
         let Object { node, ty, origin, .. } = &self.objects[object.0 as usize];
         let (mut node, mut ty, origin) = (*node, ty.clone(), *origin);
@@ -269,7 +269,7 @@ impl Elaborator<'_> {
         Location { base: Base::Object(object), path, node, view: View::default() }
     }
 
-    /// The array of open length at the end of a structure: where it starts, and its elements.
+    /// The flexible array member of a structure: its offset and element type.
     pub(super) fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
         let TypeKind::Record(record) = &ty.kind else { return None };
         let last = self.unit.records[record.0 as usize].fields.last()?;
@@ -279,7 +279,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// How many elements the array of open length has at the end of an object: as many as the allocation has room for. 0 if it is none.
+    /// The number of elements of the flexible array member at the end of an object: as many as the allocation has room for, 0 if there is none.
     pub(super) fn open_length(&self, object: ObjectId) -> u64 {
         let Object { ty, origin, .. } = &self.objects[object.0 as usize];
         match (origin, ty.as_ref().and_then(|ty| self.open_array(ty))) {
@@ -290,7 +290,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The type of a part, and how many there are of its kind.
+    /// The type of a part, and the length of the array if it is an element.
     fn part_type(&self, ty: Option<&Type>, step: &Step) -> (Option<Type>, u64) {
         match (ty.map(|ty| &ty.kind), step) {
             (Some(TypeKind::Array(element, length)), Step::Element(_)) => {
@@ -304,7 +304,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The type at the end of a way from an object.
+    /// The type at the end of a path from an object.
     pub(super) fn type_at(&self, object: ObjectId, way: &[Step]) -> Option<Type> {
         let Object { ty, origin, .. } = &self.objects[object.0 as usize];
         let skipped = usize::from(matches!(origin, Origin::Heap { .. }));
@@ -315,7 +315,7 @@ impl Elaborator<'_> {
         ty
     }
 
-    /// How many bytes a value of a type takes.
+    /// The size of a type in bytes.
     pub fn size(&self, ty: &Type) -> u64 {
         match &ty.kind {
             TypeKind::Void | TypeKind::Function(_) => 1,
@@ -333,7 +333,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether a place is there for certain: no index can be wrong.
+/// Whether a place certainly exists: all indices are constants within bounds.
 pub(super) fn is_certain(location: &Location) -> bool {
     location.path.iter().all(|projection| match projection {
         Projection::Field(_) => true,

@@ -12,7 +12,7 @@ use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// The place that an lvalue means.
+    /// The place of an lvalue.
     pub fn place(&mut self, place: &Place) -> Result<Target> {
         let span = place.span;
         self.deeper(span, |this| match &place.kind {
@@ -62,7 +62,7 @@ impl Elaborator<'_> {
             if member.bits.is_some() {
                 return self.error(
                     span,
-                    "bit-fields are not understood",
+                    "bit-fields are not supported",
                     "use a whole integer, with masks if need be",
                 );
             }
@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         Ok(self.part(of, location, ty))
     }
 
-    /// Makes sure that no memory was used in two ways so far: of a union whose members differ, no part can be asked for.
+    /// Fails if unification has found a clash: a union with incompatible members has no layout.
     fn one_shape(&self, span: Span) -> Result<()> {
         match self.nodes.clashes().first() {
             None => Ok(()),
@@ -93,7 +93,7 @@ impl Elaborator<'_> {
     pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, span: Span) -> Result<Target> {
         let Spot::Memory(location) = &of.spot else { unreachable!("arrays are in memory") };
         self.one_shape(span)?;
-        // What an array of open length has room for is known where the object is; otherwise layout knows.
+        // The length of a flexible array member is known where the object is; otherwise layout determines it.
         let length = match (&of.ty.kind, &location.base) {
             (TypeKind::Array(_, 0), Base::Object(object)) => self.open_length(*object),
             (TypeKind::Array(_, length), _) => *length,
@@ -151,7 +151,7 @@ impl Elaborator<'_> {
             None => self.nodes.unknown(),
         };
         self.shape(node, ty, span)?;
-        // Whoever accesses it by way of this pointer is not counted as its user.
+        // Accesses through this pointer are not recorded as uses of the object, so its address counts as stored.
         self.kept(&pointer.value);
         let base = Base::Pointed(Box::new(pointer.value.clone()), node);
         Ok(Target::new(
@@ -160,7 +160,7 @@ impl Elaborator<'_> {
         ))
     }
 
-    /// An allocation has elements of the type that it is used with first.
+    /// The element type of an allocation is the first type with which it is used.
     fn typed_allocation(&mut self, object: ObjectId, ty: &Type) {
         let entry = &mut self.objects[object.0 as usize];
         if matches!(entry.origin, Origin::Heap { .. }) && entry.ty.is_none() && ty.kind != TypeKind::Void {
@@ -168,7 +168,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The way to the place of this type at the same address: the structure around a first member, or the first member of a structure.
+    /// The path to a place of this type at the same address: the structure around a first member, or a first member.
     pub(super) fn fitted(&self, object: ObjectId, mut way: Vec<Step>, ty: &Type) -> Vec<Step> {
         if ty.kind == TypeKind::Void {
             return way;
@@ -201,7 +201,7 @@ impl Elaborator<'_> {
         start
     }
 
-    /// Whether values of the two types are kept in the same kind of place.
+    /// Whether the two types have the same kind of place.
     fn same_place(&self, a: &Type, b: &Type) -> bool {
         match (&a.kind, &b.kind) {
             (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),
@@ -212,7 +212,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A pointer moved by so many elements of a type.
+    /// Moves a pointer by a number of elements of a type.
     pub(super) fn moved(&mut self, pointer: Operand, by: Operand, ty: &Type, span: Span) -> Result<Operand> {
         if matches!(by.value, Value::Number(0)) {
             return Ok(pointer);
@@ -242,7 +242,7 @@ impl Elaborator<'_> {
         Ok(Operand { value, range: pointer.range, points: Some(node) })
     }
 
-    /// The place of a pointer that an expression gives, for what it points to.
+    /// The target of a pointer expression.
     pub fn pointed_by(&mut self, pointer: &Expr) -> Result<Target> {
         let operand = self.value(pointer)?;
         match &pointer.ty.kind {

@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements: sequences, branches, labels and jumps.
 
 use std::num::NonZeroU32;
 
@@ -16,7 +16,7 @@ impl Elaborator<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<()> {
         let span = statement.span;
         if let Some(number) = self.graph.number(statement) {
-            // Behind the last jump back, nothing is repeated any more.
+            // After the last backward jump to a label, code is no longer repeated because of it.
             let before = self.frame().repeated.len();
             self.frame().repeated.retain(|until| *until >= number);
             let after = self.frame().repeated.len();
@@ -64,7 +64,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Where a statement stands: in the text, or in the definition of the macro that brings it, whose use then is like a call.
+    /// The span of a statement: in the source, or in the definition of the macro that it comes from, whose use counts as a call.
     fn stands(&mut self, statement: &Statement) -> Span {
         let Some(Definition { name, span, used, .. }) = statement.definition.as_deref() else {
             return statement.span;
@@ -80,7 +80,7 @@ impl Elaborator<'_> {
         block.statements.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    /// An expression for its effects.
+    /// An expression statement.
     pub(super) fn effect(&mut self, expression: &Expr) -> Result<()> {
         if !self.writer.reachable {
             return Ok(());
@@ -104,7 +104,7 @@ impl Elaborator<'_> {
             None => false,
         };
         if skipped_entry {
-            // Somebody jumps into the branch that is not taken from here.
+            // A jump enters the branch that is not taken from here.
             let number = Value::Number(i64::from(decided != Some(0)));
             return self.both(number, then, rest, otherwise, decided != Some(0), span);
         }
@@ -116,7 +116,7 @@ impl Elaborator<'_> {
         )
     }
 
-    /// Branches that control comes into by jumps alone.
+    /// Branches that control enters only by jumps.
     fn entered(
         &mut self,
         then: &Statement,
@@ -165,7 +165,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Writes a branch whose blocks are written, the second one just now.
+    /// Emits a branch whose blocks have been elaborated, the second one last, and joins their facts.
     fn meet(
         &mut self,
         condition: Value,
@@ -195,7 +195,7 @@ impl Elaborator<'_> {
             None => self.join(),
         };
         self.frame().placed.insert(label);
-        // A label that nobody jumps to is nothing.
+        // Only a label that is the target of a jump is emitted.
         let function = self.frame().function;
         if self.graph.is_target(function, label) {
             if let Some(until) = self.graph.repeated_until(function, label) {
@@ -251,7 +251,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether control can come into a statement other than by its beginning.
+/// Whether control can enter a statement other than at its start.
 pub(super) fn has_entry(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Case(..) | StatementKind::Default(_) | StatementKind::Label(..) => true,
@@ -268,7 +268,7 @@ pub(super) fn has_entry(statement: &Statement) -> bool {
     }
 }
 
-/// Whether there is a label in a statement.
+/// Whether a statement contains a label.
 fn has_label(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Label(..) => true,

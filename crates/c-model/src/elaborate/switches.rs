@@ -1,4 +1,4 @@
-//! `switch`: a jump to one of its cases.
+//! `switch`: a chain of comparisons with jumps to the cases.
 
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, Statement, StatementKind, TypeKind};
@@ -104,14 +104,14 @@ impl Elaborator<'_> {
         if join.env.is_some() {
             self.arrive(&mut join, span);
         }
-        // A loop in the switch may be looked at once more, and then control comes here once more.
+        // A loop inside the switch may be elaborated again, and then control reaches this case again.
         if let (true, Some(place)) = (self.repeated(), self.case_join(key)) {
             *place = join;
         }
         self.statement(inner)
     }
 
-    /// What jumps to a case of the switch around it.
+    /// The jumps to a case of the innermost switch.
     fn case_join(&mut self, key: Key) -> Option<&mut Join> {
         let mut contexts = self.frame().contexts.iter_mut().rev();
         let cases = contexts.find_map(|context| context.cases.as_mut())?;

@@ -1,10 +1,11 @@
-//! Threads: what happens before they start, how they are created, how they end, and who waits for them.
+//! Threads: their creation, start, end and joining.
 //!
-//! A thread that is created while `main` is executed beforehand starts with the program. Any other waits for its flag: 1 says that it was created, 2 that it
-//! never will be. The creator sets it with empty buffers. A thread that somebody waits for says so when it has ended and its buffers are empty, in one step with its result.
+//! A thread that is created while `main` is executed at translation time starts with the program. Any other waits for its flag: 1 means that it was
+//! created, 2 that it never will be. The creator sets the flag with an empty buffer. A thread that may be joined sets a flag when it has ended and
+//! its buffer is empty, in one step with its result.
 //!
-//! Whoever waits for a thread, or detaches it, releases it, once and no more. That is noted in a variable which is a register wherever one thread alone waits; then the
-//! flow analysis takes it out again with its checks.
+//! Joining or detaching a thread releases it, at most once. A variable records that; where only one thread joins it becomes a register, and
+//! propagation removes it with its checks.
 
 mod command_line;
 mod finish;
@@ -29,14 +30,14 @@ use super::calls::Argument;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
 
-/// At most so many threads are created by one call.
+/// Maximum number of threads created by one call site.
 const MOST_PER_SITE: usize = 16;
 
-/// What a thread starts with.
+/// The start of a thread.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) function: FunctionId,
-    /// The values of its parameters, or the variables that pass them on.
+    /// The values of its parameters, or the variables that pass them.
     parameters: Vec<Parameter>,
     span: Span,
 }
@@ -47,18 +48,18 @@ enum Parameter {
     Cell(ObjectId),
 }
 
-/// How a thread is started and waited for.
+/// How a thread is started and joined.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What it waits for first; `None` if it starts with the program.
+    /// The flag that it waits for first; `None` if it starts with the program.
     flag: Option<ObjectId>,
-    /// Whether it may get the stack of another thread, as far as it was known when it was created.
+    /// Whether it may reuse the stack of another thread, as far as known at its creation.
     late: bool,
-    /// The register of its creator that says whether it was created, if that is not certain.
+    /// The register of its creator that records whether it was created, if that is uncertain.
     created: Option<(ThreadNumber, Register)>,
-    /// Whether anybody may wait for it.
+    /// Whether it may be joined.
     joined: bool,
-    /// Whether anybody asks for its result.
+    /// Whether its result is used.
     wanted: bool,
     done: Option<ObjectId>,
     result: Option<ObjectId>,
@@ -67,16 +68,16 @@ pub(super) struct State {
     released: Option<ObjectId>,
 }
 
-/// What threads share.
+/// State shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// How many threads each call has created.
+    /// Number of threads created by each call site.
     sites: FxHashMap<Span, usize>,
-    /// Whether `main` has waited for a thread or detached one, so that its stack may be used again.
+    /// Whether `main` has joined or detached a thread, so that its stack may be reused.
     reclaims: bool,
-    /// Whether another thread does so.
+    /// Whether a thread other than `main` does so.
     others_reclaim: bool,
-    /// Whether somebody waits for a thread whose number is not known.
+    /// Whether the program joins a thread whose number is not a constant.
     pub(super) dynamic: bool,
     done: Option<ObjectId>,
     results: Option<ObjectId>,
@@ -85,8 +86,8 @@ pub(super) struct Shared {
 
 /// The type of `pthread_t`.
 const THREADS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
-/// What is wrong with waiting for a thread that another call has released.
-const RELEASED: &str = "a thread is waited for or detached that was waited for or detached before";
+/// The message for joining or detaching a thread twice.
+const RELEASED: &str = "a thread is joined or detached a second time";
 
 pub(super) fn int() -> Type {
     Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
@@ -98,7 +99,7 @@ fn pointer() -> Type {
 }
 
 impl Elaborator<'_> {
-    /// `main`, and then every thread that is created.
+    /// Elaborates `main`, and then every created thread.
     pub(super) fn initial_threads(&mut self, main: FunctionId) -> Result<()> {
         let unit = self.unit;
         let span = unit.functions[main.index()].span;
@@ -112,7 +113,7 @@ impl Elaborator<'_> {
             self.whole_thread(next)?;
             if next == 0 {
                 if self.phase == Phase::Alone {
-                    // Nothing is concurrent here: the code says what happens.
+                    // The program creates no threads: it is elaborated without execution at translation time.
                     self.refuted = true;
                 }
                 self.phase = Phase::Running;
@@ -127,13 +128,13 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether a thread that is created later may get the stack of another one.
+    /// Whether a thread may reuse the stack of another one.
     pub(super) fn is_late(&self, thread: ThreadNumber) -> bool {
         let late = |state: &State| state.late || state.flag.is_some() && self.shared.others_reclaim;
         self.instances.get(thread.0 as usize).is_some_and(|instance| late(&instance.state))
     }
 
-    /// The stack of a thread may be used again, from here on or when it ends.
+    /// Records that the stack of some thread may be reused, from here on or from its end on.
     fn reclaim(&mut self) {
         match self.thread() {
             ThreadNumber(0) => self.shared.reclaims = true,
@@ -166,14 +167,14 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // What was gone when the threads were created is still gone.
+        // The ends of lifetimes before the threads were created have to be emitted.
         if self.phase == Phase::Creating && self.left_behind().next().is_some() {
             self.run();
         }
         Ok(())
     }
 
-    /// What a thread is started with.
+    /// The value of a parameter of a thread.
     fn parameter(&mut self, parameter: Parameter, span: Span) -> Result<Operand> {
         let cell = match parameter {
             Parameter::Known(operand) => return Ok(operand),
@@ -184,7 +185,7 @@ impl Elaborator<'_> {
         self.read(&target, span)
     }
 
-    /// Calls that are about threads. `None` for all others.
+    /// Calls of thread functions; `None` for all others.
     pub(super) fn thread_builtin(
         &mut self,
         name: &str,
@@ -239,12 +240,12 @@ impl Elaborator<'_> {
         Ok(Some(result))
     }
 
-    /// The thread in hand ends.
+    /// The current thread ends.
     pub fn end_thread(&mut self, span: Span) {
         self.end_frames(span);
         self.divert(0);
         if self.executing() && self.phase == Phase::Creating {
-            // Whatever else main would do, it does not.
+            // The rest of `main` is not executed.
             self.writer.reachable = false;
             return;
         }
@@ -253,7 +254,7 @@ impl Elaborator<'_> {
         self.writer.reachable = false;
     }
 
-    /// This execution does not go on from here, without being wrong.
+    /// Discards executions that reach this point.
     pub fn end_execution(&mut self, span: Span) {
         self.emit(StmtKind::Assume(Value::Number(0)), span);
         self.writer.reachable = false;
@@ -272,7 +273,7 @@ impl Elaborator<'_> {
         let Value::Function(started) = target.value else {
             return self.error(
                 function.span,
-                "which function the thread starts with is not known",
+                "the function that the thread starts with is unknown",
                 "pass the function by its name",
             );
         };
@@ -384,17 +385,17 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// How many threads each call has created so far.
+    /// The numbers of threads created by each call site so far.
     pub(super) fn sites(&self) -> FxHashMap<Span, usize> {
         self.shared.sites.clone()
     }
 
-    /// Which of the threads that were created so far were detached before the program started.
+    /// For each thread created so far, whether it was detached before the program started.
     pub(super) fn detached(&self) -> Vec<bool> {
         self.instances.iter().map(|instance| instance.state.detached).collect()
     }
 
-    /// Threads that were created in an attempt that is thrown away are none, and neither are variables of theirs; those that were `detached` before it are again.
+    /// Removes threads, and variables for them, that were created in a discarded attempt, and restores which threads were `detached` before.
     pub(super) fn uncreate(&mut self, detached: &[bool], sites: &FxHashMap<Span, usize>, objects: usize) {
         self.instances.truncate(detached.len());
         for (instance, &detached) in self.instances.iter_mut().zip(detached) {
@@ -412,7 +413,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A variable that the translation adds.
+    /// A shared variable added by the translation.
     pub fn own_object(&mut self, name: String, ty: Type, span: Span) -> ObjectId {
         let node = self.nodes.object(&ty, span);
         let (ty, initial) = (Some(ty), Vec::new());

@@ -1,4 +1,4 @@
-//! The thread in hand: its registers, and the statements that are being written for it.
+//! The current thread: its registers, and the statements emitted for it.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -14,29 +14,29 @@ use super::env::Env;
 use super::frames::Frame;
 use super::{Elaborator, Phase, Result};
 
-/// The thread in hand.
+/// The thread being elaborated.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub number: ThreadNumber,
     pub registers: Vec<RegisterState>,
     pub labels: u32,
-    /// The blocks that are open, the innermost last.
+    /// The open blocks, innermost last.
     pub blocks: Vec<Vec<Stmt>>,
     pub env: Env,
-    /// Whether control can come here.
+    /// Whether the current point is reachable.
     pub reachable: bool,
     pub frames: Vec<Frame>,
-    /// How many loops are around that are kept as loops.
+    /// Number of enclosing loops that are not unrolled.
     pub loops: usize,
-    /// How many branches are around that need not be taken.
+    /// Number of enclosing branches.
     pub branches: usize,
-    /// How deep the functions, loops and switches that are being written are in each other.
+    /// Nesting depth of functions, loops and switches.
     pub level: usize,
-    /// Jumps that need not be taken and have not landed yet, by the level at whose end they land: they go around what comes next.
+    /// Levels at whose end conditional jumps land that skip the code up to there.
     pub pending: BTreeSet<usize>,
-    /// The threads that this one has waited for, whichever way it came here.
+    /// The threads that this one has certainly joined.
     pub joined: BTreeSet<usize>,
-    /// Where the thread ends.
+    /// The label at the end of the thread.
     pub end: Label,
     /// Whether it may end the process.
     pub exits: bool,
@@ -75,7 +75,7 @@ impl Writer {
 }
 
 impl Elaborator<'_> {
-    /// Writes a statement.
+    /// Emits a statement, or executes it at translation time.
     pub fn emit(&mut self, kind: StmtKind, span: Span) {
         if !self.writer.reachable {
             return;
@@ -89,7 +89,7 @@ impl Elaborator<'_> {
                     return;
                 }
                 StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
-                // Whoever waits for main, or for what main can see, is past the point where nothing happens.
+                // Any other statement ends the execution of `main`: it may wait for other threads, or have an effect that they can see.
                 _ if self.phase == Phase::Creating => self.run(),
                 _ => {
                     self.refuted = true;
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
         match &kind {
             StmtKind::Load(..) => self.accesses.reads += 1,
             StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
-            // What is given back is looked at no more without saying so.
+            // Freed memory is treated as escaped, so that later accesses to it are emitted and checked.
             StmtKind::Special(ObjectEvent::Free(value, _)) => self.publish(&value.clone()),
             _ => {}
         }
@@ -109,7 +109,7 @@ impl Elaborator<'_> {
         self.block().push(Stmt { kind, span });
     }
 
-    /// Writes a statement that waits until the value of a place, in the register, satisfies the condition.
+    /// Emits an await: waits until the value of a place, in the register, satisfies the condition.
     pub fn emit_await(
         &mut self,
         register: Register,
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
         self.writer.blocks.last_mut().expect("a block is open")
     }
 
-    /// A new register, for a value of an expression.
+    /// A new register for an intermediate value.
     pub fn temporary(&mut self, name: &str, ty: &Type) -> Register {
         self.register(name.into(), ty)
     }
@@ -148,7 +148,7 @@ impl Elaborator<'_> {
         Label(self.writer.labels - 1)
     }
 
-    /// What is read from a register.
+    /// The value of a register, or the constant it is known to hold.
     pub fn register_value(&mut self, register: Register) -> Operand {
         let state = &self.writer.registers[register.0 as usize];
         let fact = self.writer.env.registers.get(&register);
@@ -166,7 +166,7 @@ impl Elaborator<'_> {
         Operand { points, ..Operand::new(Value::Register(register), range) }
     }
 
-    /// What work writes, as a block of its own.
+    /// Runs `work` and returns the statements that it emits.
     pub(super) fn written(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<Stmt>> {
         self.writer.blocks.push(Vec::new());
         let result = work(self);
@@ -174,7 +174,7 @@ impl Elaborator<'_> {
         result.map(|()| block)
     }
 
-    /// Writes what one statement of C does.
+    /// Emits the statements for one statement of C as a group.
     pub(super) fn group(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let mut steps = self.written(work)?;
         match steps.as_slice() {

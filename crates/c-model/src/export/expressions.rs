@@ -1,4 +1,4 @@
-//! Expressions in C. Parentheses and conversions make C compute in the right type, and leave gcc nothing to warn of.
+//! Expressions in C, with the parentheses and conversions that make C compute in the right type without gcc warnings.
 
 use fencewright_fw::ast::{Expr, ExprKind, Place};
 use fencewright_fw::lower::values_of;
@@ -7,11 +7,11 @@ use fencewright_program::{BinaryOp, Range, Span, UnaryOp};
 use super::prelude::{Helper, cas};
 use super::{Known, Result, Role, Writer, cannot};
 
-/// An expression as text, and what is needed around it.
+/// An expression as text, with the information needed to put it into context.
 pub(super) struct Written {
     pub text: String,
     shape: Shape,
-    /// Whether its type is `int` although integers are `int64_t`: numbers, and what is 0 or 1.
+    /// Whether its type is `int` although integers are `int64_t`: constants and truth values.
     narrow: bool,
 }
 
@@ -61,7 +61,7 @@ impl Written {
         Written { narrow, ..Written::binary(text) }
     }
 
-    /// As an operand of an arithmetic operator or a comparison.
+    /// The text as an operand of an arithmetic operator or a comparison.
     pub fn operand(self) -> String {
         match self.shape {
             Shape::Plain | Shape::Prefix => self.text,
@@ -70,7 +70,7 @@ impl Written {
         }
     }
 
-    /// As what is asked for in a condition.
+    /// The expression as a condition.
     pub fn asked(self) -> Self {
         match self.shape {
             Shape::Plain | Shape::Truth(_) => self,
@@ -79,7 +79,7 @@ impl Written {
         }
     }
 
-    /// As a side of `&&` or `||`, which chain.
+    /// The text as an operand of `&&` or `||`; chains of the same operator need no parentheses.
     fn side(self, op: BinaryOp) -> String {
         let condition = self.asked();
         match condition.shape {
@@ -90,7 +90,7 @@ impl Written {
         }
     }
 
-    /// As what `!` stands before.
+    /// The negated condition.
     pub fn negated(self) -> Written {
         match self.shape {
             Shape::Plain => Written::truth(format!("!{}", self.text), None),
@@ -103,17 +103,17 @@ impl Written {
 }
 
 impl Writer {
-    /// What stands between the parentheses of `if`, `while` and the like.
+    /// The text of a condition, as in `if` and `while`.
     pub(super) fn condition(&mut self, e: &Expr) -> Result<String> {
         Ok(self.write(e)?.asked().text)
     }
 
-    /// What stands there negated.
+    /// The text of the negated condition.
     pub(super) fn negation(&mut self, e: &Expr) -> Result<String> {
         Ok(self.write(e)?.negated().text)
     }
 
-    /// A value, as an argument or on the right side of `=`.
+    /// The text of a value, as an argument or on the right side of `=`.
     pub(super) fn value(&mut self, e: &Expr) -> Result<String> {
         Ok(self.write(e)?.text)
     }
@@ -135,7 +135,7 @@ impl Writer {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
                 let old = self.value(old)?;
-                // What `cas` writes is checked only if it does.
+                // The range of the new value would be checked only on success.
                 if known.range.is_some_and(|range| !self.is_inside(new, range)) {
                     return Err(cannot("a `cas` that is checked against a range", e.span));
                 }
@@ -190,7 +190,7 @@ impl Writer {
         })
     }
 
-    /// What was read from a variable, in the type in which everything is computed. Narrow types promote to `int`.
+    /// A value read from a variable, converted to the type of computations. Narrow types promote to `int`.
     fn widened(&self, known: &Known, text: String) -> Written {
         match self.wide && known.wraps.is_some_and(|w| self.type_of(Some(w)) != "int64_t") {
             true => Written::prefix(format!("(int64_t){text}")),
@@ -198,7 +198,7 @@ impl Writer {
         }
     }
 
-    /// A variable, or the element of an array.
+    /// A variable or array element.
     pub(super) fn place(&mut self, known: &Known, place: &Place) -> Result<String> {
         match &place.index {
             None => Ok(known.text.clone()),
@@ -209,8 +209,8 @@ impl Writer {
         }
     }
 
-    /// Where an element lies in the array of C, which begins at 0. Whether it is there is asserted, unless the index is a constant, which has been
-    /// looked at when the program was read, or its range says so.
+    /// The index in the C array, which begins at 0. The bounds are asserted unless the index is a constant, which was checked when the program was
+    /// read, or its range is within the bounds.
     fn position(&mut self, known: &Known, index: &Expr) -> Result<String> {
         let indices = known.indices.unwrap_or(Range { low: 0, high: 0 });
         let written = self.write(index)?;
@@ -226,7 +226,7 @@ impl Writer {
         Ok(format!("at({position}, {})", self.number(indices.size() as i64)))
     }
 
-    /// Whether an index is certain to be one of these.
+    /// Whether an index is certainly within bounds.
     pub(super) fn is_certain(&self, index: &Expr, indices: Range) -> bool {
         let inside = |values: Range| indices.low <= values.low && values.high <= indices.high;
         match &index.kind {
@@ -252,7 +252,7 @@ impl Writer {
         }
     }
 
-    /// What is written to a variable: checked against its range, or wrapped around.
+    /// The value to write to a variable: checked against its range, or wrapped around.
     pub(super) fn written(&mut self, known: &Known, value: &Expr) -> Result<String> {
         let Some(range) = known.range else { return self.converted(known.wraps, value) };
         let text = self.value(value)?;
@@ -263,7 +263,7 @@ impl Writer {
         Ok(format!("within({text}, {}, {})", self.number(range.low), self.number(range.high)))
     }
 
-    /// Whether a value is certain to be in a range: a constant, or 0 or 1.
+    /// Whether a value is certainly in a range: a constant, or a truth value.
     fn is_inside(&self, value: &Expr, range: Range) -> bool {
         use BinaryOp::*;
         match &value.kind {
@@ -274,7 +274,7 @@ impl Writer {
         }
     }
 
-    /// A value in the type of a variable.
+    /// A value converted to the type of a variable.
     pub(super) fn converted(&mut self, wraps: Option<UnaryOp>, value: &Expr) -> Result<String> {
         let written = self.write(value)?;
         let fits = |values: Range| self.constants.eval(value).is_ok_and(|value| values.contains(value));
@@ -305,7 +305,7 @@ impl Writer {
         Ok(self.combined(op, left, right, by))
     }
 
-    /// An operand in the type in which everything is computed.
+    /// An operand converted to the type of computations.
     fn computed(&self, operand: Written) -> Written {
         match self.wide && operand.narrow {
             true => Written::prefix(format!("(int64_t){}", enclosed(operand))),
@@ -313,7 +313,7 @@ impl Writer {
         }
     }
 
-    /// Two operands and what is between them; `constant` is the value of the right one, if it has one.
+    /// A binary operation; `constant` is the value of the right operand, if it is a constant.
     pub(super) fn combined(
         &mut self,
         op: BinaryOp,
@@ -333,7 +333,7 @@ impl Writer {
                 let text = format!("{} {} {}", left.operand(), op.symbol(), right.operand());
                 return Written::truth(text, Some(op));
             }
-            // A negative number is not shifted in C, but multiplied.
+            // C does not allow shifts of negative numbers, so the number is multiplied.
             (Shl, Some(by)) => {
                 let left = self.computed(left);
                 return Written::binary(format!("{} * {}", left.operand(), self.number(1 << by)));
@@ -352,7 +352,7 @@ impl Writer {
     }
 }
 
-/// As what is converted.
+/// The text as the operand of a conversion.
 fn enclosed(written: Written) -> String {
     match written.shape {
         Shape::Plain => written.text,

@@ -1,4 +1,4 @@
-//! Procedures and threads as functions, and `main`, which starts the threads, waits for them and asserts what should hold at the end.
+//! Procedures and threads as C functions, and `main`, which starts the threads, joins them and asserts the properties of final states.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,9 +18,9 @@ pub(super) struct Started {
     instances: Option<Range>,
 }
 
-/// What a function begins with.
+/// The head of a function.
 struct Head<'a> {
-    /// Up to the opening brace.
+    /// The signature, up to the opening brace.
     text: String,
     parameters: Vec<(&'a str, Known)>,
     /// The first lines.
@@ -28,7 +28,7 @@ struct Head<'a> {
 }
 
 impl Writer {
-    /// All procedures that threads call, each after those that it calls itself.
+    /// All called procedures, callees first.
     pub(super) fn procedures(&mut self, file: &ast::File) -> Result<()> {
         let procedures = file.items.iter().filter_map(|item| match item {
             Item::Procedure(procedure) => Some((procedure.name.text.as_str(), procedure)),
@@ -97,7 +97,7 @@ impl Writer {
 
     fn function(&mut self, head: Head<'_>, body: &Block) -> Result<()> {
         let mut taken = Names::inside(&self.names);
-        // Taken already, under the same names.
+        // Their names are reserved already, so this gives the same names.
         head.parameters.iter().for_each(|(_, known)| drop(taken.fresh(&known.text, "n", "_")));
         let mut fresh =
             |name: &ast::Name| (name.text.clone(), taken.fresh(&identifier(&name.text), "n", "_"));
@@ -144,7 +144,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The body of a function, behind the declarations that come first in it: these, each with the name that it declares.
+    /// Writes the body of a function; returns the declarations that come first in it, each with the name that it declares.
     fn body(
         &mut self,
         constants: Vec<(&ast::Const, String)>,
@@ -161,7 +161,7 @@ impl Writer {
             let known = self.described(declarator, Role::Register, name)?;
             let values = self.initial(declarator, &known)?;
             let c_type = self.type_of(known.wraps);
-            // Locals do not start with 0 in C.
+            // Locals are not zero-initialised in C.
             let line = match values.iter().all(|value| value == "0") && known.indices.is_some() {
                 true => format!("{c_type} {}[{}] = {{ 0 }};", known.text, values.len()),
                 false => match declaration(c_type, &known, &values) {
@@ -184,7 +184,7 @@ impl Writer {
         self.line(line);
     }
 
-    /// What the registers of a declarator start with.
+    /// The initial values of the registers of a declarator.
     fn initial(&mut self, declarator: &Declarator, known: &Known) -> Result<Vec<String>> {
         let cells = known.indices.map_or(1, Range::size) as usize;
         Ok(match &declarator.init {
@@ -229,7 +229,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Chooses the initial values of a shared variable, where they are not given.
+    /// Writes the choices of nondeterministic initial values of a shared variable.
     fn choose_initial(&mut self, variable: &Declarator) -> Result<()> {
         let known = self.known(&variable.name)?.clone();
         let cells = known.indices.map_or(1, Range::size) as usize;

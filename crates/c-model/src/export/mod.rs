@@ -1,7 +1,7 @@
-//! Programs as C: C11 atomics, pthreads, and the functions of verifiers for choices and assumptions.
+//! Printing programs as C: C11 atomics, pthreads, and the functions of verifiers for choices and assumptions.
 //!
-//! The text is written from the syntax tree, so that it has the statements, procedures and names of the program. What C means by each access is
-//! said in `docs/c.md`; here every access is the one of that table which is the event of the program:
+//! The text is written from the syntax tree, so that it keeps the statements, procedures and names of the program. `docs/c.md` defines the event of
+//! each C access; here each access of the program is written as the C access with the same event:
 //!
 //! ```text
 //! x, x = e          relaxed load and store        fence     atomic_thread_fence(memory_order_seq_cst)
@@ -10,12 +10,12 @@
 //!                   atomic_compare_exchange
 //! ```
 //!
-//! Integers are `int`, or `int64_t` if something in the program needs more than 32 bits. Those of the program are mathematical: where a result does
-//! not fit, C has a fault that the program has not. The text says so at its head. Ranges and indices are checked by `assert`, because they
-//! belong to the property `assertions`.
+//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. Integers of the program are mathematical: where a result does not fit, C
+//! has a fault that the program does not have. The head of the text says so. Ranges and indices are checked with `assert`, because they belong to the
+//! property `assertions`.
 //!
-//! C asserts, and nothing else: a `finally never` or `finally forall` becomes an `assert` behind the last `pthread_join`, because that is where all
-//! threads have ended and all buffers are empty. Properties of all states, and `finally exists`, cannot be said.
+//! C can only express assertions: a `finally never` or `finally forall` becomes an `assert` after the last `pthread_join`, where all threads have
+//! ended and all buffers are empty. Properties of all states and `finally exists` cannot be expressed.
 
 mod expressions;
 mod functions;
@@ -39,14 +39,14 @@ use properties::{Handed, Observed};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Words that the text around the program uses.
+/// Identifiers used by the generated code around the program.
 const USED: &str = "load store cas within at least greatest shift_left shift_right any argument threads place expected position value";
 
 fn cannot(what: &str, span: Span) -> Diagnostic {
     format_cannot("C", what, span)
 }
 
-/// Writes a program as C, or says what C cannot say. `program` is what `file` means, and `title` what to call it.
+/// Prints a program as C, or returns what cannot be expressed in C. `program` is the lowered `file`, and `title` its name.
 pub fn c(file: &ast::File, program: &Program, title: &str) -> std::result::Result<String, Vec<Diagnostic>> {
     write_file(file, program, title).map_err(|diagnostic| vec![diagnostic])
 }
@@ -86,7 +86,7 @@ fn write_file(file: &ast::File, program: &Program, title: &str) -> Result<String
     Ok(prelude::before(title, writer.wide, &writer.helpers) + &writer.text)
 }
 
-/// Whether something needs more than 32 bits: a type whose sums do not fit `int`, or a constant.
+/// Whether the program needs more than 32 bits: a type whose sums do not fit `int`, or a constant.
 fn is_wide(file: &ast::File, program: &Program) -> bool {
     let wide_type =
         |op: &UnaryOp| matches!(op, UnaryOp::Unsigned(w) | UnaryOp::Signed(w) if *w >= Width::Bits32);
@@ -124,15 +124,15 @@ fn is_wide(file: &ast::File, program: &Program) -> bool {
     wide
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone)]
 struct Known {
-    /// How it is written in C; for constants that are written out, their value.
+    /// Its text in C; for inlined constants, their value.
     text: String,
     role: Role,
-    /// How what is written there wraps around.
+    /// The wrap-around of values written to it.
     wraps: Option<UnaryOp>,
-    /// What every value written there is checked against.
+    /// The range against which values written to it are checked.
     range: Option<Range>,
     /// The indices of an array.
     indices: Option<Range>,
@@ -156,7 +156,7 @@ impl Known {
         Known { text, role: Role::Register, wraps, range: None, indices: None }
     }
 
-    /// The values that may be chosen for it, if not all.
+    /// The values that a choice may give it, if not all.
     fn values(&self) -> Option<Range> {
         self.range.or_else(|| self.wraps.and_then(values_of))
     }
@@ -174,17 +174,17 @@ struct Writer {
     wide: bool,
     /// The names of the top level.
     names: Names<'static>,
-    /// What names mean, innermost scope last.
+    /// The meanings of names, innermost scope last.
     scopes: Vec<HashMap<String, Known>>,
     procedures: HashMap<String, Callee>,
     observed: Observed,
-    /// What a thread hands over when it ends; nothing in a procedure.
+    /// The registers that a thread stores to globals at its end; `None` in a procedure.
     ending: Option<Vec<Handed>>,
-    /// The labels of the function to which something jumps.
+    /// The labels of the function that are targets of jumps.
     targets: HashSet<String>,
-    /// What the indices of `for` are called in the function.
+    /// The C names of `for` indices in the function.
     indices: HashMap<String, String>,
-    /// The names of C that were read since the function began.
+    /// The C names read so far in the function.
     read: BTreeSet<String>,
     helpers: BTreeSet<Helper>,
     text: String,
@@ -200,7 +200,7 @@ impl Writer {
         self.text.push('\n');
     }
 
-    /// The type of integers that are not declared with one.
+    /// The type of integers declared without a type.
     fn integer(&self) -> &'static str {
         if self.wide { "int64_t" } else { "int" }
     }
@@ -227,7 +227,7 @@ impl Writer {
         self.names.fresh(&write::identifier(like), "n", "_")
     }
 
-    /// Writes in a scope of its own, with these names in it.
+    /// Runs `write` in a new scope with these names.
     fn scoped<T>(
         &mut self,
         names: HashMap<String, Known>,
@@ -239,7 +239,7 @@ impl Writer {
         done
     }
 
-    /// Writes one level deeper.
+    /// Runs `write` one indentation level deeper.
     fn indented<T>(&mut self, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         let done = write(self);
@@ -257,7 +257,7 @@ impl Writer {
         found.ok_or_else(|| cannot(&format!("`{}`", name.text), name.span))
     }
 
-    /// An item of the top level that is no code.
+    /// A top-level declaration.
     fn declare(&mut self, item: &Item) -> Result<()> {
         match item {
             Item::Const(constant) => {
@@ -273,7 +273,7 @@ impl Writer {
             }
             Item::Shared(variables) => variables.iter().try_for_each(|v| self.shared(v))?,
             Item::Mutex(mutexes) => mutexes.iter().try_for_each(|m| self.mutex(m))?,
-            // Hints, and what is written elsewhere.
+            // Hints, and items that are written elsewhere.
             Item::Numbers(..)
             | Item::Procedure(_)
             | Item::Thread(_)
@@ -309,7 +309,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What a declarator of the top level declares.
+    /// The meaning of a top-level declarator.
     fn declared(&mut self, declarator: &Declarator, role: Role) -> Result<Known> {
         let text = self.fresh(&declarator.name.text);
         self.described(declarator, role, text)
@@ -321,7 +321,7 @@ impl Writer {
         Ok(Known { text, role, wraps: declarator.wraps, range, indices })
     }
 
-    /// What the cells of a shared variable start with. Where that is a choice, `main` makes it.
+    /// The initial values of the cells of a shared variable. Nondeterministic ones are chosen by `main`.
     fn initial_values(&self, declarator: &Declarator, known: &Known) -> Result<Vec<String>> {
         let cells = known.indices.map_or(1, Range::size) as usize;
         let values = self.constants.initial(declarator, known.values(), cells)?;

@@ -1,9 +1,9 @@
-//! What stands before the program: headers, the functions of verifiers, and the functions that the program needs.
+//! The prelude of the program: headers, declarations of verifier functions, and helper functions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A function that the text calls.
+/// A helper function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
     Assume,
@@ -30,7 +30,7 @@ pub(super) fn cas(c_type: &str, integer: &str) -> String {
 pub(super) fn before(title: &str, wide: bool, helpers: &BTreeSet<Helper>) -> String {
     let (integer, nondet) =
         if wide { ("int64_t", "__VERIFIER_nondet_long") } else { ("int", "__VERIFIER_nondet_int") };
-    // A title must not end the line early, nor in a backslash, which would join it with the next one.
+    // A title must not contain a line break, nor end in a backslash, which would continue the comment.
     let title = title.replace(|c: char| c == '\\' || c.is_control(), "/");
     let mut text = format!(
         "// {title}, printed as C. There, integers are mathematical; here, one that does not fit `{integer}` is a fault.\n"
@@ -102,7 +102,7 @@ const SHIFT_RIGHT: &str = "static TYPE shift_right(TYPE value, TYPE bits) {
 }
 ";
 
-/// `cas` compares with any number. One that the type does not have is never there, but the buffers are emptied all the same.
+/// `cas` compares with any number. If the type does not have the number, the comparison fails, but the store buffer is still drained.
 fn compare_and_swap(c_type: &str, integer: &str) -> String {
     let name = cas(c_type, integer);
     if c_type == integer {

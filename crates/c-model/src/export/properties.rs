@@ -11,36 +11,36 @@ use fencewright_program::{
 use super::expressions::Written;
 use super::{Result, Writer, cannot};
 
-/// A register of a thread that some property asks for: the thread writes it to a global variable when it ends.
+/// A register of a thread that a property reads: the thread stores it to a global variable when it ends.
 #[derive(Clone)]
 pub(super) struct Handed {
     /// The register, or the array of registers.
     pub register: Name,
-    /// Which element of the array.
+    /// The element, if it is an array.
     pub element: Option<i64>,
-    /// The global variable, once it has a name.
+    /// The name of the global variable, once it is chosen.
     pub global: String,
-    /// The number of the thread in its family, and the least one.
+    /// The index of the thread in its family, and the least index.
     pub instance: Option<(Name, i64)>,
 }
 
-/// The registers that properties ask for, by thread.
+/// The registers that properties read, by thread.
 pub(super) struct Observed {
     by_thread: BTreeMap<String, Vec<Handed>>,
 }
 
-/// A name that stands nowhere.
+/// A name without a span.
 fn name(text: &str) -> Name {
     Name { text: text.to_owned(), span: Span::default() }
 }
 
-/// The name that a thread has in the text.
+/// The name of a thread, or of its family, in the source.
 fn thread_name(program: &Program, id: ThreadId) -> &str {
     let thread = program.thread(id);
     thread.family.as_ref().map_or(thread.name.as_str(), |(family, _)| family)
 }
 
-/// The register with this number: the name of it or its array, and which element.
+/// The name of a register, or of its array with the element.
 fn register_name(program: &Program, id: ThreadId, register: RegisterId) -> (&str, Option<i64>) {
     let text = program.thread(id).registers[register.index()].name.as_str();
     match text.split_once('[') {
@@ -98,14 +98,14 @@ impl Observed {
         }
     }
 
-    /// What a thread hands over.
+    /// The registers that a thread stores at its end.
     pub fn of_thread(&self, name: &str) -> &[Handed] {
         self.by_thread.get(name).map_or(&[], Vec::as_slice)
     }
 }
 
 impl Writer {
-    /// Declares the variables through which registers are handed over.
+    /// Declares the global variables for registers of threads.
     pub(super) fn declare_results(&mut self, file: &ast::File) -> Result<()> {
         for item in &file.items {
             let Item::Thread(thread) = item else { continue };
@@ -128,7 +128,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Asserts what should hold at the end.
+    /// Writes the assertions about final states.
     pub(super) fn finally(&mut self, program: &Program) -> Result<()> {
         for property in &program.properties {
             if let Some((formula, holds)) = at_the_end(property)? {
@@ -169,7 +169,7 @@ impl Writer {
 
     fn observable(&mut self, program: &Program, leaf: &Observable, span: Span) -> Result<Written> {
         Ok(match leaf {
-            // All threads are at an end.
+            // All threads have ended.
             Observable::At(id, locations) => {
                 let thread = program.thread(*id);
                 let mut ends = (0..thread.locations.len() as u32).map(fencewright_program::LocationId);

@@ -1,4 +1,4 @@
-//! Statements in C.
+//! Statements as C.
 
 use fencewright_fw::ast::{Block, Expr, Name, Place, RangeExpr, Statement, StatementKind};
 use fencewright_fw::visit::has_call_or_access;
@@ -7,7 +7,7 @@ use super::prelude::Helper;
 use super::{Known, Result, Role, Writer, cannot};
 
 impl Writer {
-    /// The statements of a block. Its constants hold until it ends.
+    /// The statements of a block. Its constants are in scope until its end.
     pub(super) fn statements(&mut self, block: &Block) -> Result<()> {
         self.scoped(Default::default(), |writer| {
             block.statements.iter().try_for_each(|statement| writer.statement(statement))
@@ -48,7 +48,7 @@ impl Writer {
             }
             StatementKind::Expr(e) => {
                 let text = self.value(e)?;
-                // A conversion of what nobody needs.
+                // The conversion of an unused value.
                 let text = text.trim_start_matches("(int64_t)");
                 self.line(&format!("{text};"));
             }
@@ -58,7 +58,7 @@ impl Writer {
             StatementKind::Lock(Some(mutex)) => self.mutex_call("pthread_mutex_lock", mutex)?,
             StatementKind::Unlock(Some(mutex)) => self.mutex_call("pthread_mutex_unlock", mutex)?,
             StatementKind::Lock(None) | StatementKind::Unlock(None) => {
-                return Err(cannot("the global lock, which holds up every access of the others", *span));
+                return Err(cannot("the global lock, which blocks all accesses of other threads", *span));
             }
             StatementKind::Atomic(_) => return Err(cannot("an `atomic` block", *span)),
             StatementKind::Snapshot(_) => return Err(cannot("a `snapshot` block", *span)),
@@ -156,8 +156,8 @@ impl Writer {
         Ok(())
     }
 
-    /// An assignment. The index is checked when the store happens, after the accesses of the value, so where both matter each is computed
-    /// first.
+    /// An assignment. The program checks the index when it stores, after the accesses of the value, so where both matter each is computed into a
+    /// variable first.
     fn assign(&mut self, place: &Place, value: &Expr) -> Result<()> {
         let known = self.known(&place.name)?.clone();
         let checked = match (&place.index, known.indices) {
@@ -189,7 +189,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a value to a register, or stores it.
+    /// Writes the assignment to a register or the store to a shared variable.
     fn put(&mut self, known: &Known, at: &str, value: &str) {
         let line = match known.role {
             Role::Shared => format!("store({at}, {value});"),
@@ -205,7 +205,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The end of a thread; its registers that a property asks for are handed over first.
+    /// The end of a thread, with the stores of the registers that properties read.
     pub(super) fn stop(&mut self) -> Result<()> {
         match self.ending.clone() {
             None => self.line("pthread_exit(0);"),
@@ -236,7 +236,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The ends of a range, as they are written.
+    /// The texts of the ends of a range.
     fn ends(&mut self, range: &RangeExpr) -> Result<(String, String)> {
         Ok((self.value(&range.low)?, self.write(&range.high)?.operand()))
     }
@@ -246,7 +246,7 @@ impl Writer {
     }
 }
 
-/// Labels have a name space of their own; words of C are no names there either.
+/// Labels have a name space of their own, but must not be keywords.
 fn label_name(label: &str) -> String {
     match fencewright_c::write::taken().any(|word| word == label) {
         true => format!("{label}_label"),

@@ -28,7 +28,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         if self.takes_any(&["asm", "__asm", "__asm__"]) {
-            return Err(Error::new(self.span(), "assembly outside of functions is not understood"));
+            return Err(Error::new(self.span(), "assembly outside of functions is not supported"));
         }
         let start = self.span();
         self.type_depth = 0;
@@ -135,7 +135,7 @@ impl Parser<'_> {
         let (mut declarators, mut types) = (Vec::new(), Vec::new());
         loop {
             if self.takes_any(&["asm", "__asm", "__asm__"]) {
-                return Err(Error::new(self.span(), "names in assembly are not understood"));
+                return Err(Error::new(self.span(), "names in assembly are not supported"));
             }
             self.skip_attributes()?;
             let meaning = match specifiers.typedef {

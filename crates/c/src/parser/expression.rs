@@ -153,7 +153,7 @@ impl Parser<'_> {
                 let operand = self.nested(Self::unary)?;
                 Ok(self.made(ExprKind::Step(step, operand.into()), start, expansion))
             }
-            "&&" => Err(Error::new(start, "addresses of labels are not understood")),
+            "&&" => Err(Error::new(start, "addresses of labels are not supported")),
             "sizeof" => {
                 self.at += 1;
                 let kind = match self.is("(") && self.starts_type(1) {

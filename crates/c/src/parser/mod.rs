@@ -1,6 +1,6 @@
 //! The parser: C11 (Annex A) with common extensions of GNU C, by recursive descent.
 //!
-//! After an error it resumes behind the next `;` or `}`, so that one run reports several errors. Everything that could lead to unbounded recursion is
+//! After an error it resumes after the next `;` or `}`, so that one run reports several errors. Everything that could lead to unbounded recursion is
 //! limited: nesting, and operators in a row, since trees are processed recursively later.
 
 mod attributes;
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let before = first.checked_sub(1).and_then(token).and_then(stands);
         let behind = token(last + 1).and_then(stands);
         let (brought_end, end) = stands(ends)?;
-        // If an argument is first, the statement begins with the parameter, behind the token before it.
+        // If an argument is first, the statement begins with the parameter, after the token before it.
         let (brought_start, start) = match (stands(opens), before) {
             (Some((brought, span)), _) => (brought, span.start),
             (None, Some((_, span))) => (None, self.text.next_in_body(body, span.end)?.start),
@@ -284,7 +284,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Resumes behind the item that contains an error: behind the next `;` or `}` outside braces.
+    /// Resumes after the item that contains an error: after the next `;` or `}` outside braces.
     fn recover(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;

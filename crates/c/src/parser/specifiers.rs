@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use fencewright_program::Span;
+
 use super::{Meaning, Parser, Read, Tag};
 use crate::ast::{
     Attributes, EnumerationId, Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind,
@@ -22,6 +24,35 @@ struct Words {
     short: bool,
     signed: Option<bool>,
     base: Option<&'static str>,
+}
+
+impl Words {
+    /// Takes a word if it is one of these keywords.
+    fn takes(&mut self, word: &str) -> bool {
+        match word {
+            "long" => self.long += 1,
+            "short" => self.short = true,
+            "signed" | "__signed" | "__signed__" => self.signed = Some(true),
+            "unsigned" => self.signed = Some(false),
+            "int" => self.base = self.base.or(Some("int")),
+            "void" => self.base = Some("void"),
+            "char" => self.base = Some("char"),
+            "_Bool" => self.base = Some("_Bool"),
+            "float" => self.base = Some("float"),
+            "double" => self.base = Some("double"),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// The error for an arithmetic type without a meaning here.
+fn not_understood(word: &str, span: Span) -> Error {
+    match word {
+        "_Complex" => Error::new(span, "complex numbers are not supported").help("use integers"),
+        _ => Error::new(span, "integers of 128 bits are not supported")
+            .help("use two integers of 64 bits, or a narrower type"),
+    }
 }
 
 impl Parser<'_> {
@@ -101,6 +132,10 @@ impl Parser<'_> {
         let (mut atomic, mut constant, mut volatile) = (false, false, false);
         loop {
             self.skip_attributes()?;
+            if words.takes(self.word()) {
+                self.at += 1;
+                continue;
+            }
             let token = self.peek().copied();
             match self.word() {
                 "typedef" => found.typedef = true,
@@ -116,33 +151,12 @@ impl Parser<'_> {
                     continue;
                 }
                 "_Atomic" if self.word_at(1) == "(" => {
-                    self.at += 2;
-                    let inner = self.nested(Self::type_name)?;
-                    self.expect(")")?;
                     atomic = true;
-                    whole = Some(inner);
+                    whole = Some(self.atomic_type()?);
                     continue;
                 }
                 "_Atomic" => atomic = true,
-                "long" => words.long += 1,
-                "short" => words.short = true,
-                "signed" | "__signed" | "__signed__" => words.signed = Some(true),
-                "unsigned" => words.signed = Some(false),
-                "int" => words.base = words.base.or(Some("int")),
-                "void" => words.base = Some("void"),
-                "char" => words.base = Some("char"),
-                "_Bool" => words.base = Some("_Bool"),
-                "float" => words.base = Some("float"),
-                "double" => words.base = Some("double"),
-                "_Complex" => {
-                    return Err(
-                        Error::new(self.span(), "complex numbers are not understood").help("use integers")
-                    );
-                }
-                "__int128" => {
-                    return Err(Error::new(self.span(), "integers of 128 bits are not understood")
-                        .help("use two integers of 64 bits, or a narrower type"));
-                }
+                word @ ("_Complex" | "__int128") => return Err(not_understood(word, self.span())),
                 "struct" | "union" => {
                     whole = Some(self.record_with_attributes()?);
                     continue;
@@ -152,13 +166,7 @@ impl Parser<'_> {
                     continue;
                 }
                 "typeof" | "__typeof" | "__typeof__" => {
-                    self.at += 1;
-                    self.expect("(")?;
-                    whole = Some(match self.starts_type(0) {
-                        true => self.nested(Self::type_name)?,
-                        false => TypeKind::TypeOf(Rc::new(self.nested(Self::comma_expression)?)).into(),
-                    });
-                    self.expect(")")?;
+                    whole = Some(self.type_of()?);
                     continue;
                 }
                 "__auto_type" => whole = Some(TypeKind::Inferred.into()),
@@ -190,6 +198,26 @@ impl Parser<'_> {
         found.ty.constant |= constant;
         found.ty.volatile |= volatile;
         Ok(found)
+    }
+
+    /// `_Atomic(type)`; the keyword is the next token.
+    fn atomic_type(&mut self) -> Read<Type> {
+        self.at += 2;
+        let inner = self.nested(Self::type_name)?;
+        self.expect(")")?;
+        Ok(inner)
+    }
+
+    /// `typeof(type)` or `typeof(expression)`; the keyword is the next token.
+    fn type_of(&mut self) -> Read<Type> {
+        self.at += 1;
+        self.expect("(")?;
+        let ty = match self.starts_type(0) {
+            true => self.nested(Self::type_name)?,
+            false => TypeKind::TypeOf(Rc::new(self.nested(Self::comma_expression)?)).into(),
+        };
+        self.expect(")")?;
+        Ok(ty)
     }
 
     /// `struct` or `union`, with or without its members, and with its attributes.

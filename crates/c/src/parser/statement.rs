@@ -33,7 +33,7 @@ impl Parser<'_> {
         Ok(Block { statements, span: self.since(start) })
     }
 
-    /// Resumes behind the statement that contains an error, inside its block.
+    /// Resumes after the statement that contains an error, inside its block.
     fn recover_statement(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
@@ -107,30 +107,13 @@ impl Parser<'_> {
                 let value = self.condition()?;
                 StatementKind::Switch(value, self.inner()?)
             }
-            "case" => {
-                self.at += 1;
-                let low = self.conditional()?;
-                let high = match self.takes("...") {
-                    true => Some(self.conditional()?),
-                    false => None,
-                };
-                self.expect(":")?;
-                StatementKind::Case(low, high, self.labelled_statement()?)
-            }
+            "case" => self.case()?,
             "default" => {
                 self.at += 1;
                 self.expect(":")?;
                 StatementKind::Default(self.labelled_statement()?)
             }
-            "goto" => {
-                self.at += 1;
-                if self.is("*") {
-                    return Err(Error::new(self.span(), "a `goto` to a computed place is not understood"));
-                }
-                let label = self.name("a label")?;
-                self.expect(";")?;
-                StatementKind::Goto(label)
-            }
+            "goto" => self.goto()?,
             "break" => self.simple(StatementKind::Break)?,
             "continue" => self.simple(StatementKind::Continue)?,
             "return" => {
@@ -166,6 +149,28 @@ impl Parser<'_> {
             }
         };
         Ok(kind)
+    }
+
+    /// `case low:` or `case low ... high:`, with the statement after it; the keyword is the next token.
+    fn case(&mut self) -> Read<StatementKind> {
+        self.at += 1;
+        let low = self.conditional()?;
+        let high = match self.takes("...") {
+            true => Some(self.conditional()?),
+            false => None,
+        };
+        self.expect(":")?;
+        Ok(StatementKind::Case(low, high, self.labelled_statement()?))
+    }
+
+    fn goto(&mut self) -> Read<StatementKind> {
+        self.at += 1;
+        if self.is("*") {
+            return Err(Error::new(self.span(), "a `goto` to a computed place is not supported"));
+        }
+        let label = self.name("a label")?;
+        self.expect(";")?;
+        Ok(StatementKind::Goto(label))
     }
 
     fn simple(&mut self, kind: StatementKind) -> Read<StatementKind> {
@@ -251,7 +256,7 @@ impl Parser<'_> {
             volatile = true;
         }
         if self.is("goto") {
-            return Err(Error::new(self.span(), "assembly that jumps is not understood"));
+            return Err(Error::new(self.span(), "assembly that jumps is not supported"));
         }
         self.expect("(")?;
         let text = self.string()?;

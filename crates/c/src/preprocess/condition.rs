@@ -79,7 +79,7 @@ impl Reader<'_> {
     /// A conditional expression. A part that is not evaluated is parsed, but its value may be undefined.
     fn conditional(&mut self, evaluated: bool) -> Result<Value, Error> {
         if self.depth >= DEEPEST {
-            return Err(self.error("this condition is nested too deep"));
+            return Err(self.error("this condition is nested too deeplyly"));
         }
         self.depth += 1;
         let value = self.choice(evaluated);

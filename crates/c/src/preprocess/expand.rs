@@ -148,7 +148,7 @@ impl Preprocessor<'_> {
         if depth > DEEPEST {
             return Err(Error::new(
                 self.outermost(token),
-                "macros in arguments of macros are nested too deep",
+                "macros in arguments of macros are nested too deeplyly",
             ));
         }
         let expansion = self.expansion(used, token, close);

@@ -61,7 +61,7 @@ impl Macro {
         let name = match line.first() {
             Some(name) if name.kind == Kind::Identifier => *name,
             Some(other) => return Err(Error::new(other.span, "expected the name of a macro")),
-            None => return Err(Error::new(define.span, "expected the name of a macro behind `define`")),
+            None => return Err(Error::new(define.span, "expected the name of a macro after `define`")),
         };
         if name.is(words.defined) {
             return Err(Error::new(name.span, "`defined` cannot be the name of a macro"));

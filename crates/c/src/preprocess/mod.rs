@@ -10,6 +10,7 @@ mod condition;
 mod expand;
 mod hidden;
 mod macros;
+mod words;
 
 use std::rc::Rc;
 
@@ -18,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::hidden::HiddenSets;
 use self::macros::{Computed, Macro};
+use self::words::Words;
 use crate::error::Error;
 use crate::lexer::{lex, lex_unless};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
@@ -72,7 +74,7 @@ pub struct Preprocessed {
 }
 
 impl Preprocessed {
-    /// The position of the first token of a replacement list behind an offset.
+    /// The position of the first token of a replacement list after an offset.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);
@@ -93,41 +95,6 @@ impl Preprocessed {
     /// The position of a token in the text: its own, or that of the outermost macro use that produced it.
     pub fn written(&self, token: &Token) -> Span {
         self.outermost(token).map_or(token.span, |n| self.expansions[n].whole)
-    }
-}
-
-/// The words with a special meaning in directives and macros.
-#[derive(Clone, Copy, Debug)]
-struct Words {
-    hash: Symbol,
-    paste: Symbol,
-    open: Symbol,
-    close: Symbol,
-    comma: Symbol,
-    dots: Symbol,
-    defined: Symbol,
-    has_include: Symbol,
-    va_args: Symbol,
-    va_opt: Symbol,
-    pragma: Symbol,
-}
-
-impl Words {
-    fn new(names: &mut Names) -> Self {
-        let mut word = |spelling| names.symbol(spelling);
-        Words {
-            hash: word("#"),
-            paste: word("##"),
-            open: word("("),
-            close: word(")"),
-            comma: word(","),
-            dots: word("..."),
-            defined: word("defined"),
-            has_include: word("__has_include"),
-            va_args: word("__VA_ARGS__"),
-            va_opt: word("__VA_OPT__"),
-            pragma: word("_Pragma"),
-        }
     }
 }
 
@@ -240,13 +207,13 @@ impl Preprocessor<'_> {
         if depth > DEEPEST_INCLUDE {
             return Err(Error::new(
                 included_at,
-                "files include each other too deep: does one include itself?",
+                "files include each other too deeply: does one include itself?",
             ));
         }
         let tokens = self.tokens(file)?;
         self.read += tokens.len();
         if self.read > MOST_TOKENS {
-            return Err(Error::new(included_at, "the included files are too long all together"));
+            return Err(Error::new(included_at, "the included files are too long in total"));
         }
         let mut branches: Vec<Branch> = Vec::new();
         let mut text: Vec<Token> = Vec::new();
@@ -435,7 +402,7 @@ impl Preprocessor<'_> {
                     name.ok_or_else(|| Error::new(token.span, "`defined` takes the name of a macro"))?;
                 n += 1;
                 if open && !line.get(n).is_some_and(|next| next.is(self.words.close)) {
-                    return Err(Error::new(name.span, "expected `)` behind this name"));
+                    return Err(Error::new(name.span, "expected `)` after this name"));
                 }
                 n += usize::from(open);
                 let built_in = name.is(self.words.has_include);

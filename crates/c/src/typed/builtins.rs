@@ -6,12 +6,12 @@
 //!
 //! A type is written `result (parameter, parameter)`, with these words:
 //!
-//! > - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Further ones become pointers to plain `T`.
-//! > - `&T`: a place, passed as its address, which determines `T`.
-//! > - `T`: a value of that type, without qualifiers. `N`: the same for arithmetic, so it must be an integer.
-//! > - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, with its type kept.
-//! > - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int`, constant if possible.
-//! > - `...`: variable arguments.
+//! - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Further ones become pointers to plain `T`.
+//! - `&T`: a place, passed as its address, which determines `T`.
+//! - `T`: a value of that type, without qualifiers. `N`: the same for arithmetic, so it must be an integer.
+//! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, with its type kept.
+//! - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int`, constant if possible.
+//! - `...`: variable arguments.
 
 use super::tree::{Type, TypeKind};
 use super::types::{CHAR, LONG, UNSIGNED, UNSIGNED_LONG};
@@ -318,7 +318,7 @@ mod tests {
     use super::{TABLE, Word, signature};
 
     #[test]
-    fn the_table_can_be_read() {
+    fn the_builtin_table_parses() {
         let mut seen = std::collections::BTreeSet::new();
         for (names, text) in TABLE {
             for name in *names {

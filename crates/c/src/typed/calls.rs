@@ -154,7 +154,7 @@ impl Typer<'_> {
                 self.made(ExprKind::Assign(place.into(), value.into()), ty, expr)
             }
             ("rcu_assign_pointer", [place, value]) => {
-                let place = self.place(place, "what is assigned to")?;
+                let place = self.place(place, "the target of an assignment")?;
                 let ty = place.ty.unqualified();
                 let address = self.address(place, expr.span, expr.expansion)?;
                 let value = self.value(value)?;
@@ -163,15 +163,15 @@ impl Typer<'_> {
                 self.made(ExprKind::Call(callee, vec![address, value]), Type::void(), expr)
             }
             ("__builtin_va_start" | "va_start" | "va_copy" | "va_end", _) => {
-                return Err(Error::new(expr.span, "arguments without a type are not understood")
+                return Err(Error::new(expr.span, "arguments without a type are not supported")
                     .help("write a function for each number of arguments that occurs"));
             }
             (
                 "setjmp" | "_setjmp" | "sigsetjmp" | "longjmp" | "__builtin_setjmp" | "__builtin_longjmp",
                 _,
             ) => {
-                return Err(Error::new(expr.span, "jumps out of functions are not understood")
-                    .help("return a value that says where to go on"));
+                return Err(Error::new(expr.span, "jumps out of functions are not supported")
+                    .help("return a value that selects where to continue"));
             }
             _ => return Ok(None),
         };
@@ -229,7 +229,7 @@ impl Typer<'_> {
                 }
                 (Some(Word::Known(ty)), _) => self.implicit(value, ty, "an argument")?,
                 (Some(Word::AnyPointer), _) if value.ty.pointee().is_none() => {
-                    return Err(Error::new(argument.span, format!("`{name}` wants a pointer here"))
+                    return Err(Error::new(argument.span, format!("`{name}` expects a pointer here"))
                         .help("write `&` before the variable"));
                 }
                 (Some(Word::AnyPointer), _) => value,
@@ -250,7 +250,7 @@ impl Typer<'_> {
         let Some(to) = pointer.ty.pointee().cloned() else {
             return Err(Error::new(
                 pointer.span,
-                format!("`{name}` wants a pointer here, and this is `{}`", self.said(&pointer.ty)),
+                format!("`{name}` expects a pointer here, and this is `{}`", self.said(&pointer.ty)),
             )
             .help("write `&` before the variable"));
         };

@@ -12,7 +12,7 @@ impl Typer<'_> {
     pub(super) fn constant(&mut self, expr: &ast::Expr) -> Typing<i128> {
         let value = self.value(expr)?;
         if value.ty.arithmetic().is_none() {
-            return Err(Error::new(expr.span, "an integer is wanted here"));
+            return Err(Error::new(expr.span, "an integer is expected here"));
         }
         self.evaluated(&value).ok_or_else(|| {
             Error::new(expr.span, "this is not known before the program runs")

@@ -38,7 +38,8 @@ fn only_wider(from: &Type, to: &Type) -> bool {
 
 /// The error for floating-point arithmetic.
 pub(super) fn floating(at: Span) -> Error {
-    Error::new(at, "floating numbers are not computed with").help("use integers, scaled if fractions matter")
+    Error::new(at, "floating-point arithmetic is not supported")
+        .help("use integers, scaled if fractions matter")
 }
 
 impl Typer<'_> {
@@ -49,7 +50,7 @@ impl Typer<'_> {
                 TypeKind::Floating(_) => floating(expr.span),
                 _ => Error::new(
                     expr.span,
-                    format!("an integer is wanted here, and this is `{}`", self.said(&expr.ty)),
+                    format!("an integer is expected here, and this is `{}`", self.said(&expr.ty)),
                 ),
             });
         };
@@ -77,7 +78,7 @@ impl Typer<'_> {
     pub(super) fn common(&self, a: Expr, b: Expr) -> Typing<(Expr, Expr)> {
         let (a, b) = (self.promoted(a)?, self.promoted(b)?);
         let (Some(x), Some(y)) = (a.ty.arithmetic(), b.ty.arithmetic()) else {
-            return Err(Error::new(a.span, "integers are wanted here"));
+            return Err(Error::new(a.span, "integers are expected here"));
         };
         let ty = Arithmetic::Integer(x.common(y)).into();
         Ok((convert(a, &ty), convert(b, &ty)))
@@ -99,7 +100,7 @@ impl Typer<'_> {
             TypeKind::Floating(_) => Err(floating(expr.span)),
             _ => Err(Error::new(
                 expr.span,
-                format!("a number or a pointer is wanted here, and this is `{}`", self.said(&expr.ty)),
+                format!("a number or a pointer is expected here, and this is `{}`", self.said(&expr.ty)),
             )),
         }
     }
@@ -140,8 +141,10 @@ impl Typer<'_> {
                 );
                 Ok(convert(expr, to))
             }
-            (TypeKind::Void, _) => Err(Error::new(span, "this has no value")
-                .help("a function that returns `void` gives nothing to use")),
+            (TypeKind::Void, _) => {
+                Err(Error::new(span, "this has no value")
+                    .help("a function that returns `void` has no result"))
+            }
             _ => {
                 let (from, into) = (self.said(&expr.ty), self.said(to));
                 Err(Error::new(span, format!("{what} of type `{into}` from a value of type `{from}`"))
@@ -164,7 +167,7 @@ impl Typer<'_> {
             _ => {
                 let (from, into) = (self.said(&expr.ty), self.said(to));
                 Err(Error::new(expr.span, format!("`{from}` cannot be converted to `{into}`"))
-                    .help("convert the address and look there, or member by member"))
+                    .help("convert the address and dereference it, or convert member by member"))
             }
         }
     }
@@ -185,7 +188,7 @@ impl Typer<'_> {
                 }
                 a.ty.clone()
             }
-            (None, None) => return Err(Error::new(a.span, "a pointer is wanted here")),
+            (None, None) => return Err(Error::new(a.span, "a pointer is expected here")),
         };
         let a = self.implicit(a, &ty, "a pointer")?;
         let b = self.implicit(b, &ty, "a pointer")?;

@@ -119,8 +119,8 @@ impl Typer<'_> {
     pub(super) fn place(&mut self, expr: &ast::Expr, what: &str) -> Typing<Place> {
         match self.operand(expr)? {
             Operand::Place(place) => Ok(place),
-            _ => Err(Error::new(expr.span, format!("{what} is no place in memory"))
-                .help("a variable, a member, an element or what a pointer points to is wanted here")),
+            _ => Err(Error::new(expr.span, format!("{what} is not an lvalue"))
+                .help("a variable, a member, an element or the target of a pointer is expected here")),
         }
     }
 
@@ -135,7 +135,8 @@ impl Typer<'_> {
             Kind::Name(name) => return self.named(*name, expr),
             Kind::Integer(literal) => {
                 let ty = arithmetic::constant_type(literal).ok_or_else(|| {
-                    Error::new(expr.span, "no type has this number").help("add the suffix `u`")
+                    Error::new(expr.span, "no integer type can represent this number")
+                        .help("add the suffix `u`")
                 })?;
                 self.made(ExprKind::Constant(literal.value.into()), Arithmetic::Integer(ty), expr)
             }
@@ -150,14 +151,7 @@ impl Typer<'_> {
             Kind::Unary(op, inner) => self.unary(*op, inner, expr)?,
             Kind::Step(step, inner) => self.step(*step, inner, expr)?,
             Kind::Binary(op, a, b) => self.binary(*op, a, b, expr)?,
-            Kind::Assign(None, place, value) => {
-                let place = self.place(place, "what is assigned to")?;
-                self.writable(&place)?;
-                let value = self.value(value)?;
-                let value = self.implicit(value, &place.ty, "an assignment to a variable")?;
-                let ty = place.ty.unqualified();
-                self.made(ExprKind::Assign(place.into(), value.into()), ty, expr)
-            }
+            Kind::Assign(None, place, value) => self.assignment(place, value, expr)?,
             Kind::Assign(Some(op), place, value) => self.compound_assignment(*op, place, value, expr)?,
             Kind::Conditional(condition, a, b) => self.conditional(condition, a.as_deref(), b, expr)?,
             Kind::Comma(a, b) => {
@@ -166,35 +160,10 @@ impl Typer<'_> {
                 let ty = b.ty.clone();
                 self.made(ExprKind::Comma(a.into(), b.into()), ty, expr)
             }
-            Kind::Cast(ty, inner) => {
-                let ty = self.ty(ty, expr.span)?;
-                let before = self.mentioned(inner);
-                let value = self.value(inner)?;
-                if let (true, Some((id, false))) = (ty.is_void(), before) {
-                    self.in_hand().mentioned.remove(&id);
-                }
-                let value = self.cast(value, &ty)?;
-                Expr { span: expr.span, expansion: expr.expansion, ..value }
-            }
-            Kind::SizeOf(inner) => {
-                let ty = self.type_of(inner)?;
-                let size = self.size(&ty, expr.span)?;
-                self.made(ExprKind::Constant(size.into()), UNSIGNED_LONG, expr)
-            }
-            Kind::SizeOfType(ty) => {
-                let ty = self.ty(ty, expr.span)?;
-                let size = self.size(&ty, expr.span)?;
-                self.made(ExprKind::Constant(size.into()), UNSIGNED_LONG, expr)
-            }
-            Kind::AlignOf(ty) => {
-                let ty = self.ty(ty, expr.span)?;
-                let align = self.align(&ty, expr.span)?;
-                self.made(ExprKind::Constant(align.into()), UNSIGNED_LONG, expr)
-            }
-            Kind::OffsetOf(ty, path) => {
-                let ty = self.ty(ty, expr.span)?;
-                let offset = self.offset(&ty, path, expr)?;
-                self.made(ExprKind::Constant(offset.into()), UNSIGNED_LONG, expr)
+            Kind::Cast(ty, inner) => self.explicit_cast(ty, inner, expr)?,
+            Kind::SizeOf(_) | Kind::SizeOfType(_) | Kind::AlignOf(_) | Kind::OffsetOf(..) => {
+                let number = self.layout_constant(expr)?;
+                self.made(ExprKind::Constant(number.into()), UNSIGNED_LONG, expr)
             }
             Kind::TypesCompatible(a, b) => {
                 let (a, b) = (self.ty(a, expr.span)?, self.ty(b, expr.span)?);
@@ -204,24 +173,12 @@ impl Typer<'_> {
             Kind::Call(callee, arguments) => return self.call(callee, arguments, expr),
             Kind::Index(a, b) => return self.indexed(a, b, expr).map(Operand::Place),
             Kind::Member(inner, name) => {
-                let place = match self.operand(inner)? {
-                    Operand::Place(place) => place,
-                    operand => {
-                        let value = self.loaded(operand, inner.span, inner.expansion)?;
-                        Place { ty: value.ty.clone(), kind: PlaceKind::Value(value.into()), span: inner.span }
-                    }
-                };
-                return self.field(place, name, expr.span).map(Operand::Place);
+                let record = self.record_of_member(inner)?;
+                return self.field(record, name, expr.span).map(Operand::Place);
             }
             Kind::Arrow(inner, name) => {
-                let place = match &inner.kind {
-                    Kind::Unary(UnaryOp::Address, place) => self.place(place, "what `&` is applied to")?,
-                    _ => {
-                        let pointer = self.value(inner)?;
-                        self.pointed(pointer, inner.span)?
-                    }
-                };
-                return self.field(place, name, expr.span).map(Operand::Place);
+                let record = self.record_of_arrow(inner)?;
+                return self.field(record, name, expr.span).map(Operand::Place);
             }
             Kind::Compound(ty, initial) => {
                 return self.compound_literal(ty, initial, expr).map(Operand::Place);
@@ -230,6 +187,64 @@ impl Typer<'_> {
             Kind::Generic(decides, choices) => return self.generic_selection(decides, choices, expr),
         };
         Ok(Operand::Value(made))
+    }
+
+    /// The number that `sizeof`, `_Alignof` or `offsetof` stands for.
+    fn layout_constant(&mut self, expr: &ast::Expr) -> Typing<u64> {
+        use ast::ExprKind as Kind;
+        let ty = match &expr.kind {
+            Kind::SizeOf(inner) => self.type_of(inner)?,
+            Kind::SizeOfType(ty) | Kind::AlignOf(ty) | Kind::OffsetOf(ty, _) => self.ty(ty, expr.span)?,
+            _ => unreachable!("only called on constants that depend on the layout of a type"),
+        };
+        match &expr.kind {
+            Kind::AlignOf(_) => self.align(&ty, expr.span),
+            Kind::OffsetOf(_, path) => self.offset(&ty, path, expr),
+            _ => self.size(&ty, expr.span),
+        }
+    }
+
+    fn assignment(&mut self, place: &ast::Expr, value: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
+        let place = self.place(place, "the target of an assignment")?;
+        self.writable(&place)?;
+        let value = self.value(value)?;
+        let value = self.implicit(value, &place.ty, "an assignment to a variable")?;
+        let ty = place.ty.unqualified();
+        Ok(self.made(ExprKind::Assign(place.into(), value.into()), ty, expr))
+    }
+
+    /// A cast. A cast of a variable to `void` is no mention of the variable.
+    fn explicit_cast(&mut self, ty: &ast::Type, inner: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
+        let ty = self.ty(ty, expr.span)?;
+        let before = self.mentioned(inner);
+        let value = self.value(inner)?;
+        if let (true, Some((id, false))) = (ty.is_void(), before) {
+            self.in_hand().mentioned.remove(&id);
+        }
+        let value = self.cast(value, &ty)?;
+        Ok(Expr { span: expr.span, expansion: expr.expansion, ..value })
+    }
+
+    /// The record on the left of `.`.
+    fn record_of_member(&mut self, inner: &ast::Expr) -> Typing<Place> {
+        match self.operand(inner)? {
+            Operand::Place(place) => Ok(place),
+            operand => {
+                let value = self.loaded(operand, inner.span, inner.expansion)?;
+                Ok(Place { ty: value.ty.clone(), kind: PlaceKind::Value(value.into()), span: inner.span })
+            }
+        }
+    }
+
+    /// The record that the pointer on the left of `->` points to.
+    fn record_of_arrow(&mut self, inner: &ast::Expr) -> Typing<Place> {
+        match &inner.kind {
+            ast::ExprKind::Unary(UnaryOp::Address, place) => self.place(place, "the operand of `&`"),
+            _ => {
+                let pointer = self.value(inner)?;
+                self.pointed(pointer, inner.span)
+            }
+        }
     }
 
     /// The local variable that an expression names, and whether it was mentioned before.
@@ -323,7 +338,7 @@ impl Typer<'_> {
     pub(super) fn pointed(&mut self, pointer: Expr, span: Span) -> Typing<Place> {
         let Some(to) = pointer.ty.pointee().cloned() else {
             return Err(Error::new(pointer.span, format!("`{}` is no pointer", self.said(&pointer.ty)))
-                .help("only a pointer points somewhere"));
+                .help("only a pointer can be dereferenced"));
         };
         match pointer.kind {
             ExprKind::Address(place) if place.ty == to => Ok(*place),
@@ -368,7 +383,7 @@ impl Typer<'_> {
             }
         };
         let TypeKind::Array(element, _) = &array.ty.kind else {
-            return Err(Error::new(base_at.span, "an array is wanted here"));
+            return Err(Error::new(base_at.span, "an array is expected here"));
         };
         let ty = self.part_type(element, &array.ty);
         Ok(Place { ty, kind: PlaceKind::Element(array.into(), index.into()), span: expr.span })

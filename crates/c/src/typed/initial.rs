@@ -128,7 +128,6 @@ impl Typer<'_> {
         parts: &mut Parts,
         span: Span,
     ) -> Typing<bool> {
-        let around = !path.is_empty();
         match &ty.kind {
             TypeKind::Array(..) => {
                 if let [(designators, Initializer::Expression(expr))] = list
@@ -139,24 +138,7 @@ impl Typer<'_> {
                 }
             }
             TypeKind::Record(id) => self.complete(*id, span)?,
-            _ => {
-                // A scalar may have braces; empty braces mean zero.
-                return match list {
-                    [] => Ok(true),
-                    [(designators, value)] if designators.is_empty() => match value {
-                        Initializer::Expression(expr) => {
-                            let value = self.value(expr)?;
-                            let value = self.implicit(value, ty, "a variable")?;
-                            parts.found.push((path, value));
-                            Ok(around)
-                        }
-                        Initializer::List(list, span) => {
-                            self.nested(*span, |typer| typer.braced(ty, open, list, path, parts, *span))
-                        }
-                    },
-                    _ => Err(Error::new(span, "more values than there are parts")),
-                };
-            }
+            _ => return self.braced_scalar(ty, open, list, path, parts, span),
         }
         let mut stack = vec![Aggregate { ty: ty.clone(), path, next: 0 }];
         for (designators, value) in list {
@@ -201,6 +183,34 @@ impl Typer<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// The initialiser of a scalar, which may have braces; empty braces mean zero.
+    fn braced_scalar(
+        &mut self,
+        ty: &Type,
+        open: bool,
+        list: &[(Vec<Designator>, Initializer)],
+        path: Vec<Step>,
+        parts: &mut Parts,
+        span: Span,
+    ) -> Typing<bool> {
+        match list {
+            [] => Ok(true),
+            [(designators, value)] if designators.is_empty() => match value {
+                Initializer::Expression(expr) => {
+                    let value = self.value(expr)?;
+                    let value = self.implicit(value, ty, "a variable")?;
+                    let inside = !path.is_empty();
+                    parts.found.push((path, value));
+                    Ok(inside)
+                }
+                Initializer::List(list, span) => {
+                    self.nested(*span, |typer| typer.braced(ty, open, list, path, parts, *span))
+                }
+            },
+            _ => Err(Error::new(span, "more values than there are parts")),
+        }
     }
 
     /// Whether all parts of an aggregate have been initialised.
@@ -298,7 +308,7 @@ impl Typer<'_> {
                 Designator::Member(_) => continue,
             };
             if low > high || low < high && n + 1 < designators.len() {
-                return Err(Error::new(span, "a range stands last and counts upwards")
+                return Err(Error::new(span, "a range must come last and count upwards")
                     .help("write one value per element"));
             }
             let last = stack.len() - 1;

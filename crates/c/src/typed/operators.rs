@@ -63,7 +63,7 @@ impl Typer<'_> {
             TypeKind::Floating(_) => floating(place.span),
             _ => Error::new(
                 place.span,
-                format!("a number or a pointer is wanted here, and this is `{}`", self.said(&place.ty)),
+                format!("a number or a pointer is expected here, and this is `{}`", self.said(&place.ty)),
             ),
         }
     }
@@ -84,7 +84,7 @@ impl Typer<'_> {
         value: &ast::Expr,
         expr: &ast::Expr,
     ) -> Typing<Expr> {
-        let place = self.place(place, "what is assigned to")?;
+        let place = self.place(place, "the target of an assignment")?;
         self.writable(&place)?;
         let value = self.value(value)?;
         let ty = place.ty.unqualified();

@@ -124,19 +124,7 @@ impl Typer<'_> {
         Ok(match &statement.kind {
             Kind::Empty => StatementKind::Empty,
             Kind::Expression(expr) => StatementKind::Expression(self.value(expr)?),
-            Kind::Declaration(declaration) => {
-                // C23 allows a declaration after a label; its scope is the enclosing block.
-                let mut statements = Vec::new();
-                self.local_declaration(declaration, statement, &mut statements)?;
-                match statements.pop() {
-                    Some(only) if statements.is_empty() => only.kind,
-                    Some(last) => {
-                        statements.push(last);
-                        StatementKind::Block(Block { statements, span: statement.span })
-                    }
-                    None => StatementKind::Empty,
-                }
-            }
+            Kind::Declaration(declaration) => self.labelled_declaration(declaration, statement)?,
             Kind::Block(block) => StatementKind::Block(self.scoped(|typer| typer.block(block))?),
             Kind::If(branches, last) => {
                 let mut typed = Vec::new();
@@ -206,18 +194,36 @@ impl Typer<'_> {
         })
     }
 
+    /// A declaration after a label, which C23 allows; its scope is the enclosing block.
+    fn labelled_declaration(
+        &mut self,
+        declaration: &ast::Declaration,
+        statement: &ast::Statement,
+    ) -> Typing<StatementKind> {
+        let mut statements = Vec::new();
+        self.local_declaration(declaration, statement, &mut statements)?;
+        Ok(match statements.pop() {
+            Some(only) if statements.is_empty() => only.kind,
+            Some(last) => {
+                statements.push(last);
+                StatementKind::Block(Block { statements, span: statement.span })
+            }
+            None => StatementKind::Empty,
+        })
+    }
+
     fn returned(&mut self, value: Option<&ast::Expr>, statement: &ast::Statement) -> Typing<StatementKind> {
         let result = self.in_hand().result.clone();
         let Some(value) = value else {
             if !result.is_void() {
-                self.warn(statement.span, "`return` without a value in a function that gives one");
+                self.warn(statement.span, "`return` without a value in a function that returns one");
             }
             return Ok(StatementKind::Return(None));
         };
         let value = self.value(value)?;
         if result.is_void() {
             if !value.ty.is_void() {
-                self.warn(value.span, "`return` with a value in a function that gives none");
+                self.warn(value.span, "`return` with a value in a `void` function");
             }
             return Ok(StatementKind::Return(Some(convert(value, &Type::void()))));
         }
@@ -280,7 +286,7 @@ impl Typer<'_> {
             if *seen {
                 return Err(Error::new(
                     name.span,
-                    format!("label `{spelled}` stands twice in this function"),
+                    format!("label `{spelled}` is defined twice in this function"),
                 )
                 .help("give one of them another name"));
             }

@@ -120,7 +120,7 @@ fn conditions() {
 }
 
 #[test]
-fn tokens_know_where_they_come_from() {
+fn tokens_have_source_positions() {
     let header = "#pragma once\n#define TWICE(a) (a + a)\n#define INNER TWICE(y)\n";
     let found = run_with("#include \"h.h\"\n#include \"h.h\"\nx = INNER + z;", &[("h.h", header)])
         .expect("it is right");

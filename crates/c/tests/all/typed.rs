@@ -44,7 +44,7 @@ fn check(statements: &str, expected: &str) {
 }
 
 #[test]
-fn conversions_are_written_out() {
+fn implicit_conversions_become_explicit() {
     for (statements, expected) in [
         ("i = c + 1;", "i = (i32(c) Add 1);"),
         ("u = i + u;", "u = (u32(i) Add u);"),
@@ -85,7 +85,7 @@ fn conversions_are_written_out() {
 }
 
 #[test]
-fn places_are_found() {
+fn lvalues_are_resolved() {
     for (statements, expected) in [
         ("a[i] = *a; a[1] = 1[a];", "a[i64(i)] = a[i64(0)]; a[i64(1)] = a[i64(1)];"),
         ("*(a + 2) = *(p + i); p[i] = p[0];", "a[i64(2)] = *(move(p, i64(i))); *(move(p, i64(i))) = *(p);"),
@@ -303,10 +303,10 @@ fn errors_have_places_and_advice() {
         ("double d; void f(void) { d = d + 1; }", 29, "floating", "integers"),
         ("float f(int x) { return x; }", 24, "floating", "integers"),
         ("void f(void) { goto out; }", 20, "no label `out`", "goto"),
-        ("void f(void) { a: ; a: ; }", 20, "stands twice", "another name"),
+        ("void f(void) { a: ; a: ; }", 20, "defined twice", "another name"),
         ("void f(void) { break; }", 15, "`break` outside", ""),
         ("void f(int x) { switch (x) { case 1: case 0 ... 3: ; } }", 42, "two cases", "leave one"),
-        ("void f(void) { 1 = 2; }", 15, "no place", "variable"),
+        ("void f(void) { 1 = 2; }", 15, "lvalue", "variable"),
         ("void f(void) { int a[2]; a = 0; }", 25, "cannot be assigned", "memcpy"),
         ("int f(int x) { return *x; }", 23, "no pointer", "pointer"),
         ("int f(int x) { return x(1); }", 22, "no function", "functions"),
@@ -324,7 +324,7 @@ fn errors_have_places_and_advice() {
         ("_Static_assert(sizeof(int) == 8, \"wide\");", 15, "static assertion failed: wide", "x86-64"),
         ("void f(int n, ...) { va_start(n, n); }", 21, "arguments without a type", "each number"),
         ("void f(int *p) { __sync_fetch_and_add(&p, 1); }", 42, "`int *`", "uintptr_t"),
-        ("void f(int x) { __atomic_load_n(x, 0); }", 32, "wants a pointer", "`&`"),
+        ("void f(int x) { __atomic_load_n(x, 0); }", 32, "expects a pointer", "`&`"),
         ("void f(void) { longjmp(0, 1); }", 15, "jumps out of functions", "return"),
         (
             "int f(void) { int x = 1; int x2 = _Generic(x, long: 1); return x2; }",
@@ -351,7 +351,7 @@ fn what_gcc_warns_about_is_no_error() {
         ("int *p; long f(void) { return p; }", "without a cast"),
         ("int *p; char *q; void f(void) { p = q; }", "from a pointer of type `char *`"),
         ("int f(void) { return; }", "without a value"),
-        ("void f(void) { return 1; }", "gives none"),
+        ("void f(void) { return 1; }", "`void` function"),
         ("void f(void) { g(); } void g(void) {}", "before it is declared"),
         ("void f(void) { atomic_laod(1); }", "did you mean `atomic_load`?"),
     ] {

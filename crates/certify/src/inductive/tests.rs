@@ -78,7 +78,7 @@ fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut
 }
 
 #[test]
-fn steps_that_are_covered_lead_into_one_cube() {
+fn covered_steps_lead_into_one_cube() {
     let program = load("s.fw", b"shared x, y; thread p { x = 1; } thread q { y = 1; }", None, &[]);
     let program = program.expect("it loads").program;
     let summaries = Summarised::all(2);

@@ -6,19 +6,19 @@
 //!
 //! | | the oldest stores are kept in Q | the newest stores are kept in Q |
 //! |---|---|---|
-//! > | a store | enters Q if Q has fewer than k and R is empty, else R | enters Q; if Q has k already, its oldest first moves to R |
-//! > | enters R | becomes the last value of its cell, and is counted up to many | the same |
-//! > | leaves Q | if it is the oldest | if it is the oldest and R is empty |
-//! > | leaves R | if Q is empty | always |
-//! > | store fence (PSO) | a barrier at the end of Q, if R is empty | a barrier at the end of Q |
+//! | a store | enters Q if Q has fewer than k and R is empty, else R | enters Q; if Q has k already, its oldest first moves to R |
+//! | enters R | becomes the last value of its cell, and is counted up to many | the same |
+//! | leaves Q | if it is the oldest | if it is the oldest and R is empty |
+//! | leaves R | if Q is empty | always |
+//! | store fence (PSO) | a barrier at the end of Q, if R is empty | a barrier at the end of Q |
 //!
 //! Under PSO, each rule about Q and R applies to the stores to one cell; in addition, a store leaves Q only if no barrier precedes it, and leaves R,
 //! with the oldest kept, only if Q contains no barrier. A barrier at the front of Q is removed. A store leaves R in one of these ways:
 //!
-//! > 1. a value that occurs `many` times stays as it is;
-//! > 2. of a value that occurs less often one copy is removed, if it is not the value added last or there is another copy;
-//! > 3. with the value that was added last the whole cell is removed, if that value occurs once or `many` times, and every other value of the cell
-//! `many` times.
+//! 1. a value that occurs `many` times stays as it is;
+//! 2. of a value that occurs less often one copy is removed, if it is not the value added last or there is another copy;
+//! 3. with the value that was added last the whole cell is removed, if that value occurs once or `many` times, and every other value of the cell
+//!    `many` times.
 //!
 //! A load reads the newest store to its cell in Q or the value added last in R, whichever is newer, and memory if there is neither. An action that
 //! waits for an empty buffer waits until both are empty.
@@ -33,15 +33,15 @@
 //! stores. So the two buffers are empty at the same time, and loads read the same from them. Let a state represent another one if they differ in
 //! buffers only and its buffers represent those of the other. Then the abstract machine can match every step of the exact one:
 //!
-//! > * A store: by the table. Counting one more copy, up to many, is right; and the new store is behind all barriers.
-//! > * A store fence: where the table adds no barrier, the definition requires none.
+//! * A store: by the table. Counting one more copy, up to many, is right; and the new store is behind all barriers.
+//! * A store fence: where the table adds no barrier, the definition requires none.
 //! * A flush of s, the oldest store (PSO: to its cell, without a barrier before it). If s is in Q, then no store in R is older, nor any in Q, and no
 //!   barrier of Q precedes it: s leaves Q. Otherwise no store in Q is older, and with the oldest kept Q contains no barrier, because the store before
 //!   that barrier would have one between itself and s: s leaves R. If s is the only one of the other stores to its cell, then it was added last, R
 //!   has it once or many times, and every other value of the cell, which does not occur, many times or not at all: by 3. If there is another one, the
 //!   newest store to the cell stays the same; if R has the value v of s many times, by 1. Otherwise v is counted exactly; the value that was added
 //!   last is another one, or another copy of v: by 2.
-//! > * All other steps depend on buffers only as described above.
+//! * All other steps depend on buffers only as described above.
 //!
 //! So a set of states that contains representatives of the initial states, and is closed under the steps above, contains a representative of each
 //! reachable state: one with the same locations, registers, memory and lock, which is final if that state is. The reductions of [the module](super)
@@ -72,7 +72,8 @@ impl Abstraction {
         self.k > 0
     }
 
-    /// The values of a cell that can leave the rest, and how. The last element of `values` is the value added last.
+    /// The values of a cell that can leave the rest R of a buffer, and the effect of each on R. `values` are those of the cell in R, the one added last
+    /// at the end.
     pub(super) fn leaving(self, values: &[i64]) -> Vec<(i64, Leaving)> {
         let is_any = |value: i64| copies(values, value) == self.many as usize;
         let mut ways = Vec::new();

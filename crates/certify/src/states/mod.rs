@@ -4,7 +4,7 @@
 //! certificate. The checker verifies that
 //!
 //! 1. every initial state is in the set;
-//! > 2. every step from a state of the set leads to a state of the set, and no step overflows 64 bits, accesses an index outside the modelled part of
+//! 2. every step from a state of the set leads to a state of the set, and no step overflows 64 bits, accesses an index outside the modelled part of
 //!    an open array, or chooses among too many values;
 //! 3. no state of the set violates a property.
 //!
@@ -48,8 +48,8 @@
 //! each exchange is an automorphism, for states in which dead registers do not matter. Let G be the group of permutations that these exchanges
 //! generate. They act on the favourite too: it moves with its thread. Instead of 1 and 2 the checker verifies that
 //!
-//! > * for every initial state s, some g in G maps s into the set;
-//! > * for every step from a state of the set to a state t that condition 2 asks for, some g in G maps t into the set.
+//! * for every initial state s, some g in G maps s into the set;
+//! * for every step from a state of the set to a state t that condition 2 asks for, some g in G maps t into the set.
 //!
 //! Let R be the set, and `G R` its image under all permutations. Then `G R` satisfies conditions 1, 2 and 3. It contains the initial states. Let r be
 //! in R, and let condition 2 ask for a step from `g r` to t. Then it asks for the step from r to `g⁻¹ t` that the automorphism gives: the same thread
@@ -109,7 +109,7 @@ pub struct StateSet {
     /// Families of threads that may be exchanged: then one state of each orbit is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symmetry: Vec<Family>,
-    /// What threads may still do from each location on, if persistent sets of steps are used.
+    /// The accesses that threads may still perform from each location on, if persistent sets of steps are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent: Option<Persistent>,
     /// The variables and registers that hold versions, if states are up to the order of versions.
@@ -125,7 +125,7 @@ pub struct Validated {
     pub local: Vec<Vec<bool>>,
     /// The registers that hold versions at each location, if there are versions.
     types: Option<Types>,
-    /// What threads may still do, if persistent sets are used.
+    /// The accesses that threads may still perform, if persistent sets are used.
     persistent: Option<Facts>,
 }
 

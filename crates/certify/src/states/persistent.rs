@@ -8,10 +8,10 @@
 //! * if another thread may still do something that depends on a step of the set, its edges are added; if a store in its buffer does, its flushes are
 //!   added. Two steps are dependent if both access a class of cells and one writes it, or if one takes the lock and the other requires that no other
 //!   thread holds it. While a thread holds the lock, its own parts require no others for this reason;
-//! > * if an edge of the set waits for the buffer of its thread to be empty, and it is not, the flushes of the thread are added;
-//! > * if a part of the set waits for the lock, the edges of the thread that holds it are added;
-//! > * if a step of the set may be visible to a property that observes all states, every part is added after which another visible step is possible;
-//! > * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
+//! * if an edge of the set waits for the buffer of its thread to be empty, and it is not, the flushes of the thread are added;
+//! * if a part of the set waits for the lock, the edges of the thread that holds it are added;
+//! * if a step of the set may be visible to a property that observes all states, every part is added after which another visible step is possible;
+//! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
 //!
 //! Condition 2 of [the module](super) then asks only for the steps of one closed set, if a closed set has steps, and for all steps otherwise.
 //! Persistent sets exclude local edges: there are no favourites.
@@ -47,7 +47,7 @@
 //! far threads can go along edges that close no cycle, then on the number of buffered stores. If w is empty, s is a violation. If condition 2 asks
 //! for all steps, it asks for the first one of w. So let P be the closed set.
 //!
-//! > * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
+//! * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
 //!   to the same state as w. That execution is shorter.
 //! * w has none, and P has a step t. By (1) t is still possible after w, so w does not lead to a state in which no thread can move. If w leads to a
 //!   state that a property forbids: either t is invisible to such properties, and by (2) w leads from the state after t to a forbidden state too; or
@@ -77,7 +77,7 @@ const LOCK: u64 = 2;
 /// Mark: may be visible to a property that observes all states.
 const VISIBLE: u64 = 4;
 
-/// What a certificate states about the threads of a program.
+/// Statements of a certificate about the future accesses of the threads of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Persistent {

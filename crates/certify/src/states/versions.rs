@@ -6,11 +6,10 @@
 //! hold no versions. From that [`Types::new`] computes which registers hold versions at which location, and checks that the program obeys these
 //! rules:
 //!
-//! > * values of the same scale are copied and compared; the rest is extracted by `%`, the version by `/`;
-//! > * `version + 1`, `m * version + rest`, and a value of scale m plus a number from 0 to m are versions again. A version that is *new* in this
-//! sense
-//!   is made by the last operation of a step only, so that the step cannot use it;
-//! > * a program does nothing else with a value that contains a version. Properties obey the same rules.
+//! * values of the same scale are copied and compared; the rest is extracted by `%`, the version by `/`;
+//! * `version + 1`, `m * version + rest`, and a value of scale m plus a number from 0 to m are versions again. A version that is *new* in this
+//!   sense is made by the last operation of a step only, so that the step cannot use it;
+//! * a program does nothing else with a value that contains a version. Properties obey the same rules.
 //!
 //! **Only the order of versions matters.** Let f be strictly increasing on the versions of a state s, in memory, live registers and buffers, and f(s)
 //! the state in which each version v is replaced by f(v). Comparisons of values of one scale have the same result in s and in f(s), and so has every

@@ -144,7 +144,7 @@ fn sayings(program: &Program) -> Vec<Family> {
 }
 
 #[test]
-fn what_the_checker_accepts_commutes_with_steps() {
+fn accepted_automorphisms_commute_with_steps() {
     let (mut accepted, mut refused) = (0, 0);
     for seed in 0..120 {
         let mut random = Random::new(40_000 + seed);
@@ -196,7 +196,7 @@ fn queue() -> (Program, Family) {
 }
 
 #[test]
-fn a_family_that_says_too_little_or_too_much_is_refused() {
+fn incomplete_and_excessive_families_are_rejected() {
     let (program, family) = queue();
     let live = live(&program);
     let refused =

@@ -30,7 +30,7 @@ const THREADS: &str =
     "const N = 3;\nshared x, a[N];\nthread p[me in 0..N] { var r; r = x; here: x = r + 1; }\n";
 
 #[test]
-fn what_says_the_same_about_all_threads_is_symmetric() {
+fn uniform_properties_are_symmetric() {
     for property in [
         "forbid f: p[0]@here && p[1]@here || p[1]@here && p[2]@here || p[0]@here && p[2]@here;",
         "forbid f: i < j in 0..N: p[i]@here && p[j]@here;",
@@ -45,7 +45,7 @@ fn what_says_the_same_about_all_threads_is_symmetric() {
 }
 
 #[test]
-fn what_singles_out_a_thread_is_not() {
+fn properties_that_single_out_a_thread_are_not_symmetric() {
     for property in [
         "forbid f: p[1]@here;",
         "forbid f: p[0]@here && p[1]@here;",
@@ -62,7 +62,7 @@ fn what_singles_out_a_thread_is_not() {
 
 /// If a part may be undefined, the order of the parts matters.
 #[test]
-fn what_may_divide_by_zero_is_not() {
+fn properties_that_may_divide_by_zero_are_not_symmetric() {
     let mut program = program(&format!("{THREADS}forbid f: x == 9;"));
     let part = |t: u32| {
         let register = Expr::Leaf(Observable::Register(ThreadId(t), RegisterId(0)));
@@ -137,7 +137,7 @@ fn steps(machine: &BufferMachine<'_>, order: &Permutation, control: &Control) ->
 /// The assumption of proofs up to symmetry: the steps of a state with two like threads exchanged are the images of the steps of that state, and the
 /// initial states and violations are unchanged.
 #[test]
-fn machines_treat_like_threads_alike() {
+fn machines_treat_symmetric_threads_alike() {
     let (mut programs, mut compared) = (0, 0);
     for seed in 0..400 {
         let mut random = Random::new(seed);

@@ -152,13 +152,13 @@ int main(void) {
 }";
     let mistake = check(
         text,
-        "worker at line 6: an uninitialised value decides what happens: `p->a` reads `struct cfg` allocated at line 12",
+        "worker at line 6: the behaviour depends on an uninitialised value: `p->a` reads `struct cfg` allocated at line 12",
     );
     assert_eq!(mistake["kind"], "uninitialised");
     let text = two("int go;", "go = 1;", "int x; if (go) x = 1; if (x == 1) go = 3;");
     check(
         &text,
-        "main at line 11: an uninitialised value decides what happens: `if (x == 1) go = 3;` depends on `x`",
+        "main at line 11: the behaviour depends on an uninitialised value: `if (x == 1) go = 3;` depends on `x`",
     );
 }
 

@@ -1,20 +1,21 @@
-//! Narrows choices of which only a remainder is used: `__VERIFIER_nondet_uint() % 4` chooses among four numbers, not among four billion.
+//! Narrows nondeterministic choices of which only a remainder is used: `__VERIFIER_nondet_uint() % 4` chooses among four numbers, not among four
+//! billion.
 
 use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
 
 use crate::core::{Register, Stmt, StmtKind, Value, each_statement};
 
-/// What is known of the reads of a register.
+/// How a register is read: a lattice of height two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reads {
     None,
-    /// Nobody asks for more than the remainder of a division by this.
+    /// Every read takes the remainder of a division by this number.
     Remainder(i64),
     Other,
 }
 
-/// Makes choices of numbers choices of remainders where that is all that is looked at.
+/// Replaces a choice among many numbers by a choice among the remainders where only the remainder is read.
 pub(super) fn narrow(code: &mut [Stmt], registers: usize, stop: &Stop<'_>) {
     let mut chosen = false;
     each_statement(code, stop, &mut |statement| chosen |= matches!(statement.kind, StmtKind::Havoc(..)));
@@ -29,7 +30,8 @@ pub(super) fn narrow(code: &mut [Stmt], registers: usize, stop: &Stop<'_>) {
 }
 
 fn note(value: &Value, reads: &mut [Reads]) {
-    // How often each register is mentioned, and how often only for its remainder: a mention that is not is one too many.
+    // Each occurrence of a register in the value, and each occurrence as the dividend of a remainder: an occurrence without a matching remainder
+    // reads the whole number.
     let mut mentions: Vec<Register> = Vec::new();
     let mut remainders: Vec<(Register, i64)> = Vec::new();
     value.each(&mut |part| match part {
@@ -55,7 +57,8 @@ fn note(value: &Value, reads: &mut [Reads]) {
     }
 }
 
-/// The divisor, if the operation gives the remainder of a division of a natural number. A mask gives that of negative numbers too, which [`choose`] leaves alone.
+/// The divisor, if the operation computes the remainder of a division of a natural number. A mask also gives the remainder of negative numbers;
+/// [`choose`] does not narrow choices that include negative numbers.
 fn divisor(op: BinaryOp, number: i64) -> Option<i64> {
     match op {
         BinaryOp::Rem if number > 0 => Some(number),
@@ -69,7 +72,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
         if let StmtKind::Havoc(register, least, greatest) = &mut statement.kind {
             if let Reads::Remainder(divisor) = reads[register.0 as usize]
                 && *least >= 0
-                // There is a number with each remainder.
+                // The range contains a number for each remainder.
                 && *greatest - *least >= divisor - 1
             {
                 (*least, *greatest) = (0, divisor - 1);

@@ -1,4 +1,4 @@
-//! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
+//! Removes temporaries: registers that are written once and read once, by the next statement, which then computes the value itself.
 
 use fencewright_text::Stop;
 
@@ -10,7 +10,7 @@ struct Count {
     reads: u32,
 }
 
-/// Fuses statements that only pass a value on with those that take it.
+/// Fuses an assignment to a temporary with the statement that reads it, in both directions.
 pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize, stop: &Stop<'_>) {
     let mut counts = vec![Count::default(); registers];
     count(code, &mut counts, stop);
@@ -54,11 +54,12 @@ fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count], stop: &Stop<'_>) {
     *code = done;
 }
 
-/// `t = x; r = t;` becomes `r = x;`. Looks for the first of the two at the end of what was written last.
+/// `t = x; r = t;` becomes `r = x;`. The first of the two may be the last statement of a nested group.
 fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
     let StmtKind::Assign(to, Value::Register(from)) = &statement.kind else { return false };
     let Count { writes: 1, reads: 1 } = counts[from.0 as usize] else { return false };
-    // What an update writes, and where, is said in terms of its own register: `r = exchange(&x, r + 1)` writes what `r` was before.
+    // The place and the new value of an update may refer to the register for the old value, which shadows `to`: `r = exchange(&x, r + 1)` writes a
+    // value computed from `r` before the exchange.
     if matches!(last.kind, StmtKind::Update { .. }) && mentions(&last.kind, *to) {
         return false;
     }
@@ -80,7 +81,7 @@ fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
     }
 }
 
-/// Whether a value that a statement evaluates is about a register.
+/// Whether a statement reads a register.
 fn mentions(kind: &StmtKind, register: Register) -> bool {
     let mut found = false;
     kind.values(&mut |value| found |= value.has(register));
@@ -94,7 +95,7 @@ fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
     if matches!(statement.kind, StmtKind::Await { .. }) {
         return false;
     }
-    // In an update, its own register is what it finds there.
+    // In an update, the register for the old value stands for the value found in memory.
     if let StmtKind::Update { old, .. } = &statement.kind
         && value.has(*old)
     {

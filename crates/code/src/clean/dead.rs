@@ -1,4 +1,4 @@
-//! Dead stores to registers: assignments whose register is written again, or not used any more, before it is read.
+//! Removes dead stores to registers: assignments whose register is overwritten, or goes out of use, before it is read.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
@@ -7,7 +7,7 @@ use crate::core::{ObjectEvent, Register, Stmt, StmtKind};
 use crate::dataflow::backward::eliminate;
 use crate::dataflow::liveness::Liveness;
 
-/// Removes dead assignments. The registers that may be read before they are written.
+/// Removes dead assignments. Returns the registers that are live at the start: they may be read before they are written.
 pub(super) fn eliminate_dead(code: &mut Vec<Stmt>, registers: usize, stop: &Stop<'_>) -> FxHashSet<Register> {
     let assigns =
         |kind: &StmtKind| matches!(kind, StmtKind::Assign(..) | StmtKind::Special(ObjectEvent::Undefined(_)));

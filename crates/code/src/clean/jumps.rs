@@ -1,11 +1,10 @@
-//! Jumps to where control goes anyway, and labels that nobody jumps to.
+//! Removes jumps to the next statement, turns jumps after the innermost loop into `break`, and removes unused labels.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
 
 use crate::core::{Label, Stmt, StmtKind, each_statement};
 
-/// Takes out jumps to what follows, makes jumps behind a loop a `break`, and takes out labels without jumps.
 pub(super) fn straighten(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     redirect(code, &FxHashSet::default(), &FxHashSet::default(), stop);
     let mut used = FxHashSet::default();
@@ -19,7 +18,7 @@ pub(super) fn straighten(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
 
 type Labels = FxHashSet<Label>;
 
-/// `after`: where control is behind this code; `behind`: where it is behind the innermost loop.
+/// `after`: the labels at the point right after this code; `behind`: the labels right after the innermost loop.
 fn redirect(code: &mut Vec<Stmt>, after: &Labels, behind: &Labels, stop: &Stop<'_>) {
     let mut next = after.clone();
     let mut kept = Vec::new();

@@ -1,4 +1,4 @@
-//! Which values are addresses, and which are numbers that stand where addresses stand.
+//! Which nodes a symbolic value may point to, and which numbers other than addresses of objects may occur where a pointer is expected.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,23 @@ use fencewright_program::{BinaryOp, UnaryOp, Width};
 
 use super::{NodeId, Register, Value};
 
-/// The nodes that registers point to, for those that hold a pointer or an integer as wide as one.
+/// The points-to node of each register; `None` for registers too narrow to hold a pointer.
 pub type Points<'a> = &'a dyn Fn(Register) -> Option<NodeId>;
 
-/// Numbers other than 0 that are no addresses of objects, but kept or compared with some: `(struct node *)1`, functions.
+/// Nonzero numbers that are not addresses of objects but are stored where pointers are stored, or compared with pointers: `(struct node *)1`,
+/// addresses of functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strangers {
-    /// Constants of the text.
+    /// Constants in the source.
     pub numbers: BTreeSet<i64>,
     /// Addresses of functions.
     pub functions: BTreeSet<i64>,
-    /// Whether there are others, computed by the program.
+    /// Whether the program also computes such numbers at run time.
     pub computed: bool,
 }
 
 impl Strangers {
-    /// These and others.
+    /// The union of both.
     pub fn or(mut self, other: &Strangers) -> Self {
         self.add(other);
         self
@@ -34,35 +35,35 @@ impl Strangers {
         self.computed |= other.computed;
     }
 
-    /// One constant.
+    /// A single constant.
     pub fn number(number: i64) -> Self {
         Strangers { numbers: [number].into(), ..Strangers::default() }
     }
 
-    /// One function.
+    /// The address of a single function.
     pub fn function(function: u32) -> Self {
         Strangers { functions: [function_number(function)].into(), ..Strangers::default() }
     }
 
-    /// Numbers that the program computes.
+    /// Unknown numbers that the program computes.
     pub fn computed() -> Self {
         Strangers { computed: true, ..Strangers::default() }
     }
 
-    /// The constants and the functions, in order.
+    /// The constants and the addresses of functions, in ascending order.
     pub fn known(&self) -> BTreeSet<i64> {
         self.numbers.union(&self.functions).copied().collect()
     }
 }
 
-/// Where objects and functions can be: from the first number to the last one.
+/// The lowest address of an object or function.
 ///
-/// Linux maps nothing below, and the other half of the address space is the kernel's.
+/// Linux maps nothing below it, and the upper half of the address space belongs to the kernel.
 pub const LOWEST_ADDRESS: i64 = 1 << 16;
-/// The last of them.
+/// The highest address of an object or function.
 pub const HIGHEST_ADDRESS: i64 = (1 << 47) - 1;
 
-/// The number of a function as a pointer.
+/// The number that represents a pointer to this function.
 pub fn function_number(function: u32) -> i64 {
     LOWEST_ADDRESS + i64::from(function)
 }
@@ -85,7 +86,7 @@ impl Value {
         }
     }
 
-    /// The numbers other than 0 that a value may be, or be computed from, and that are no addresses of objects.
+    /// The numbers other than 0 and addresses of objects that a value may be, or be computed from.
     pub fn strangers(&self, points: Points<'_>) -> Strangers {
         match self {
             Value::Number(0) | Value::Address(_) | Value::Move(..) | Value::Container { .. } => {
@@ -104,7 +105,7 @@ impl Value {
             }
             Value::Binary(op, a, b) => {
                 let mut either = a.strangers(points).or(&b.strangers(points));
-                // What is put into the bits of an address leaves it one; what is added to something need not be any.
+                // Setting bits of an address (a tagged pointer) keeps it an address, but a sum with an address need not be one.
                 let bits = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
                 either.computed = !bits || either.computed && self.pointed_to(points).is_empty();
                 either

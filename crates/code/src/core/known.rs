@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::Step;
 
 use super::{Base, Known, Location, Projection, Value};
 
-/// The value, if it is the same in every execution.
+/// The value, if it is a constant: a number, a function, or a fixed part of an object.
 pub fn known(value: &Value) -> Option<Known> {
     match value {
         Value::Number(number) => Some(Known::Number(*number)),
@@ -17,7 +17,7 @@ pub fn known(value: &Value) -> Option<Known> {
     }
 }
 
-/// The way to a place, if it is the same in every execution.
+/// The steps from a base to a place, if all indices on it are constants.
 pub fn way(location: &Location) -> Option<Vec<Step>> {
     let step = |projection: &Projection| match projection {
         Projection::Field(field) => Some(Step::Field(*field)),

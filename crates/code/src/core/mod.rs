@@ -1,7 +1,8 @@
-//! Core code: what a C program does, thread by thread, with calls inlined and every memory access a statement of its own.
+//! Core code, also called symbolic code: a C program thread by thread, with calls inlined and every memory access a statement of its own.
 //!
-//! Elaboration writes it; layout decides which variable each [`Location`] is, and emission prints it as `.fw`. Pointers are still symbolic here: a [`Value`]
-//! says which place is meant, and which [`NodeId`] a pointer points to, and numbers for them are chosen once all of the program is known.
+//! Elaboration produces it; layout assigns a variable to each [`Location`], and emission prints it as `.fw`. Pointers are still symbolic: a [`Value`]
+//! names the place whose address it is, and a [`NodeId`] says which set of places a pointer may point to. Numbers for addresses are chosen once the
+//! whole program is known.
 
 mod addresses;
 mod known;
@@ -19,117 +20,118 @@ pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function
 pub use known::{known, way};
 pub use walk::each_place;
 
-/// A set of places of the same kind, which a pointer may point to: up to unification one of the classes.
+/// A set of places of the same kind, to which a pointer may point. After unification, equivalent nodes form the points-to classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
-/// An object in memory, by its number in [`Core::objects`].
+/// An object in memory, as an index into [`Core::objects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(pub u32);
 
-/// A thread by its number; `main` is 0. That number is also what `pthread_t` holds.
+/// A thread, as an index into [`Core::threads`]; `main` is 0. The same number is the value of its `pthread_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadNumber(pub u32);
 
-/// A whole program.
+/// A whole program in symbolic code.
 #[derive(Debug, Default)]
 pub struct Core {
-    /// Everything that has an address.
+    /// The objects in memory: everything that has an address.
     pub objects: Vec<Object>,
     /// The threads, `main` first.
     pub threads: Vec<Thread>,
-    /// Pairs of objects whose addresses were found to be different while the program was translated.
+    /// Pairs of objects whose addresses elaboration compared and found different, folding the comparison to a constant.
     pub compared: Vec<(ObjectId, ObjectId)>,
     /// The calls that spans refer to.
     pub calls: Vec<Call>,
-    /// What is odd but no error.
+    /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// An object in memory.
 #[derive(Debug)]
 pub struct Object {
-    /// What to call it: a name of C, made unique by whoever prints it.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its type; of an allocation that of one element, once it is known.
+    /// Its type; for an allocation the type of one element, once it is known.
     pub ty: Option<Type>,
-    /// The node of all of it; of an allocation that of one element.
+    /// The node of the whole object; for an allocation the node of one element.
     pub node: NodeId,
-    /// Where it comes from.
+    /// Its storage: global, local or allocated.
     pub origin: Origin,
-    /// The parts that start with something else than zero (or, where `undefined`, than an undefined value).
+    /// The parts with an initial value other than the default, which is zero or, with `undefined`, the undefined value.
     pub initial: Vec<(Vec<Step>, Known)>,
-    /// Whether parts that are not mentioned start with an undefined value: locals and `malloc`, unlike globals and `calloc`.
+    /// Whether parts without an entry in `initial` start undefined: locals and `malloc`, unlike globals and `calloc`.
     pub undefined: bool,
     /// Where it is declared or allocated.
     pub span: Span,
 }
 
-/// Where an object comes from.
+/// The storage of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is there from the start and for ever.
+    /// It exists during the whole execution.
     Global,
     /// A local variable or a thread-local one.
     Local(ThreadNumber),
-    /// An allocation: how many elements one has, and at most how often it happens.
+    /// An allocation site.
     Heap {
-        /// Who allocates.
+        /// The thread that allocates.
         thread: ThreadNumber,
-        /// How many bytes one allocation has.
+        /// The size of one allocation in bytes.
         bytes: u64,
-        /// How often at most: once where no loop is around it.
+        /// Upper bound on the number of executions of this allocation.
         times: Times,
     },
 }
 
-/// How often an allocation can happen.
+/// How often an allocation site can be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// Once, and before anything is given back: `main` was executed beforehand.
+    /// Exactly once, before any object is freed: elaboration executed this part of `main`.
     First,
-    /// Once at most.
+    /// At most once.
     Once,
-    /// In a loop: up to the bound on allocations, which is counted.
+    /// In a loop: up to [`Options::heap`](crate::pipeline::Options::heap) times, which a register counts.
     Counted,
 }
 
-/// A value that is known before the program runs.
+/// A constant, known at translation time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
     /// A number; 0 as a pointer is null.
     Number(i64),
-    /// The address of a part of an object; of an allocation its first time, and which element.
+    /// The address of a part of an object; for an allocation, of the object that it returns first. The first step may be an element of the
+    /// allocation.
     Address(ObjectId, Vec<Step>),
-    /// A function, by its number, as a pointer.
+    /// A pointer to the function with this number.
     Function(u32),
-    /// Nothing was ever written there.
+    /// The undefined value of uninitialised memory.
     Undefined,
 }
 
 /// A thread.
 #[derive(Debug)]
 pub struct Thread {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     /// Its registers.
     pub registers: Vec<RegisterInfo>,
-    /// What it does.
+    /// Its statements.
     pub code: Vec<Stmt>,
-    /// Where it is created; `main` for main.
+    /// The call that creates it; for `main` its definition.
     pub span: Span,
-    /// Whether it is created when other threads may have ended.
+    /// Whether it may be created after another thread has ended, so that its stack may reuse that thread's memory.
     pub late: bool,
 }
 
 /// A register.
 #[derive(Debug)]
 pub struct RegisterInfo {
-    /// What to call it: a name of C, made unique by whoever prints it.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// What it holds at first; `None` for an undefined value, if it may be read before anything was written to it.
+    /// The initial value; `None` if the register may be read before it is written, which gives the undefined value.
     pub initial: Option<i64>,
-    /// The node that it points to, if it holds a pointer or an integer as wide as one.
+    /// The node that it points to, if it can hold a pointer: it is a pointer or an integer of the same width.
     pub points: Option<NodeId>,
 }
 
@@ -225,32 +227,32 @@ impl Expression for Value {
 /// A place in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Where the way starts.
+    /// The start of the path.
     pub base: Base,
-    /// The way from there.
+    /// The path from the base.
     pub path: Vec<Projection>,
-    /// What is there.
+    /// The node of the place.
     pub node: NodeId,
-    /// As what its bits are seen.
+    /// The type as which its bits are read.
     pub view: View,
 }
 
-/// As what the bits of a scalar are seen: memory that is used as several types of one size is converted when it is read.
+/// The type as which the bits of a scalar are read: a read with another type than that of the write converts the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
-    /// As they are: 64 bits, a pointer, or something larger.
+    /// Without conversion: 64 bits, a pointer, or an aggregate.
     #[default]
     Whole,
     /// As `_Bool`.
     Truth,
-    /// As an integer with a sign.
+    /// As a signed integer.
     Signed(Width),
-    /// As one without.
+    /// As an unsigned integer.
     Unsigned(Width),
 }
 
 impl View {
-    /// How values of a type are seen.
+    /// The view of values of a type.
     pub fn of(ty: &Type) -> Self {
         match &ty.kind {
             TypeKind::Integer(Arithmetic::Bool) => View::Truth,
@@ -267,7 +269,7 @@ impl View {
         }
     }
 
-    /// What somebody sees who finds a number that was written as something else.
+    /// The value read when memory is accessed with this view and holds a number written with another type.
     pub fn seen(self, value: Value) -> Value {
         match self {
             View::Whole => value,
@@ -278,44 +280,44 @@ impl View {
     }
 }
 
-/// Where the way to a place starts.
+/// The start of the path to a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// At an object that is known; an allocation that happens once and has happened.
+    /// A known object. If it is an allocation, the allocation happens at most once and has happened.
     Object(ObjectId),
-    /// Where a pointer points, and the node of that.
+    /// The target of a pointer, and the node of that target.
     Pointed(Box<Value>, NodeId),
 }
 
-/// From a place to a part of it.
+/// A step from a place to a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Projection {
     /// A member of a structure.
     Field(u32),
-    /// An element of an array with so many elements.
+    /// An element of an array: the index and the number of elements.
     Element(Value, u64),
 }
 
-/// A value: no access to memory, no effect, nothing that can go wrong (checks are statements before).
+/// A value, computed without memory accesses and side effects. It cannot fault: checks are statements before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number.
     Number(i64),
     /// A register.
     Register(Register),
-    /// An operation.
+    /// A unary or binary operation.
     Unary(UnaryOp, Box<Value>),
-    /// An operation.
+    /// A unary or binary operation.
     Binary(BinaryOp, Box<Value>, Box<Value>),
-    /// One of two.
+    /// A conditional value: condition, value if it holds, value if not.
     If(Box<Value>, Box<Value>, Box<Value>),
     /// The address of a place.
     Address(Box<Location>),
-    /// A pointer into the node, moved by a number of elements.
+    /// A pointer into this node, moved by a number of elements.
     Move(Box<Value>, Box<Value>, NodeId),
     /// The distance between two pointers into one array of the node, in elements.
     Difference(Box<Value>, Box<Value>, NodeId),
-    /// The address of the structure of this node whose member, at the end of the way, the pointer points to.
+    /// `container_of`: the address of the structure whose member, at the end of `path`, the pointer points to.
     Container {
         /// The pointer to the member.
         member: Box<Value>,
@@ -323,7 +325,7 @@ pub enum Value {
         node: NodeId,
         /// The structure.
         record: RecordId,
-        /// The way from the structure to the member.
+        /// The path from the structure to the member.
         path: Vec<Step>,
     },
     /// A function as a pointer.

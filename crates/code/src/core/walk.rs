@@ -3,7 +3,8 @@
 use super::{Base, Location, ObjectEvent, ObjectId, Projection, Register, StmtKind, Value};
 use crate::statement::Parts;
 
-/// Calls `visit` for every place that a statement mentions: first the one that it accesses or reaches, then those whose addresses are in its values.
+/// Calls `visit` for every place that a statement mentions: first the one that it accesses or reaches, then those whose addresses occur in its
+/// values.
 pub fn each_place<'a>(kind: &'a StmtKind, visit: &mut dyn FnMut(&'a Location)) {
     let reached = match kind {
         StmtKind::Special(ObjectEvent::Reach(place)) => Some(place),
@@ -22,7 +23,7 @@ pub fn each_place<'a>(kind: &'a StmtKind, visit: &mut dyn FnMut(&'a Location)) {
 }
 
 impl Location {
-    /// The object that the place is all of, if that is known.
+    /// The object, if the place is known to be a whole object.
     pub fn whole(&self) -> Option<ObjectId> {
         match self.base {
             Base::Object(object) if self.path.is_empty() => Some(object),
@@ -56,7 +57,7 @@ impl Parts<Value> for Location {
 }
 
 impl Value {
-    /// Calls `visit` for the value and all that it is made of.
+    /// Calls `visit` for the value and its subterms.
     pub fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
         visit(self);
         match self {
@@ -88,7 +89,7 @@ impl Value {
         found
     }
 
-    /// Puts a value in place of a register.
+    /// Substitutes a value for a register.
     pub fn substitute(&mut self, register: Register, by: &Value) {
         match self {
             Value::Number(_) | Value::Function(_) => {}

@@ -1,27 +1,27 @@
-//! Backward analyses: facts at a point about what may be executed after it.
+//! Backward data-flow analyses: the facts at a point describe the executions that follow it.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
 
 use crate::statement::{Expression, Label, Stage, Stmt, StmtKind};
 
-/// A backward analysis. Facts form a lattice of finite height whose least element is the default: the facts where a thread ends.
+/// A backward analysis. Facts form a lattice of finite height whose least element is the default, which holds where a thread ends.
 pub(crate) trait Backward<S: Stage> {
     /// The facts at one point.
     type Facts: Clone + Default + PartialEq;
 
-    /// Adds the facts of another path.
+    /// Joins the facts of another path into these.
     fn join(&self, facts: &mut Self::Facts, other: &Self::Facts);
 
-    /// From the facts behind a statement to those before it; of an `if`, only the effect of its condition. Monotone.
+    /// The transfer function, from the facts after a statement to those before it; for an `if`, only the effect of its condition. Monotone.
     fn transfer(&self, kind: &StmtKind<S>, facts: &mut Self::Facts);
 
-    /// Whether a statement can be left out, given the facts behind it. More facts never make a statement superfluous.
+    /// Whether a statement can be removed, given the facts after it. Antitone: more facts never make a statement superfluous.
     fn is_superfluous(&self, kind: &StmtKind<S>, facts: &Self::Facts) -> bool;
 }
 
-/// Computes the least fixpoint and removes the superfluous statements. The facts at the start of the code. If it is time to stop, some code
-/// is missing.
+/// Computes the least fixpoint, removes the superfluous statements, and returns the facts at the start of the code. When it is time to stop, the code
+/// may be incomplete.
 pub(crate) fn eliminate<S: Stage, A: Backward<S>>(
     code: &mut Vec<Stmt<S>>,
     analysis: &A,
@@ -54,9 +54,9 @@ struct Walk<'a, S: Stage, A: Backward<S>> {
     analysis: &'a A,
     stop: &'a Stop<'a>,
     labels: FxHashMap<Label, A::Facts>,
-    /// The facts at the heads of loops, in the order in which a walk meets them.
+    /// The facts at the heads of loops, in the order in which a walk visits them.
     heads: Vec<A::Facts>,
-    /// Number of loops met in this walk.
+    /// Number of loops visited so far in this walk.
     loops: usize,
     /// Whether facts at a label or a head have grown in this walk.
     changed: bool,
@@ -70,7 +70,7 @@ impl<S: Stage, A: Backward<S>> Walk<'_, S, A> {
     }
 
     fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: A::Facts, around: &Around<A::Facts>) -> A::Facts {
-        // Last first.
+        // Indices in descending order.
         let mut superfluous = Vec::new();
         for (n, statement) in self.stop.polled(code.iter_mut().enumerate().rev()) {
             if self.analysis.is_superfluous(&statement.kind, &facts) {
@@ -132,7 +132,7 @@ impl<S: Stage, A: Backward<S>> Walk<'_, S, A> {
         facts
     }
 
-    /// A loop. The facts at its head grow from walk to walk, so that an inner loop is not iterated for every iteration of the outer one.
+    /// The facts before a loop. The facts at its head are kept from walk to walk, so that nested loops do not multiply the number of iterations.
     fn endless(&mut self, body: &mut Vec<Stmt<S>>, leave: A::Facts) -> A::Facts {
         let number = self.loops;
         self.loops += 1;

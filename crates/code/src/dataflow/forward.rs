@@ -1,34 +1,36 @@
-//! Forward analyses: facts at a point about what was executed before it; and passes that rewrite statements by such facts in the same walk.
+//! Forward data-flow analyses: the facts at a point describe the executions that lead to it; and passes that rewrite statements by such facts in the
+//! same walk.
 //!
-//! Facts are an `Option`: none where control does not come. Cycles are treated in one of two ways ([`Forward::ITERATES`]):
+//! Facts are an `Option`: `None` at unreachable points. Cycles are treated in one of two ways ([`Forward::ITERATES`]):
 //!
-//! - An iterating analysis keeps facts at the heads of loops and at labels ([`Cycles`]) and makes them weaker until a walk changes none.
-//! - Any other analysis makes one walk. At the head of a loop it knows what the body leaves unchanged ([`Forward::preserved`]), and at a label to
-//!   which a later statement jumps, or in a loop that is entered by a jump, it knows nothing.
+//! - An iterating analysis keeps facts at the heads of loops and at labels ([`Cycles`]) and weakens them until a walk changes none: a fixpoint.
+//! - Any other analysis makes one walk. At the head of a loop it keeps the facts that the body preserves ([`Forward::preserved`]), and at a label to
+//!   which a later statement jumps, or in a loop that is entered by a jump, it assumes nothing.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
 
 use crate::statement::{Label, Stage, Stmt, StmtKind, each_statement};
 
-/// A forward analysis, or a pass that rewrites code by one.
+/// A forward analysis, or a pass that rewrites code by its facts.
 pub(crate) trait Forward<S: Stage> {
     /// The facts at one point.
     type Facts: Clone;
 
-    /// Whether walks are repeated until facts do not change.
+    /// Whether walks are repeated until a fixpoint.
     const ITERATES: bool;
 
-    /// The facts that hold on both of two paths.
+    /// The join: facts that hold on both of two paths.
     fn join(&self, one: Self::Facts, other: Self::Facts) -> Self::Facts;
 
-    /// From the facts before a statement to those behind it. Not for blocks and jumps.
+    /// The transfer function, from the facts before a statement to those after it; `None` if the statement never completes. Not called for blocks and
+    /// jumps.
     fn transfer(&mut self, kind: &StmtKind<S>, facts: Self::Facts) -> Option<Self::Facts>;
 
-    /// The facts where a condition holds, or does not; none if that cannot be.
+    /// The facts in the branch where a condition holds, or does not hold; `None` if that branch is unreachable.
     fn branch(&self, condition: &S::Value, holds: bool, facts: Self::Facts) -> Option<Self::Facts>;
 
-    /// Comes before each statement: may rewrite it, and says whether it stays. Facts may be added that hold once the statement is executed.
+    /// Called before each statement: may rewrite it, and says whether it is kept. Facts may be added that hold once the statement is executed.
     fn rewrite(
         &mut self,
         _statement: &mut Stmt<S>,
@@ -38,23 +40,23 @@ pub(crate) trait Forward<S: Stage> {
         Keep::Yes
     }
 
-    /// Comes behind each statement with its blocks rewritten.
+    /// Called after each statement, when the blocks in it have been rewritten.
     fn rewritten(&mut self, _statement: &mut Stmt<S>) {}
 
-    /// An iterating analysis: weakens the facts kept for the head of a loop or a label so that these hold there too.
+    /// Iterating analyses: weakens the facts kept for the head of a loop or a label so that these hold there too.
     fn weaken(&mut self, _kept: &mut Option<Self::Facts>, _by: &Self::Facts) {}
 
-    /// An analysis of one walk: the facts before a loop that hold at the start of every iteration.
+    /// Analyses of one walk: the facts from before a loop that hold at the start of every iteration.
     fn preserved(&self, _body: &[Stmt<S>], facts: Self::Facts) -> Self::Facts {
         facts
     }
 
-    /// An analysis of one walk: the facts that hold always.
+    /// Analyses of one walk: the facts that hold in every state.
     fn nothing(&self) -> Option<Self::Facts> {
         None
     }
 
-    /// The cost of a statement for these facts, in pieces of work between looks at the time.
+    /// The cost of a statement for these facts, in units of work between two polls of the stop flag.
     fn cost(&self, _facts: &Option<Self::Facts>) -> usize {
         1
     }
@@ -65,24 +67,24 @@ pub(crate) trait Forward<S: Stage> {
 pub(crate) enum Keep {
     /// It stays.
     Yes,
-    /// It is removed; its effect on the facts remains.
+    /// It is removed, but the transfer function is still applied.
     Effect,
-    /// It is removed, and changes no facts.
+    /// It is removed, and the transfer function is not applied.
     No,
 }
 
 /// Statements added around one.
 pub(crate) struct Added<S: Stage> {
-    /// Before it; their effect on the facts is known already.
+    /// Before it; the facts already take them into account.
     pub before: Vec<Stmt<S>>,
-    /// Behind it; the walk visits it next.
+    /// After it; the walk visits it next.
     pub behind: Option<Stmt<S>>,
 }
 
 /// The facts that an iterating analysis keeps from walk to walk.
 pub(crate) struct Cycles<F> {
     labels: FxHashMap<Label, Option<F>>,
-    /// The heads of loops, in the order of the text.
+    /// The heads of loops, in source order.
     heads: Vec<Option<F>>,
 }
 
@@ -116,17 +118,17 @@ fn each_jump<S: Stage>(code: &[Stmt<S>], stop: &Stop<'_>, visit: &mut dyn FnMut(
     });
 }
 
-/// The jumps to a label, in an analysis of one walk.
+/// The number of jumps to a label, and of those already visited, in an analysis of one walk.
 #[derive(Default)]
 struct Jumps {
     all: usize,
     passed: usize,
 }
 
-/// A loop around the statement in hand.
+/// A loop that encloses the current statement.
 struct Around<F> {
     number: usize,
-    /// The facts where it is left.
+    /// The join of the facts at its `break` statements.
     left: Option<F>,
 }
 
@@ -148,7 +150,7 @@ impl<S: Stage, A: Forward<S>> Walk<'_, S, A> {
         }
     }
 
-    /// The facts behind a block. If it is time to stop, the rest of it is missing.
+    /// The facts after a block. When it is time to stop, the rest of the block is dropped.
     fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: Option<A::Facts>) -> Option<A::Facts> {
         let mut done = Vec::with_capacity(code.len());
         let mut added = Added { before: Vec::new(), behind: None };
@@ -266,7 +268,7 @@ impl<S: Stage, A: Forward<S>> Walk<'_, S, A> {
         self.around.pop().and_then(|around| around.left)
     }
 
-    /// Whether a jump from outside leads into some code.
+    /// Whether a jump from outside enters some code.
     fn is_entered(&self, body: &[Stmt<S>]) -> bool {
         let mut inside: FxHashMap<Label, usize> = FxHashMap::default();
         each_jump(body, self.stop, &mut |label| *inside.entry(label).or_default() += 1);

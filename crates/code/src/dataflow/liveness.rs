@@ -3,16 +3,16 @@
 use super::backward::Backward;
 use crate::statement::{Expression, Register, Source, Special, Stage, StmtKind};
 
-/// Backward: the set of cells that may be read before they are written. Join is union.
+/// A backward analysis whose facts are the cells that may be read before they are written. The join is union.
 ///
-/// Stores that may be removed and whose cell is dead count as removed: the cells that they read are not live because of them.
+/// A dead store that may be removed does not make the cells live that it reads: chains of dead stores are removed in one pass.
 pub(crate) struct Liveness<F> {
     arrays: Vec<Cells>,
-    /// Whether a store is removed where its cell is dead.
+    /// Which stores may be removed where their cell is dead.
     removable: F,
 }
 
-/// The cells of an array.
+/// The range of cell numbers of an array.
 struct Cells {
     start: u32,
     /// The first index.
@@ -21,7 +21,7 @@ struct Cells {
 }
 
 impl<F> Liveness<F> {
-    /// Liveness of so many registers, and of arrays with these first indices and lengths.
+    /// Liveness of this number of registers, and of arrays given by first index and length.
     pub fn new(registers: usize, arrays: impl IntoIterator<Item = (i64, usize)>, removable: F) -> Self {
         let mut start = registers as u32;
         let cells = |(first, length): (i64, usize)| {
@@ -32,14 +32,14 @@ impl<F> Liveness<F> {
         Liveness { arrays: arrays.into_iter().map(cells).collect(), removable }
     }
 
-    /// The cell of an element; none if the array has no such element.
+    /// The cell of an element; `None` if the index is out of bounds.
     fn element(&self, array: usize, index: i64) -> Option<u32> {
         let Cells { start, first, length } = self.arrays[array];
         let offset = u32::try_from(index.checked_sub(first)?).ok()?;
         (offset < length).then(|| start + offset)
     }
 
-    /// The cell that is certainly overwritten.
+    /// The cell that a statement certainly overwrites.
     fn written<S: Stage>(&self, kind: &StmtKind<S>) -> Option<u32> {
         if let StmtKind::Special(special) = kind
             && let Some((array, index)) = special.writes_element()
@@ -78,7 +78,7 @@ impl<S: Stage, F: Fn(&StmtKind<S>) -> bool> Backward<S> for Liveness<F> {
     }
 }
 
-/// A set of cells, as words of 64 bits without those that are 0: a long function has many registers, and few of them are live at once.
+/// A set of cells, as a sparse bit set: a long function has many registers, and few of them are live at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Live(Vec<(u32, u64)>);
 

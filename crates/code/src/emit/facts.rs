@@ -1,4 +1,4 @@
-//! What reports want to know about memory: the objects behind the numbers of classes.
+//! The memory layout for reports: which object and which part of it each number of a class stands for.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::flat::Mark;
 use crate::layout::classes::{Class, Layout, Placement};
 use crate::nodes::Nodes;
 
-/// All that is known about the memory of a program.
+/// Collects the memory layout of a program.
 pub(crate) fn memory(
     core: &Core,
     nodes: &Nodes,
@@ -60,7 +60,7 @@ fn record_in_words(nodes: &Nodes, record: fencewright_c::ast::RecordId) -> Strin
     format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)
 }
 
-/// A type as C writes it, but for the lengths of arrays behind their names.
+/// A type in C notation, except that the lengths of arrays come after the type.
 fn type_in_words(ty: &Type, nodes: &Nodes) -> String {
     match &ty.kind {
         TypeKind::Void => "void".to_string(),

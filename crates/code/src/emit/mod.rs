@@ -1,4 +1,4 @@
-//! From flat code to the syntax tree of `.fw`: declarations, and what holds a file together.
+//! From flat code to the syntax tree of `.fw`: declarations of variables, registers and threads, and the property `memory`.
 
 mod facts;
 pub(crate) mod plain;
@@ -26,7 +26,7 @@ use crate::nodes::Nodes;
 use crate::statement::each_statement;
 use fencewright_text::Stop;
 
-/// The program as a file, and what is known about its memory.
+/// Emits the program as a file, together with its memory layout.
 pub fn file(
     core: &Core,
     nodes: &Nodes,
@@ -77,14 +77,14 @@ fn length(length: i64) -> ArraySize {
     ArraySize::Length(build::int(length, Span::default()))
 }
 
-/// What things are called that all threads see.
+/// Names of global declarations.
 pub(crate) struct Vocabulary {
-    /// The constant that undefined memory holds.
+    /// The name of the constant for the undefined value.
     undefined: String,
     uses_undefined: bool,
     /// Shared variables, by class.
     pub variables: HashMap<usize, String>,
-    /// Open arrays that stand for the ends of what is modelled, by what they say.
+    /// Arrays of unknown length, one for each reason why the model ends, keyed by the reason: reading such an array makes an answer `unknown`.
     pub beyond: BTreeMap<String, String>,
 }
 
@@ -124,7 +124,7 @@ impl Vocabulary {
         build::array(name, size, false, self.initial(initial, span), span)
     }
 
-    /// Initial values; nothing for zeros.
+    /// Initial values; `None` if all are zero.
     fn initial(&mut self, values: &[i64], span: Span) -> Option<Initial> {
         match values {
             [] => None,
@@ -135,7 +135,7 @@ impl Vocabulary {
         }
     }
 
-    /// A name for the end of what is modelled, wherever the program may come to one.
+    /// Declares an array for every reason why the model may end.
     fn find_beyond(&mut self, program: &Program, names: &mut Names<'_>, stop: &Stop<'_>) {
         let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
         while let Some(step) = open.pop().filter(|_| !stop.now()) {

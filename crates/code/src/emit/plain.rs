@@ -1,4 +1,4 @@
-//! The accesses that a compiler may move: those of ordinary variables. They must not race.
+//! The plain accesses: those of ordinary variables, which a compiler may reorder and which must not race.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,11 @@ use crate::core::Access;
 use crate::flat::Program;
 use crate::statement::each_statement;
 
-/// The texts that stand for plain accesses only. Where one text stands for others too, nobody can tell which is meant.
+/// The spans of the source that stand for plain accesses only. A span that also stands for another kind of access is left out, because a race report
+/// could not tell the two apart.
 ///
-/// Flat code is what is emitted: when a step takes in the one before it (`tidy`), the access has the text of the new step, but is still as plain or as
-/// atomic as it was. What was memory of one thread before layout is no access any more.
+/// Computed on flat code, which is what is emitted: when `tidy` merges a statement into the one after it, the access gets the span of the later
+/// statement but stays as plain or as atomic as it was. Memory that layout made private to a thread has no accesses any more.
 pub fn plain(program: &Program, stop: &Stop<'_>) -> HashSet<Span> {
     let (mut plain, mut others) = (HashSet::new(), HashSet::new());
     for thread in &program.threads {

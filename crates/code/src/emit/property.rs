@@ -1,7 +1,8 @@
-//! The property `memory`: no check of memory fails, and no freed memory is accessed.
+//! The property `memory`: no memory check fails, and no freed memory is accessed.
 //!
-//! A failed check ends a thread at a label of its own. Whether memory was given back is known to the thread that did it, so the property compares
-//! what one thread is about to touch with the marks of all threads. It looks at the moment before the access, when the thread could make it.
+//! A failed check ends a thread at a label of its own, which the property forbids. Whether memory has been freed is recorded in registers of the
+//! thread that freed it, so the property compares the number that a thread is about to access with the marks of all threads, in the state before the
+//! access.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +14,33 @@ use fencewright_program::{BinaryOp, Span};
 use crate::flat::Mark;
 use crate::layout::classes::{Layout, Runs};
 
-/// What the property is about.
+/// The labels and registers from which the property is built.
 #[derive(Default)]
 pub(crate) struct Evidence {
     /// Labels of failed checks, with their threads.
     pub failed: Vec<(String, String)>,
-    /// The labels of both, with what can be wrong there.
+    /// Labels of failed checks and of accesses to memory that can be freed, with the mistakes to report for them.
     pub mistakes: Vec<Mistake>,
-    /// Where threads touch memory that can be given back.
+    /// Accesses to memory that can be freed.
     pub touched: Vec<Touched>,
-    /// The registers that mark what threads gave back, with their threads, by class.
+    /// The arrays of registers that mark freed objects, with their threads, by class.
     pub marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
 }
 
-/// An access to memory that can be given back.
+/// An access to memory that can be freed.
 pub(crate) struct Touched {
-    /// Who.
+    /// The thread.
     pub thread: String,
     /// The label before the access.
     pub at: String,
-    /// The class of what is accessed.
+    /// The class of the accessed place.
     pub class: usize,
-    /// Its number, as a formula.
+    /// The number of the place, as a formula over the thread's registers.
     pub number: Expr,
 }
 
-/// The property; nothing if nothing can violate it, unless there is nothing else to ask about.
+/// The property; `None` if nothing can violate it and the program has assertions. A program without either gets a property that always holds, so that
+/// there is something to check.
 pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
     let span = Span::default();
     let mut parts: Vec<Expr> = evidence.failed.iter().map(|(thread, label)| at(thread, label)).collect();
@@ -63,7 +65,7 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         };
         let is_set = |mark| build::binary(BinaryOp::Eq, mark, build::int(1, span), span);
         let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
-        // An odd number of them is 1.
+        // The exclusive or of the marks.
         free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
         let freed = build::balanced(BinaryOp::Or, free, span);
         let touched = build::balanced(BinaryOp::Or, touches, span);
@@ -107,7 +109,7 @@ fn register(name: &str, place: Place) -> Expr {
     Expr { kind: ExprKind::Register(thread(name), place), span: Span::default() }
 }
 
-/// An expression of a thread as a formula about it.
+/// An expression of a thread as a formula, in which each register is qualified with the thread.
 pub(crate) fn about(name: &str, expression: Expr) -> Expr {
     let again = |expression: Box<Expr>| Box::new(about(name, *expression));
     let kind = match expression.kind {

@@ -15,8 +15,8 @@ use crate::flat::claims::{self, About, Claim, Claims};
 use crate::flat::tidy::Reads;
 use crate::flat::{Awaited, Cell, CellEvent, Step, StepKind, Term, Touching, Violation, Waiting, Wrong};
 
-/// What an assertion says that an undefined value makes fail.
-const UNDEFINED_DECIDES: &str = "an undefined value decides what happens";
+/// The message of the assertion that fails where an undefined value is used.
+const UNDEFINED_DECIDES: &str = "the behaviour depends on an undefined value";
 
 /// Prints the statements of one thread.
 pub(crate) struct Statements<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct Statements<'a> {
     arrays: Vec<String>,
     reads: Reads,
     stop: &'a Stop<'a>,
-    /// How many labels there are of each kind.
+    /// Number of labels of each kind.
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
     pending: Vec<String>,
@@ -65,7 +65,7 @@ impl<'a> Statements<'a> {
         out.push(Statement { labels, kind, span });
     }
 
-    /// A block inside a statement; labels that wait for a statement wait for the one outside.
+    /// A nested block. Pending labels belong to the statement outside, so they are set aside meanwhile.
     fn inner(&mut self, steps: &[Step], span: Span) -> Block {
         let pending = std::mem::take(&mut self.pending);
         let statements = self.block(steps);
@@ -159,7 +159,7 @@ impl<'a> Statements<'a> {
                 let place = build::cell(&self.vocabulary.beyond[text], build::int(1, span), span);
                 let end = StatementKind::Assume(build::value_of(place, span));
                 let mut end = vec![build::statement(end, span)];
-                // What comes later may have been decided as if nobody came here: so this itself may violate anything.
+                // Passes before this one may have used that execution does not continue here. So reaching this point may itself violate any property.
                 self.check(&Term::Number(0), Wrong::Undefined, &Claims::default(), span, &mut end);
                 let end = build::block(end, span);
                 match condition.number() {
@@ -175,7 +175,7 @@ impl<'a> Statements<'a> {
         StatementKind::Assign(self.register(register, span), self.expression(value, span))
     }
 
-    /// A check of memory: the thread ends at a label that the property forbids.
+    /// Emits a memory check: if it fails, the thread ends at a label that the property forbids.
     fn check(
         &mut self,
         condition: &Term,
@@ -192,7 +192,7 @@ impl<'a> Statements<'a> {
         let stop = Statement { labels, kind: StatementKind::Stop, span };
         let plain = |kind| Statement { labels: Vec::new(), kind, span };
         let failure = match wrong {
-            // Whatever an undefined value decides, it may just as well decide that an assertion fails.
+            // Behaviour after the use of an undefined value is arbitrary, so it may also make an assertion fail.
             Wrong::Undefined => {
                 let fails = StatementKind::Assert(build::int(0, span), Some(UNDEFINED_DECIDES.to_string()));
                 let ways = [vec![plain(StatementKind::Skip), stop], vec![plain(fails)]];
@@ -213,7 +213,7 @@ impl<'a> Statements<'a> {
         self.evidence.mistakes.push(facts::Mistake { thread, label, span, claims });
     }
 
-    /// What a check claims. Only what the check itself reads is still known when it has failed.
+    /// The claim of a check for reports. After the failure only the values that the check itself reads are still available.
     fn claim(&self, claim: &Claim, condition: &Term) -> facts::Claim {
         let about = match &claim.about {
             About::Pointer => facts::About::Pointer,
@@ -236,13 +236,13 @@ impl<'a> Statements<'a> {
         facts::Claim { holds: self.known(&claim.holds, condition), about, place }
     }
 
-    /// A term as a formula, if a check reads all that it takes.
+    /// A term as a formula, if the check reads all registers of the term.
     fn known(&self, term: &Term, condition: &Term) -> Option<Expr> {
         claims::is_read_in(term, condition)
             .then(|| crate::emit::property::about(self.thread, self.plain(term)))
     }
 
-    /// A term with numbers only: without the constant that stands for the undefined value.
+    /// A term as an expression in which the undefined value is a number, not the named constant.
     fn plain(&self, term: &Term) -> Expr {
         let span = Span::default();
         let again = |term: &Term| self.plain(term);
@@ -262,7 +262,7 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// A read-modify-write, by its name in `.fw` if it has one there.
+    /// Emits a read-modify-write: `swap`, `fetch_add` or `cas` where it is one of these, otherwise an atomic block.
     fn update(
         &mut self,
         cell: &Cell,
@@ -321,8 +321,8 @@ impl<'a> Statements<'a> {
         StatementKind::Atomic(build::block(vec![load, store], span))
     }
 
-    /// Waiting in a loop needs no register where the condition looks at the cell once, and nobody wants to know what was there. It is no `await`, which
-    /// would block: the author wrote a loop.
+    /// Emits a wait. No register is needed where the condition reads the cell once and the value is not used afterwards. A waiting loop does not
+    /// become `await`, which would count as blocked: the source has a loop.
     fn wait(
         &mut self,
         register: Register,
@@ -393,7 +393,7 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// A term as a formula writes it, with the thread before every register.
+    /// A term as a formula, in which each register is qualified with the thread.
     fn in_formula(&mut self, term: &Term) -> Expr {
         let span = Span::default();
         let expression = self.expression(term, span);
@@ -401,7 +401,7 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// What a label is called.
+/// The name of a label.
 pub(crate) fn label_name(label: Label) -> String {
     match label {
         Label::EXIT => "exit".to_string(),
@@ -409,7 +409,7 @@ pub(crate) fn label_name(label: Label) -> String {
     }
 }
 
-/// An expression with another one in the place of a register.
+/// Substitutes an expression for a register.
 fn replaced(expression: Expr, register: &Place, by: &Expr) -> Expr {
     let again = |expression: Box<Expr>| Box::new(replaced(*expression, register, by));
     let kind = match expression.kind {

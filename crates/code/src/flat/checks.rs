@@ -1,16 +1,16 @@
-//! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends. Takes out what stands behind a check that always
-//! fails.
+//! Joins adjacent checks into one: each is a step of the thread, and no other thread can tell at which of them it ends. Removes unreachable code
+//! after a check that always fails.
 
 use fencewright_text::Stop;
 
 use crate::flat::{Step, StepKind, Violation, Wrong};
 
-/// Puts checks of the same kind that follow each other together.
+/// Joins adjacent checks of the same kind.
 pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut joined: Vec<Step> = Vec::new();
     for mut step in stop.polled(std::mem::take(code)) {
         step.kind.blocks_mut().for_each(|block| join(block, stop));
-        // What is undefined is looked at one by one: a later check may compute with what an earlier one found to be defined.
+        // Checks for undefined values are not joined: a later check may compute with a value that an earlier check found to be defined.
         if let StepKind::Check(second, Violation { wrong, claims }) = &mut step.kind
             && *wrong != Wrong::Undefined
             && let Some(Step {
@@ -28,7 +28,8 @@ pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     *code = joined;
 }
 
-/// Takes out what stands behind a check that always fails: a constant index need not be one of its array there. Whether control never comes to the end of the code.
+/// Removes unreachable code after a check that always fails; such code may contain constant indices that are out of bounds. Returns whether control
+/// never reaches the end of the code.
 pub(crate) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
     let mut ended = false;
     code.retain_mut(|step| {

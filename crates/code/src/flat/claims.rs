@@ -1,37 +1,38 @@
-//! What checks are about, for reports. Claims ride on the checks that they explain, so that their terms are rewritten with them; they are no part of what the program does.
+//! Claims: the explanations of checks for reports. They are stored in the checks that they explain, so that passes rewrite their terms too, but they
+//! are not evaluated.
 
 use crate::core::Register;
 use crate::flat::{StepKind, Term, Violation, Wrong};
 
-/// What a check claims, about places and values.
+/// The claim of a check about a place or a value.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What has to hold.
+    /// The condition that has to hold.
     pub holds: Term,
-    /// What it says.
+    /// The kind of mistake if it does not.
     pub about: About,
-    /// The class and number of the place that it is about.
+    /// The class and number of the place concerned.
     pub place: Option<(usize, Term)>,
 }
 
-/// What can be wrong.
+/// A kind of mistake.
 #[derive(Clone, Debug)]
 pub enum About {
-    /// A pointer points to no object.
+    /// A pointer does not point to an object.
     Pointer,
-    /// An array has so many elements, and this is the index.
+    /// An index is out of bounds: the index and the length of the array.
     Element(Term, i64),
-    /// A pointer is moved out of its array.
+    /// Pointer arithmetic leaves the array.
     Moved,
-    /// A register or element has no value.
+    /// A register or array element holds the undefined value.
     Undefined(Term),
-    /// Something is given back that no allocation gave.
+    /// `free` of something other than the start of an allocation.
     Free,
-    /// What the program calls wrong.
+    /// Another fault, with this message.
     Said(String),
 }
 
-/// The claims of a check. Checks with other claims do the same.
+/// The claims of a check. All claims compare equal, so that checks that differ only in their claims are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Claims(pub Vec<Claim>);
 
@@ -42,7 +43,7 @@ impl PartialEq for Claims {
 }
 
 impl Claims {
-    /// What a check of this kind says where nothing more is known.
+    /// The default claim of a check of this kind.
     pub fn plain(holds: &Term, wrong: Wrong) -> Self {
         let about = match wrong {
             Wrong::Pointer => About::Pointer,
@@ -54,12 +55,12 @@ impl Claims {
         Claims::one(holds, about, None)
     }
 
-    /// One claim.
+    /// A single claim.
     pub fn one(holds: &Term, about: About, place: Option<(usize, Term)>) -> Self {
         Claims(vec![Claim { holds: holds.clone(), about, place }])
     }
 
-    /// The terms in them.
+    /// Their terms.
     pub fn terms_mut(&mut self) -> impl Iterator<Item = &mut Term> {
         self.0.iter_mut().flat_map(|claim| {
             let about = match &mut claim.about {
@@ -72,13 +73,13 @@ impl Claims {
     }
 }
 
-/// A check that a register or an element has a value.
+/// A check that a register or array element is not undefined.
 pub fn defined(condition: Term, value: Term) -> StepKind {
     let claims = Claims::one(&condition, About::Undefined(value), None);
     StepKind::Check(condition, Violation { wrong: Wrong::Undefined, claims })
 }
 
-/// Whether all registers of a term are in another one, which is computed in the same state.
+/// Whether all registers and arrays of a term also occur in another term.
 pub fn is_read_in(term: &Term, other: &Term) -> bool {
     let mut all = true;
     term.registers(&mut |register: Register| all &= other.has(register));

@@ -1,8 +1,8 @@
-//! Counters: variables to which numbers are added, by statements each of which is executed at most once.
+//! Bounds on counters: variables to which constants are added, by statements each of which is executed at most once.
 //!
-//! A value of such a variable is a number that was written there, or a value that was read there before with a number added to it. Going back from
-//! it, each statement that adds is met at most once, so it lies between the least number written plus all that is subtracted and the
-//! greatest plus all that is added, whatever the order, and whichever additions are lost.
+//! Every value of such a variable is a constant written there, or a value read there earlier plus a constant. On the chain of reads back to a written
+//! constant, each adding statement occurs at most once. So the value lies between the least constant written plus all negative additions and the
+//! greatest plus all positive ones, in any order of execution and even if updates are lost.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +14,12 @@ use crate::flat::ranges::Range;
 use crate::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
 use crate::layout::classes::Layout;
 
-/// What is known about the values of one class.
+/// The constants that reach the values of one class.
 #[derive(Clone, Copy)]
 struct Counter {
-    /// The least and the greatest number written.
+    /// The least and the greatest constant written.
     written: (i128, i128),
-    /// What is subtracted and what is added, all together.
+    /// The sum of all negative and of all positive additions.
     added: (i128, i128),
 }
 
@@ -39,7 +39,7 @@ impl Counter {
     }
 }
 
-/// For each class the values that it can hold, if it is a counter.
+/// For each class an interval of its values, if it is a counter.
 pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec<Option<Range>> {
     let mut counters: Vec<Option<Counter>> =
         layout.classes.iter().map(|class| started(class.values())).collect();
@@ -57,7 +57,7 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
             match change {
                 Some(Change::Write(number)) => counter.write(number),
                 Some(Change::Add(number)) if *once => {
-                    // Where nothing was read yet, a register holds 0.
+                    // Before the first read, the register holds 0.
                     counter.write(0);
                     counter.add(number);
                 }
@@ -96,12 +96,12 @@ fn difference(term: &Term, register: Register) -> Option<i64> {
     }
 }
 
-/// A thread in the order of the text.
+/// The statements of a thread, in source order.
 struct Counting<'a> {
     thread: &'a Thread,
-    /// Its statements, and whether each is executed at most once.
+    /// The statements, and whether each is executed at most once.
     steps: Vec<(&'a Step, bool)>,
-    /// The class that a register is loaded from, if nothing else is written to it.
+    /// The class from which a register is loaded, if it is written in no other way.
     loaded: HashMap<Register, Option<usize>>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Counting<'a> {
     fn of(thread: &'a Thread, stop: &Stop<'_>) -> Self {
         let mut counting = Counting { thread, steps: Vec::new(), loaded: HashMap::new() };
         counting.block(&thread.code, true, stop);
-        // Who jumps back may come by again anywhere.
+        // After a backward jump any statement may be executed again.
         let mut labels: HashSet<Label> = HashSet::new();
         let back = counting.steps.iter().any(|(step, _)| match &step.kind {
             StepKind::Label(label) => !labels.insert(*label),
@@ -140,7 +140,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// What a store does to a class.
+    /// The effect of a store on a class: a constant written or added.
     fn change(&self, value: &Term, class: usize) -> Option<Change> {
         if let Some(number) = value.number().filter(|number| *number != UNDEFINED) {
             return Some(Change::Write(number));

@@ -1,5 +1,5 @@
-//! Checks in indivisible blocks, and ends of what is modelled. A block cannot be left in the middle: after a failed check the rest of the block is skipped, and the
-//! failure takes effect behind the block.
+//! Failures inside atomic blocks: checks and ends of the model. An atomic block cannot be left in the middle, so after a failed check the rest of the
+//! block is skipped, and the failure takes effect after the block.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use fencewright_text::Stop;
 use crate::core::Register;
 use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Violation};
 
-/// Moves the consequences of failed checks behind the blocks that they stand in.
+/// Moves failures after the atomic blocks that they occur in.
 pub(crate) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
     let register = Register(thread.registers.len() as u32);
     if in_block(&mut thread.code, register, stop) {
@@ -46,13 +46,13 @@ fn in_block(code: &mut Vec<Step>, register: Register, stop: &Stop<'_>) -> bool {
     moved
 }
 
-/// Why the rest of a block is skipped.
+/// The reason why the rest of a block is skipped.
 enum Failure {
     Check(Violation),
     Beyond(String),
 }
 
-/// The block with everything behind a check done only if the check succeeds; failures are numbered from 1. There are no loops and no jumps in it.
+/// Makes the rest of the block after each check conditional on the check; failures are numbered from 1. The block contains no loops and no jumps.
 fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -> Vec<Step> {
     let mut done = Vec::new();
     let mut rest = block.into_iter();
@@ -76,7 +76,7 @@ fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -
         }
         match step.kind {
             StepKind::Steps(inner) | StepKind::Block(inner) => {
-                // No name is declared in them, so what they hold may as well stand alone.
+                // They declare no names, so their contents can be merged into the enclosing block.
                 let flat = inner.into_iter().chain(rest).collect();
                 done.extend(skipping(flat, register, failures));
                 return done;

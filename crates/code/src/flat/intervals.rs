@@ -1,9 +1,8 @@
-//! Which checks can fail: an interval analysis of flat code, for all threads together.
+//! Interval analysis of flat code, for all threads together: removes checks that cannot fail.
 //!
-//! Forward: an interval for each register, and the checks passed since their registers were written. Join is the convex hull, and the checks
-//! passed on both paths. Shared memory and arrays of registers have one interval for each class, whichever thread writes there and whenever, so
-//! walks through all threads are repeated until nothing changes. Checks that cannot fail are removed, and checks of values that may be undefined
-//! are added ([`undefined`]).
+//! A forward analysis. Facts: an interval for each register, and the checks passed since their registers were written. Join: the convex hull, and the
+//! checks passed on both paths. Shared memory and arrays of registers have one flow-insensitive interval for each class, so walks through all threads
+//! are repeated until nothing changes. Checks that cannot fail are removed, and checks of values that may be undefined are added ([`undefined`]).
 
 mod undefined;
 
@@ -19,20 +18,20 @@ use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
 use crate::layout::classes::Layout;
 use crate::statement::each_statement;
 
-/// Number of rounds after which growing intervals are widened to the next number of the program.
+/// Number of rounds after which growing intervals are widened to the next constant of the program.
 const LARGE_STEPS: usize = 3;
-/// Number of rounds after which growing intervals are widened to all numbers.
+/// Number of rounds after which growing intervals are widened to infinity.
 const NO_STEPS: usize = 24;
-/// Number of rounds after which all intervals are given up.
+/// Number of rounds after which the analysis gives up: all intervals become unbounded.
 const MOST_ROUNDS: usize = 200;
-/// Maximum number of passed checks known at one point.
+/// Maximum number of passed checks recorded at one point.
 const MOST_PASSED: usize = 32;
-/// Maximum number of statements times registers of a thread whose registers are followed.
+/// Upper bound on statements times registers of a thread for its registers to be tracked.
 const MOST_WORK: usize = 20_000_000;
-/// Number of registers in one piece of work: a statement may copy the intervals of all.
+/// Number of registers in one unit of work: a statement may copy the intervals of all registers.
 const REGISTERS_IN_A_PIECE: usize = 256;
 
-/// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. If it is time to stop, some code is missing.
+/// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. When it is time to stop, the code is incomplete.
 pub(crate) fn check(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
     let bounds = counters::bounds(program, layout, stop);
@@ -62,7 +61,7 @@ fn join_all(values: impl IntoIterator<Item = i64>) -> Range {
     values.into_iter().map(Range::of).fold(Range::NOTHING, Range::joined)
 }
 
-/// The numbers in a program with their neighbours, sorted: intervals are widened to them.
+/// The widening thresholds: the constants of the program with their neighbours, sorted.
 fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
     fn numbers(term: &Term, found: &mut BTreeSet<i64>) {
         match term {
@@ -95,7 +94,7 @@ fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
 struct Shared {
     /// The values of each class.
     memory: Vec<Range>,
-    /// For each class a bound on its values, if one is known beforehand.
+    /// For each class an interval known to contain its values, from `counters`.
     bounds: Vec<Option<Range>>,
     stations: Vec<i64>,
     round: usize,
@@ -104,7 +103,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The least interval that covers both, or a wider one in later rounds.
+    /// The join of both, widened in later rounds.
     fn grow(&mut self, range: Range, by: Range) -> Range {
         let joined = range.joined(by);
         if joined == range {
@@ -131,7 +130,7 @@ struct Known {
     /// The values of each array of registers.
     arrays: Vec<Range>,
     cycles: Cycles<State>,
-    /// Whether registers are followed.
+    /// Whether registers are tracked.
     followed: bool,
 }
 
@@ -156,7 +155,7 @@ impl Known {
 /// Facts at one point.
 #[derive(Clone)]
 struct State {
-    /// The values of registers; empty if registers are not followed.
+    /// The intervals of registers; empty if registers are not tracked.
     registers: Vec<Range>,
     /// Checks passed since their registers were written.
     passed: Vec<Term>,
@@ -194,10 +193,10 @@ impl Values for At<'_> {
 
 struct Intervals<'a> {
     arrays: &'a mut [Range],
-    /// Whether registers are followed.
+    /// Whether registers are tracked.
     followed: bool,
     shared: &'a mut Shared,
-    /// Whether this is the last round, in which code is changed.
+    /// Whether this is the last walk, which changes the code.
     last: bool,
 }
 
@@ -210,7 +209,7 @@ impl Intervals<'_> {
         range_of(term, &self.at(state))
     }
 
-    /// Whether a statement is a check that cannot fail, or an end of the model that is not reached.
+    /// Whether a statement is a check that cannot fail, or an end of the model that cannot be reached.
     fn is_useless(&self, kind: &StepKind, state: &State) -> bool {
         match kind {
             StepKind::Check(condition, ..) => {

@@ -1,10 +1,10 @@
-//! Waiting for several things in a row is one step: it is taken when the last of them has happened.
+//! Joins consecutive waits into one step, which is enabled when the last of the awaited events has happened.
 //!
-//! That is the same where what is waited for stays: flags to which nothing but numbers other than 0 is ever written. Whoever waits for the first does nothing
-//! before he waits for the next, so nobody sees how far he has come; and he waits for ever in both cases or in none.
+//! This preserves behaviour for flags that stay set: only nonzero constants are written to them. A thread has no effect between two consecutive
+//! waits, so no other thread can observe how far it has come, and it blocks for ever in both versions or in neither.
 //!
-//! Threads that do the same but for the flag that each sets when it has ended, and that are waited for together, count instead: then they are identical, and engines
-//! need not tell them apart.
+//! Identical threads, except for the flag that each sets when it ends, that are joined together share a counter instead: then they are symmetric, and
+//! engines need not distinguish them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use crate::flat::{Awaited, Cell, CellEvent, Program, RegisterInfo, Step, StepKin
 use crate::layout::classes::Layout;
 use crate::statement::each_statement;
 
-/// Puts steps that wait for such flags, one after the other, together.
+/// Joins consecutive waits for flags that stay set.
 pub(crate) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let mut changing = HashSet::new();
     for thread in &program.threads {
@@ -30,7 +30,7 @@ pub(crate) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     count(program, layout, stop);
 }
 
-/// Classes to which something else than numbers other than 0 may be written.
+/// Finds the classes to which a value other than a nonzero constant may be written.
 fn find_changing(code: &[Step], changing: &mut HashSet<usize>, stop: &Stop<'_>) {
     each_statement(code, stop, &mut |step| match &step.kind {
         StepKind::Store(cell, value, _) if value.number().is_none_or(|number| number == 0) => {
@@ -60,7 +60,7 @@ fn gather_in(code: &mut Vec<Step>, changing: &HashSet<usize>, reads: &Reads, sto
     *code = gathered;
 }
 
-/// The flag that a step waits for, if it stays once it is set and nobody wants to know what it is.
+/// The flag that a step waits for, if it stays set and its value is not used afterwards.
 fn flag(kind: &StepKind, changing: &HashSet<usize>, reads: &Reads) -> Option<Awaited> {
     let StepKind::Await { register, place: cell, until: condition, waiting: Waiting::Step, .. } = kind else {
         return None;
@@ -71,27 +71,27 @@ fn flag(kind: &StepKind, changing: &HashSet<usize>, reads: &Reads) -> Option<Awa
     waits.then(|| Awaited { cell: cell.clone(), count: None })
 }
 
-/// Whether a condition is that a register is not 0.
+/// Whether a condition says that the register is not 0.
 fn is_set(condition: &Term, register: Register) -> bool {
     *condition == Term::Register(register).with(BinaryOp::Ne, 0)
 }
 
-/// Where a flag is set and looked at.
+/// The uses of a flag.
 #[derive(Default)]
 struct Uses {
-    /// How often anybody says something about it.
+    /// Number of occurrences in the program.
     mentions: usize,
-    /// The thread that sets it, in a step of its own that is taken once at most, and which of its statements that is.
+    /// The thread that sets it, in an atomic step executed at most once, and the index of that step.
     set: Option<(usize, usize)>,
 }
 
-/// Lets identical threads count.
+/// Replaces the flags of identical threads by a counter.
 fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let mut uses: HashMap<usize, Uses> = HashMap::new();
     for (number, thread) in program.threads.iter().enumerate() {
         mention(&thread.code, &mut uses, stop);
         for (n, step) in thread.code.iter().enumerate() {
-            // Nobody jumps back from behind it.
+            // No later statement jumps back.
             if let Some(class) = sets(step)
                 && !thread.code[n..].iter().any(jumps)
             {
@@ -103,12 +103,12 @@ fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     for thread in &program.threads {
         find_awaited(&thread.code, &mut awaited, stop);
     }
-    // From the flag that is not needed any more to the one that counts, and to what number.
+    // From each replaced flag to the flag that becomes the counter.
     let mut counted: HashMap<usize, usize> = HashMap::new();
     for classes in awaited {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for class in classes {
-            // Set once, waited for once, and not set from the start.
+            // Set once, awaited once, and initially 0.
             let Some(Uses { mentions: 2, set: Some(at) }) = uses.get(&class) else { continue };
             if layout.classes[class].initial != [0] {
                 continue;
@@ -134,7 +134,7 @@ fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     }
 }
 
-/// The flag that a step sets and does nothing else.
+/// The flag, if the only effect of a step is to set it.
 fn sets(step: &Step) -> Option<usize> {
     let StepKind::Atomic(block) = &step.kind else { return None };
     match block.as_slice() {
@@ -167,7 +167,7 @@ fn find_awaited(code: &[Step], awaited: &mut Vec<Vec<usize>>, stop: &Stop<'_>) {
     });
 }
 
-/// Whether two threads do the same, but for the steps in which they set their flags.
+/// Whether two threads are identical, except for the statements that set their flags.
 fn are_alike(program: &Program, (one, at): (usize, usize), (other, and): (usize, usize)) -> bool {
     let starts = |thread: &Thread| thread.registers.iter().map(|register| register.init).collect::<Vec<_>>();
     let arrays = |thread: &Thread| {
@@ -181,7 +181,7 @@ fn are_alike(program: &Program, (one, at): (usize, usize), (other, and): (usize,
         && one.code[at + 1..] == other.code[at + 1..]
 }
 
-/// Puts counting in the place of setting and waiting; whether anything is counted.
+/// Replaces setting and awaiting of flags by counting. Returns whether the code counts.
 fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Register, stop: &Stop<'_>) -> bool {
     let mut counts = false;
     for step in stop.polled(code) {

@@ -1,7 +1,7 @@
 //! Flat code: core code in which addresses are numbers, and places are cells of variables.
 //!
-//! `resolve` makes it, `ranges` takes out checks that cannot fail, `tidy` what nobody needs, and
-//! `emit` prints it as `.fw`.
+//! `resolve` produces it from symbolic code, `intervals` removes checks that cannot fail, `tidy` removes dead registers, and `emit` prints it as
+//! `.fw`.
 
 pub(crate) mod checks;
 pub(crate) mod claims;
@@ -19,61 +19,61 @@ use fencewright_program::{BinaryOp, Span, UnaryOp};
 use crate::flat::claims::Claims;
 use crate::statement::{Expression, Parts, Register, Source, Special, Stage, Stmt, StmtKind};
 
-/// What undefined memory holds: a number that no address, and no number that programs count with, comes near.
+/// The undefined value: a number far from all addresses and from the numbers that programs compute with.
 pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
 
-/// A value, without pointers.
+/// A value in which pointers are numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
     /// A number.
     Number(i64),
     /// A register.
     Register(Register),
-    /// An element of an array of registers: memory that only one thread uses.
+    /// An element of an array of registers, which represents memory private to one thread.
     Element(usize, Box<Term>),
-    /// An operation.
+    /// A unary operation.
     Unary(UnaryOp, Box<Term>),
-    /// An operation.
+    /// A binary operation.
     Binary(BinaryOp, Box<Term>, Box<Term>),
-    /// One of two.
+    /// A conditional value: condition, value if it holds, value if not.
     If(Box<Term>, Box<Term>, Box<Term>),
 }
 
-/// An access of a cell of shared memory: the number of its class, and which cell if there are several.
+/// A cell of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The class, by its number in the layout.
     pub class: usize,
-    /// Which cell.
+    /// The number of the cell; `None` if the class has only one.
     pub index: Option<Term>,
 }
 
-/// What it means to wait.
+/// How a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// To look again and again.
+    /// In a loop that reads again and again.
     Loop,
-    /// To take no step until there is nothing left to wait for.
+    /// In one step, which is disabled until the condition holds.
     Step,
 }
 
-/// What can be wrong with memory.
+/// The kinds of memory errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
-    /// A null pointer, or one that points to no object at all.
+    /// A null pointer, or one that does not point to an object.
     Pointer,
-    /// An element that an array does not have.
+    /// An index out of bounds.
     Bounds,
-    /// A value that nobody wrote.
+    /// An undefined value is used.
     Undefined,
-    /// Something is given back that no allocation gave.
+    /// `free` of something other than the start of an allocation.
     Free,
-    /// What the program itself calls wrong.
+    /// Another memory fault, such as a call through a pointer to no function.
     Other,
 }
 
 impl Wrong {
-    /// The label of a place where a thread ends because of this.
+    /// The base name of the labels at which threads end because of this.
     pub fn label(self) -> &'static str {
         match self {
             Wrong::Pointer => "bad_pointer",
@@ -85,21 +85,21 @@ impl Wrong {
     }
 }
 
-/// What is about to happen to an object.
+/// The kind of operation on an object that has to exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touching {
     /// It is accessed.
     Access,
-    /// It is given back.
+    /// It is freed.
     Free,
 }
 
-/// Something to wait for.
+/// An event that a thread awaits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awaited {
-    /// A flag that stays once it is set, or a counter.
+    /// A flag that stays set, or a counter.
     pub cell: Cell,
-    /// What is counted to; nothing for a flag, which must not be 0.
+    /// The awaited value of a counter; `None` for a flag, which must become nonzero.
     pub count: Option<i64>,
 }
 
@@ -132,13 +132,13 @@ pub struct Violation {
 /// Statements that flat code has besides those of every stage.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellEvent {
-    /// An element of an array of registers gets a value.
+    /// An element of an array of registers gets a value: array, index, value.
     Set(usize, Term, Term),
-    /// Waits, in one step, until all of this has happened.
+    /// Waits, in one step, until all of these hold.
     AwaitAll(Vec<Awaited>),
     /// No effect.
     Skip,
-    /// The next access, or `free`, is of the object with this number of this class, which must not have been freed.
+    /// The next access, or `free`, concerns the place with this number in this class; the memory must not have been freed.
     Touch(usize, Term, Touching),
 }
 
@@ -219,7 +219,7 @@ impl Expression for Term {
 }
 
 impl Term {
-    /// A number, if it is one.
+    /// The number, if it is a constant.
     pub fn number(&self) -> Option<i64> {
         match self {
             Term::Number(number) => Some(*number),
@@ -227,7 +227,7 @@ impl Term {
         }
     }
 
-    /// `a op b`, computed if both are numbers and the result is one of 64 bits.
+    /// `a op b`, folded if both are constants and the result fits into 64 bits.
     pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
         if let (Some(x), Some(y)) = (a.number(), b.number())
             && let Ok(result) = op.apply(x, y)
@@ -252,7 +252,7 @@ impl Term {
         }
     }
 
-    /// `a + y` or `a - y`, put together with a number that `a` adds already.
+    /// `a + y` or `a - y`, combined with a constant that `a` already adds.
     fn shifted(op: BinaryOp, a: Term, y: i64) -> Term {
         let signed = |op: BinaryOp, y: i64| if op == BinaryOp::Sub { y.checked_neg() } else { Some(y) };
         if let Term::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), left, right) = &a {
@@ -319,7 +319,7 @@ impl Term {
         Term::binary(BinaryOp::Or, self, other)
     }
 
-    /// Whether it is from `low` to `high`.
+    /// The condition that it is in `low..=high`.
     pub fn within(self, low: i64, high: i64) -> Term {
         if low == high {
             return self.with(BinaryOp::Eq, low);
@@ -327,7 +327,7 @@ impl Term {
         self.clone().with(BinaryOp::Ge, low).and(self.with(BinaryOp::Le, high))
     }
 
-    /// Whether it can only be 0 or 1.
+    /// Whether it is always 0 or 1.
     pub fn is_truth(&self) -> bool {
         match self {
             Term::Number(number) => matches!(number, 0 | 1),
@@ -338,7 +338,7 @@ impl Term {
         }
     }
 
-    /// Calls back for every register in it.
+    /// Calls `found` for every occurrence of a register.
     pub fn registers(&self, found: &mut impl FnMut(Register)) {
         self.sources(&mut |source| {
             if let Source::Register(register) = source {
@@ -347,7 +347,7 @@ impl Term {
         });
     }
 
-    /// Calls back for every array of registers in it.
+    /// Calls `found` for every occurrence of an array of registers.
     pub fn arrays(&self, found: &mut impl FnMut(usize)) {
         self.sources(&mut |source| {
             if let Source::Element(array, _) = source {
@@ -356,21 +356,21 @@ impl Term {
         });
     }
 
-    /// Whether an element of an array of registers is in it.
+    /// Whether it contains an element of an array of registers.
     pub fn has_element(&self) -> bool {
         let mut has = false;
         self.arrays(&mut |_| has = true);
         has
     }
 
-    /// How often the register is in it.
+    /// Number of occurrences of the register.
     pub fn count(&self, register: Register) -> usize {
         let mut count = 0;
         self.registers(&mut |found| count += usize::from(found == register));
         count
     }
 
-    /// Whether the register is needed to compute it, whatever the values of others are.
+    /// Whether evaluating it always reads the register, whatever the other registers hold.
     pub fn is_strict_in(&self, register: Register) -> bool {
         match self {
             Term::Number(_) => false,
@@ -381,14 +381,14 @@ impl Term {
         }
     }
 
-    /// Whether the register is in it.
+    /// Whether the register occurs in it.
     pub fn has(&self, register: Register) -> bool {
         let mut has = false;
         self.registers(&mut |found| has |= found == register);
         has
     }
 
-    /// The same with something else for each register.
+    /// Substitutes a term for each register.
     pub fn replaced(&self, by: &impl Fn(Register) -> Term) -> Term {
         match self {
             Term::Number(number) => Term::Number(*number),
@@ -401,7 +401,7 @@ impl Term {
     }
 }
 
-/// A whole program.
+/// A whole program in flat code.
 pub struct Program {
     /// Its threads.
     pub threads: Vec<Thread>,
@@ -409,43 +409,44 @@ pub struct Program {
 
 /// A thread.
 pub struct Thread {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// Its registers: those of core code first, with their numbers.
+    /// Its registers: first those of symbolic code, with the same numbers.
     pub registers: Vec<RegisterInfo>,
     /// Its arrays of registers.
     pub arrays: Vec<Array>,
-    /// What it does.
+    /// Its statements.
     pub code: Vec<Step>,
-    /// Where it is created.
+    /// The call that creates it.
     pub span: Span,
 }
 
 /// A register.
 pub struct RegisterInfo {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What it holds at first.
+    /// Its initial value.
     pub init: i64,
 }
 
 /// An array of registers.
 pub struct Array {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     /// Its first index.
     pub first: i64,
-    /// What its elements hold at first.
+    /// The initial values of its elements.
     pub init: Vec<i64>,
-    /// The class whose objects it marks as given back, if that is what it is for.
+    /// The class whose freed objects it marks, if that is its purpose.
     pub marks: Option<(usize, Mark)>,
 }
 
-/// What an element of an array of registers says about an object.
+/// The meaning of an array of registers that marks freed objects of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// 1: this thread has given it back, for itself to allocate again.
+    /// 1 if this thread has freed the object and only this thread may allocate it again.
     Freed,
-    /// Whether this thread has given it to others, or taken it from them, an odd number of times. An object is free if that is so for an odd number of threads.
+    /// The parity of how often this thread has passed the object to other threads or taken it from them. The object is free if the parities of all
+    /// threads sum to an odd number.
     Passed,
 }

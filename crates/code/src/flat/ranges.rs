@@ -1,11 +1,11 @@
-//! What values can be: from where to where, and whether they may be undefined. Enough to see that most checks cannot fail.
+//! Intervals of values, with a flag for the undefined value: the abstract domain of the interval analysis.
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use crate::core::Register;
 use crate::flat::{Term, UNDEFINED};
 
-/// Numbers from `low` to `high`, none if `low` is larger, and perhaps the undefined value besides.
+/// The numbers `low..=high`, none if `low > high`, and possibly the undefined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub low: i64,
@@ -28,7 +28,7 @@ impl Range {
         }
     }
 
-    /// Values beyond 64 bits do not occur: engines give up there.
+    /// Values outside 64 bits do not occur: engines give up where a computation overflows.
     fn clamped(low: i128, high: i128) -> Self {
         let clamp = |value: i128| value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Range::new(clamp(low), clamp(high))
@@ -51,14 +51,14 @@ impl Range {
         }
     }
 
-    /// What is in both.
+    /// The intersection.
     pub fn both(self, other: Range) -> Range {
         let (low, high) = (self.low.max(other.low), self.high.min(other.high));
         let undefined = self.undefined && other.undefined;
         if low <= high { Range { low, high, undefined } } else { Range { undefined, ..Range::NOTHING } }
     }
 
-    /// As a larger range grows step by step, it takes large steps: to the next of the numbers in `stations`, which are sorted, or beyond all of them.
+    /// Widening: a bound that has grown is moved to the next number in `stations`, which are sorted, or to infinity beyond the last one.
     pub fn widened(self, grown: Range, stations: &[i64]) -> Range {
         if !self.has_numbers() || !grown.has_numbers() {
             return grown;
@@ -76,7 +76,7 @@ impl Range {
         Range { low, high, undefined: grown.undefined }
     }
 
-    /// The numbers, the one for undefined values among them if there may be one.
+    /// The interval of the representing numbers, including that of the undefined value if it is possible.
     fn hull(self) -> (i128, i128) {
         let plain = match self.undefined {
             true => self.joined(Range::new(UNDEFINED, UNDEFINED)),
@@ -85,7 +85,7 @@ impl Range {
         (plain.low.into(), plain.high.into())
     }
 
-    /// Whether it can only be other than 0; whether it can only be 0.
+    /// `Some(true)` if all values are nonzero, `Some(false)` if the only value is 0.
     pub fn truth(self) -> Option<bool> {
         let (low, high) = self.hull();
         match (low, high) {
@@ -96,13 +96,13 @@ impl Range {
     }
 }
 
-/// What registers and memory can hold at some point.
+/// The intervals of registers and arrays at a program point.
 pub(crate) trait Values {
     fn register(&self, register: Register) -> Range;
     fn element(&self, array: usize) -> Range;
 }
 
-/// What a term can be.
+/// The interval of a term.
 pub(crate) fn range_of(term: &Term, values: &impl Values) -> Range {
     match term {
         Term::Number(number) => Range::of(*number),
@@ -141,7 +141,7 @@ fn unary(op: UnaryOp, a: Range) -> Range {
 }
 
 fn wrapped(low: i128, high: i128, least: i128, greatest: i128) -> Range {
-    // At the ends of 64 bits a range may stand for more: what wraps around has not been computed in them.
+    // An interval at the limits of 64 bits may have been clamped, so that the true value before wrapping is unknown.
     let (open, closed) = (i128::from(i64::MIN), i128::from(i64::MAX));
     if low >= least && high <= greatest && low > open && high < closed {
         Range::clamped(low, high)
@@ -211,7 +211,7 @@ fn binary(op: BinaryOp, a: Range, b: Range) -> Range {
     }
 }
 
-/// What a register can be if a condition holds (or does not): calls back with registers and ranges, all of which hold then.
+/// Refines the intervals of registers under a condition, or its negation: calls `learned` with registers and intervals that contain them then.
 pub(crate) fn refine(
     condition: &Term,
     holds: bool,
@@ -251,7 +251,7 @@ fn mirrored(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// `term op other`, where `other` is any value of a range.
+/// Refines the register in `term` under `term op other`, where `other` is any value of an interval.
 fn constrain(
     term: &Term,
     op: BinaryOp,
@@ -263,7 +263,7 @@ fn constrain(
         Term::Register(register) => {
             learned(*register, constrained(values.register(*register), op, other));
         }
-        // Both sides moved: sound as long as nothing leaves the 64 bits.
+        // The constant is moved to the other side, which is sound because values do not overflow 64 bits.
         Term::Binary(BinaryOp::Add | BinaryOp::Sub, left, right)
             if !other.undefined && op != BinaryOp::Ne =>
         {
@@ -313,7 +313,7 @@ fn constrained(range: Range, op: BinaryOp, other: Range) -> Range {
 mod tests {
     use super::*;
 
-    /// Every register is the same.
+    /// All registers and elements have the same interval.
     struct All(Range);
 
     impl Values for All {
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Whatever two numbers an operation is applied to, its range has the result.
+    /// The interval of an operation contains the result for every pair of operands.
     #[test]
     fn ranges_have_all_results() {
         use BinaryOp::*;
@@ -352,9 +352,9 @@ mod tests {
         }
     }
 
-    /// Whatever number makes a condition true is still possible where it holds.
+    /// Every number that satisfies a condition is kept where the condition holds.
     #[test]
-    fn conditions_take_away_only_what_does_not_hold() {
+    fn conditions_exclude_only_values_that_violate_them() {
         use BinaryOp::*;
         let register = Term::Register(Register(0));
         for op in [Eq, Ne, Lt, Le, Gt, Ge] {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_grow_in_large_steps() {
+    fn ranges_are_widened_in_large_steps() {
         let grown = Range::new(0, 3).widened(Range::new(0, 4), &[0, 8]);
         assert_eq!(grown, Range::new(0, 8));
         assert_eq!(grown.widened(Range::new(-1, 9), &[0, 8]), Range::new(i64::MIN, i64::MAX));

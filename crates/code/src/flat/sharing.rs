@@ -1,8 +1,8 @@
-//! Registers that hold something within one statement only: those of different statements are one register. A long function would otherwise have a register for
-//! every value that it ever reads.
+//! Register sharing: temporaries that are live within one statement only share registers with those of other statements. Without it, a long function
+//! would need a register for every value that it reads.
 //!
-//! Such a register is mentioned by one statement alone, without labels that somebody could jump to, and first of all written: all else that is said
-//! about it stands in the same block, behind that.
+//! Such a temporary occurs in one statement without labels inside, and is written before it is read: all its other occurrences follow the write in
+//! the same block.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,24 +11,24 @@ use fencewright_text::Stop;
 use crate::core::Register;
 use crate::flat::{Step, StepKind, Term, Thread};
 
-/// A thread with fewer registers has one for each value.
+/// Threads with at most this many registers are left as they are.
 const FEW: usize = 256;
 
-/// Whether a thread has so many registers that some of them should be one.
+/// Whether a thread has more registers than [`FEW`].
 pub(crate) fn has_many_registers(thread: &Thread) -> bool {
     thread.registers.len() > FEW
 }
 
-/// Lets statements of a thread share registers.
+/// Makes statements of a thread share registers, and removes registers that do not occur in the code.
 pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let mut mentions = Mentions::default();
     mentions.block(&thread.code, None, &mut Vec::new(), stop);
-    // Nobody would know the registers that were not looked for.
+    // The occurrences are incomplete, so no register can be removed safely.
     if stop.at_once() {
         return;
     }
     let (names, mut numbers) = (shared(thread, &mentions, stop), HashMap::new());
-    // Nobody mentions the others any more.
+    // Keeps the registers that still occur in the code.
     let mut kept = Vec::new();
     let all = std::mem::take(&mut thread.registers);
     for (register, info) in stop.polled((0..).map(Register).zip(all)) {
@@ -45,7 +45,7 @@ pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     rename(&mut thread.code, &name, stop);
 }
 
-/// The register that stands for each one that can be shared: for all that are the n-th of their name in their statements, and start alike.
+/// One shared register for all temporaries with the same name, initial value and index among those of their statement.
 fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Register, Register> {
     let mut shared: HashMap<(&str, i64, usize), Register> = HashMap::new();
     let mut counts: HashMap<(usize, &str, i64), usize> = HashMap::new();
@@ -65,7 +65,7 @@ fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Regi
     names
 }
 
-/// Who mentions what.
+/// The occurrences of registers in the code of a thread.
 #[derive(Default)]
 struct Mentions {
     registers: HashMap<Register, Mention>,
@@ -75,19 +75,19 @@ struct Mentions {
     blocks: usize,
 }
 
-/// Who mentions a register.
+/// The occurrences of a register.
 #[derive(Clone, Copy)]
 struct Mention {
-    /// The first statement.
+    /// The statement of the first occurrence.
     statement: usize,
-    /// The block in which it is mentioned first.
+    /// The block of the first occurrence.
     block: usize,
-    /// Whether it is written there, and nobody else mentions it but what stands in that block.
+    /// Whether the first occurrence is a write, and all others are in the same block of the same statement.
     own: bool,
 }
 
 impl Mentions {
-    /// Looks at some code, of this statement or of none, and inside these blocks.
+    /// Records the occurrences in some code. `of`: the enclosing statement, if the code is inside one; `around`: the enclosing blocks.
     fn block(&mut self, code: &[Step], of: Option<usize>, around: &mut Vec<usize>, stop: &Stop<'_>) {
         self.blocks += 1;
         around.push(self.blocks);

@@ -1,4 +1,4 @@
-//! Flat code without what nobody needs: registers that are only written, and values that are copied from one register to the next.
+//! Dead code and copies in flat code: removes registers that are only written, and joins statements that pass a value on in a register.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use fencewright_text::Stop;
 use crate::core::Register;
 use crate::flat::{CellEvent, Step, StepKind, Term, Thread, Waiting};
 
-/// Which registers and arrays of a thread are read.
+/// Which registers and arrays of a thread are read and written.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    /// How often each register is read, but for the conditions of statements that wait for a value in it.
+    /// Number of reads of each register, except for the condition of an await or update that reads the register it loads into.
     read: HashMap<Register, usize>,
-    /// The registers that conditions wait for.
+    /// The registers that an await loads into and whose value its condition reads.
     waited: HashSet<Register>,
     written: HashSet<Register>,
     arrays: HashSet<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// Looks at all of some code, unless it is time to stop.
+    /// Collects the reads and writes of some code; incomplete when it is time to stop.
     pub fn of(code: &[Step], stop: &Stop<'_>) -> Self {
         let mut reads = Reads::default();
         reads.block(code, stop);
@@ -34,17 +34,17 @@ impl Reads {
         self.read.contains_key(&register) || self.waited.contains(&register)
     }
 
-    /// Whether a register is read other than by waiting for a value in it.
+    /// Whether a register is read other than by the condition of the await that loads into it.
     pub fn is_read_outside_waiting(&self, register: Register) -> bool {
         self.read.contains_key(&register)
     }
 
-    /// Whether the code says anything about a register.
+    /// Whether a register occurs in the code.
     pub fn is_mentioned(&self, register: Register) -> bool {
         self.is_read(register) || self.written.contains(&register)
     }
 
-    /// Whether the code says anything about an array.
+    /// Whether an array occurs in the code.
     pub fn is_array_mentioned(&self, array: usize) -> bool {
         self.arrays.contains(&array) || self.set.contains(&array)
     }
@@ -96,11 +96,11 @@ impl Reads {
     }
 }
 
-/// Takes out what nobody needs.
+/// Removes dead assignments and joins copies until nothing changes.
 pub(crate) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
     loop {
         let reads = Reads::of(&thread.code, stop);
-        // What is not known to be read is not needed.
+        // The reads are incomplete, and a register without a known read would be removed.
         if stop.at_once() {
             return;
         }
@@ -138,7 +138,7 @@ fn without_dead(code: &mut Vec<Step>, stop: &Stop<'_>, needed: &impl Fn(&StepKin
     changed | (code.len() != before)
 }
 
-/// A register that is read once, in the statement behind the one that writes it, is left out: `t = x; r = t;` is `r = x;`.
+/// Joins adjacent statements: removes a register whose only read is in the statement after the one that writes it. `t = x; r = t;` becomes `r = x;`.
 fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
     let mut changed = false;
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
@@ -159,8 +159,8 @@ fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
     changed
 }
 
-/// Where something is supposed about a value that the statement before has read, both are one step, which waits: `r = x; assume r == 1;` goes on only
-/// if it reads 1, and what happens until then is the same whether it has read something else already or not.
+/// Joins a load with an assumption about its value into an await: `r = x; assume r == 1;` continues only if it reads 1, and other threads cannot
+/// observe whether it has already read another value.
 pub(crate) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
     for mut step in stop.polled(std::mem::take(code)) {
@@ -201,11 +201,11 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
             StepKind::Havoc(*target, low, high)
         }
         (StepKind::Assign(_, value), second) => {
-            // What stands in an update or behind `await` means by its own register what is there.
+            // In an update or await, the register that it loads into stands for the value found in memory.
             let own = second.found();
             let mut count = 0;
             second.values(&mut |term| count += term.count(register));
-            // A property cannot choose an element of an array of registers by a register.
+            // A formula cannot index an array of registers with a register.
             let in_property =
                 matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
@@ -221,8 +221,8 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
     Some(Step { kind, span: second.span })
 }
 
-/// The values that a conversion of a register has, if that may have any value from the least to the greatest: those of the type if it is as
-/// wide. So `t = * in 0..=255; r = i8(t);` is `r = * in -128..=127;`.
+/// The range of a converted register that holds any value of a range: if the range has all 2^n values, so has the converted type. So `t = * in
+/// 0..=255; r = i8(t);` becomes `r = * in -128..=127;`.
 fn converted(register: Register, (least, greatest): (i64, i64), value: &Term) -> Option<(i64, i64)> {
     let is_it = |term: &Term| *term == Term::Register(register);
     let is_all_of = |width: Width| i128::from(greatest) - i128::from(least) + 1 == 1 << width.bits();

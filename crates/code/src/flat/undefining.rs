@@ -1,5 +1,5 @@
-//! Where the declaration of a local variable is reached again, the variable becomes undefined. That assignment is removed here if it is dead:
-//! the variable is written before it is read.
+//! When control reaches the declaration of a local variable again, the variable becomes undefined. This pass removes that assignment where it is
+//! dead: where the variable is written before it is read.
 
 use fencewright_text::Stop;
 
@@ -8,7 +8,7 @@ use crate::dataflow::backward::eliminate;
 use crate::dataflow::liveness::Liveness;
 use crate::statement::each_statement;
 
-/// Maximum number of statements times cells of a thread that is changed.
+/// Upper bound on statements times cells of a thread for the pass to run.
 const MOST_WORK: usize = 50_000_000;
 
 /// Removes dead assignments of the undefined value.

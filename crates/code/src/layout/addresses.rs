@@ -1,10 +1,11 @@
-//! What a program may learn from addresses.
+//! Operations on addresses: which results are determined by C and the model, and which are unknown.
 //!
-//! Pointers are numbers of places, but a program may rely on no more than this: an object lies somewhere in [2^16, 2^47), aligned for its type; objects that are alive
-//! at the same time are disjoint; the addresses of an execution have one total order, and within an object it is that of its parts. Numbers of places are chosen
-//! ([`crate::layout::classes`]) so that comparisons which this decides come out right as comparisons of numbers. Which of two objects comes first is a choice, made once for the
-//! execution and kept in a variable that nobody writes ([`Order`]). Low bits below the alignment and the bits from 2^47 on may carry something else. Whatever else
-//! depends on the bits of an address is refused: as an error where it is certain, otherwise as the end of what is modelled.
+//! Pointers are numbers of places, but a program may rely on no more than this: an object lies somewhere in [2^16, 2^47), aligned for its type;
+//! objects that are alive at the same time are disjoint; all addresses of an execution are totally ordered, and within an object in the order of its
+//! parts. Numbers of places are chosen ([`crate::layout::classes`]) so that comparisons determined by these rules give the same result on the
+//! numbers. Which of two objects comes first is a nondeterministic choice, made once per execution and kept in a variable that is never written
+//! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected: with an
+//! error where it is certain, otherwise the model ends there.
 
 mod compared;
 mod order;
@@ -23,7 +24,7 @@ pub(crate) use order::{Order, Piece};
 pub(crate) use ways_back::WayBack;
 
 impl Layout {
-    /// The power of two that divides all addresses of places that come from these sources.
+    /// The greatest power of two known to divide all addresses of places from these sources.
     pub(crate) fn alignment(&self, sources: &[Source], nodes: &Nodes) -> u64 {
         let common = |a: u64, b: u64| 1 << (a | b).trailing_zeros().min(30);
         let of = |source: &Source| match source {
@@ -53,7 +54,7 @@ impl Layout {
 }
 
 impl Class {
-    /// A variable that holds any of so many numbers and is never written, whoever reads it.
+    /// A variable that initially holds any of `choices` numbers and is never written.
     fn chosen(name: &str, choices: i64) -> Self {
         let mut class = Class::new(NodeId(u32::MAX));
         class.name = name.to_string();
@@ -63,27 +64,27 @@ impl Class {
         class
     }
 
-    /// The power of two below which the bits of all pointers to its places are 0, in memory and here.
+    /// A power of two: the bits below it are 0 in all pointers to its places, both in real addresses and in the numbers of the model.
     fn free_bits(&self) -> i64 {
         (self.alignment as i64).min(1 << self.scale.trailing_zeros())
     }
 
-    /// The bits of addresses of its places that are not known.
+    /// The mask of the bits in which the addresses of its places are unknown.
     fn unknown_bits(&self) -> i64 {
         HIGHEST_ADDRESS & !(self.free_bits() - 1)
     }
 
-    /// Whether two pointers are into the same piece.
+    /// The condition that two pointers are into the same piece.
     fn same_piece(&self, one: &Term, other: &Term) -> Term {
         let both = |piece: &Piece| piece.has(self.scale, one).and(piece.has(self.scale, other));
         self.pieces.iter().map(both).reduce(Term::or).unwrap_or(Term::Number(0))
     }
 }
 
-/// What a value points to, if it can be an address at all.
+/// The kind of addresses that a value may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Points {
-    /// It is a number.
+    /// It is a number and not an address.
     Nowhere,
     /// It is the address of a function.
     Function,
@@ -91,7 +92,7 @@ enum Points {
     Class(usize),
 }
 
-/// What about an address is not known.
+/// The property of addresses that is unknown where the model ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// Which of two addresses comes first, or whether an object starts where another one ends.
@@ -100,22 +101,22 @@ pub(crate) enum Unknown {
     Bits,
     /// Whether a number is the address of some object.
     Number,
-    /// Whether an object lies where another one was.
+    /// Whether an object reuses the address of an earlier one.
     Overlap,
 }
 
 impl Unknown {
-    /// What an error says about it.
+    /// The message of the error.
     fn error(self) -> &'static str {
         match self {
-            Unknown::Order => "which of these addresses comes first is not known",
-            Unknown::Bits => "this depends on the bits of an address, which are not known",
+            Unknown::Order => "the order of these addresses is unknown",
+            Unknown::Bits => "this depends on the bits of an address, which are unknown",
             Unknown::Number => "this number may be the address of an object",
-            Unknown::Overlap => "one of these objects may lie where the other one was",
+            Unknown::Overlap => "one of these objects may have the former address of the other",
         }
     }
 
-    /// What an `unknown` says about it; a line follows.
+    /// The reason of an `unknown`; a line number follows it.
     fn reason(self) -> &'static str {
         match self {
             Unknown::Order => "an order of addresses",
@@ -139,7 +140,7 @@ impl Resolver<'_> {
             Value::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::BitOr | BinaryOp::BitXor, a, b) => {
                 self.either(a, b)
             }
-            // Bits below the alignment alone are no address any more.
+            // Masking out all unknown bits leaves only the tag, which is not an address.
             Value::Binary(BinaryOp::BitAnd, a, b) => match (&**a, &**b, self.either(a, b)) {
                 (Value::Number(mask), _, Points::Class(class))
                 | (_, Value::Number(mask), Points::Class(class))
@@ -177,7 +178,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether a value is an address, with whatever is in the bits that are free.
+    /// The condition that a value is an address, possibly with tag bits set.
     fn is_address(&self, points: Points, value: &Term) -> Term {
         let Points::Class(class) = points else { return Term::Number((points == Points::Function).into()) };
         let of = &self.layout.classes[class];
@@ -197,13 +198,13 @@ impl Resolver<'_> {
         self.is_outside(class, &value).or(is_address)
     }
 
-    /// Whether a pointer to a structure was found by way of a member that is in none.
+    /// The condition that a pointer to a structure came from `container_of` of a member that is not in such a structure.
     fn is_outside(&self, class: usize, pointer: &Term) -> Term {
         let ways = self.layout.ways_back.iter().filter(|way| way.outer == class);
         ways.map(|way| way.is_outside(pointer)).reduce(Term::or).unwrap_or(Term::Number(0))
     }
 
-    /// Here ends what is modelled if this holds: an error if it certainly does.
+    /// The model ends here if this condition holds; an error if it certainly holds.
     pub(crate) fn unknown_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
@@ -216,7 +217,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Here ends what is modelled if this holds, even if it certainly does: the thread need not come here.
+    /// The model ends here if this condition holds. No error even if it certainly holds, because the statement may be unreachable.
     pub(crate) fn beyond_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
@@ -237,10 +238,10 @@ impl Resolver<'_> {
         self.errors.push(Diagnostic::new(self.span, text).help(help));
     }
 
-    /// An operation on two values, of which some may be addresses.
+    /// A binary operation whose operands may be addresses.
     pub(crate) fn operation(&mut self, op: BinaryOp, (a, x): (&Value, Term), (b, y): (&Value, Term)) -> Term {
         let points = match (self.points(a), self.points(b)) {
-            // A class that functions are compared with counts them among its numbers.
+            // Functions compared with pointers to a class are among the numbers of that class.
             (class @ Points::Class(_), Points::Function) | (Points::Function, class @ Points::Class(_)) => {
                 (class, class)
             }
@@ -269,14 +270,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// An address is compared with a number, which is none unless it lies where objects can be.
+    /// An address is compared with a number: unknown if the number lies where objects can be.
     fn with_number(&mut self, points: Points, address: &Term, number: &Term) {
         let possible = number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS);
         let both = self.is_address(points, address).and(possible);
         self.unknown_if(both, Unknown::Number);
     }
 
-    /// A number computed from an address: bits that are free may be set and looked at, and an address may be moved within its object.
+    /// A binary operation on an address that is no comparison: tag bits may be set and read, and an address may be moved within its object;
+    /// everything else is unknown.
     fn computed(&mut self, op: BinaryOp, (one, x): (Points, Term), (other, y): (Points, Term)) -> Term {
         let result = Term::binary(op, x.clone(), y.clone());
         let (is_one, is_other) = (self.is_address(one, &x), self.is_address(other, &y));
@@ -299,7 +301,7 @@ impl Resolver<'_> {
             }
             BinaryOp::Rem if self.divides_alignment(one, &y) => is_other.clone(),
             BinaryOp::Shl | BinaryOp::Shr => {
-                // Nothing of an address is left above.
+                // A shift by the width of addresses or more leaves no address bits.
                 let upper = y.clone().with(BinaryOp::Ge, i64::from(HIGHEST_ADDRESS.count_ones()));
                 let none = y.clone().with(BinaryOp::Eq, 0);
                 let harmless = if op == BinaryOp::Shr { none.or(upper) } else { none };
@@ -320,7 +322,7 @@ impl Resolver<'_> {
         result
     }
 
-    /// Whether an operation on bits with this other operand depends on bits of an address that are not known, or changes them.
+    /// The condition that a bit operation with this mask reads or changes unknown bits of an address.
     fn clashes(&self, op: BinaryOp, points: Points, mask: &Term) -> Term {
         let unknown = match points {
             Points::Class(class) => self.layout.classes[class].unknown_bits(),
@@ -334,7 +336,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether an address and what it was moved to are not in the same object.
+    /// The condition that an address and the result of moving it are not in the same object.
     fn leaves(&self, points: Points, from: &Term, to: &Term) -> Term {
         match points {
             Points::Class(class) => {
@@ -344,7 +346,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether the distance between two addresses is not known.
+    /// The condition that the distance between two addresses is unknown.
     fn apart(&self, one: Points, other: Points, x: &Term, y: &Term) -> Term {
         match (one, other) {
             (Points::Class(class), _) if one == other => {
@@ -359,7 +361,7 @@ impl Resolver<'_> {
         by > 0 && self.layout.classes[class].free_bits() % by == 0
     }
 
-    /// An operation on one value that may be an address.
+    /// A unary operation whose operand may be an address.
     pub(crate) fn operation_on(&mut self, op: UnaryOp, a: &Value, x: Term) -> Term {
         let whole =
             matches!(op, UnaryOp::Not | UnaryOp::Signed(Width::Bits64) | UnaryOp::Unsigned(Width::Bits64));
@@ -370,7 +372,7 @@ impl Resolver<'_> {
         Term::unary(op, x)
     }
 
-    /// The distance between two pointers, in elements: both are into one array.
+    /// The distance between two pointers in elements, with a check that both point into one array.
     pub(crate) fn distance(&mut self, x: Term, y: Term, node: NodeId) -> Term {
         let layout = self.layout;
         let Some(class) = layout.class(self.nodes, node) else { return Term::binary(BinaryOp::Sub, x, y) };
@@ -385,7 +387,7 @@ impl Resolver<'_> {
         Term::binary(BinaryOp::Sub, x, y).with(BinaryOp::Div, scale)
     }
 
-    /// A number that the program computes is kept where addresses are kept too: it must not be any.
+    /// A computed number is stored where addresses are stored: it must not lie in the range of addresses.
     pub(crate) fn kept_number(&mut self, node: Option<NodeId>, number: &Term) {
         let Some(Points::Class(class)) = node.map(|node| self.node_points(node)) else { return };
         if self.layout.classes[class].strangers.computed {
@@ -393,7 +395,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The same for a value that may be such a number, or an address.
+    /// The same for a value that may be a computed number or an address.
     pub(crate) fn kept(&mut self, node: Option<NodeId>, value: &Value, term: &Term) {
         match (value, self.points(value)) {
             (Value::Number(_), _) => {}

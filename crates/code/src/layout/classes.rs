@@ -1,8 +1,8 @@
-//! Which numbers the places of each class have.
+//! Points-to classes and the numbers of their places.
 //!
-//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. A structure or array in which they are parts contributes
-//! a block of numbers for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. Behind an
-//! array, or behind everything where pointers are moved, one number stands for no place: that is where a pointer one past the end points to.
+//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. A structure or array contributes one block of numbers
+//! to the class of a part for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. After an
+//! array, or after every object where pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 
@@ -21,70 +21,71 @@ use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 use crate::reuse::{self, Reuse};
 
-/// More numbers than this in a class that is used are a mistake.
+/// Maximum number of places in a class that is used.
 const MOST_NUMBERS: u64 = 1 << 12;
 
-/// All classes of a program.
+/// The memory layout of a program.
 pub struct Layout {
     /// The classes.
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
     pub(crate) objects: Vec<Placed>,
-    /// Local variables that pointers may outlive.
+    /// Local variables whose lifetime ends while pointers to them may exist.
     ended: HashSet<ObjectId>,
-    /// The variables that say which objects of a class other threads may take that were given back, by class.
+    /// For each class whose objects may pass from one thread to another: the class of the flags that say which freed objects other threads may
+    /// allocate.
     returned: BTreeMap<usize, usize>,
-    /// The order of objects in memory, if the program may see it.
+    /// The order of objects in memory, if the program compares addresses of different objects.
     pub order: Option<Order>,
-    /// The ways from a member back to its structure.
+    /// The uses of `container_of` that may be applied outside of a structure.
     pub ways_back: Vec<WayBack>,
 }
 
-/// A class of places.
+/// A points-to class of places.
 #[derive(Debug)]
 pub struct Class {
-    /// The node that stands for it.
+    /// Its representative node.
     pub node: NodeId,
-    /// What happens to its places.
+    /// How the program uses its places.
     pub used: Use,
-    /// Whether its places hold a number or pointer.
+    /// Whether its places are scalars.
     pub scalar: bool,
-    /// What to call it, after C.
+    /// A name based on C.
     pub name: String,
     /// The first number.
     pub first: i64,
-    /// How many numbers there are.
+    /// Number of numbers.
     pub count: u64,
-    /// By what the numbers are multiplied in pointers.
+    /// The factor between numbers and pointer values.
     pub scale: i64,
-    /// What each number stands for, if anybody uses the class.
+    /// The place that each number stands for; empty if the class is too large, which is allowed only if it is unused.
     pub places: Vec<Option<Placement>>,
-    /// What each of its places holds at first.
+    /// The initial value of each place.
     pub initial: Vec<i64>,
-    /// If its only place holds any number from 0 on at first: how many there are to choose from.
+    /// The number of possible initial values `0..n`, if its only place starts with a nondeterministic choice.
     pub choice: Option<i64>,
-    /// A power of two of which the addresses of its places are multiples.
+    /// A power of two that divides the addresses of its places.
     pub alignment: u64,
-    /// Its numbers, in order, in pieces.
+    /// Its numbers, split into intervals in address order.
     pub pieces: Vec<Piece>,
-    /// Numbers that stand where pointers to its places may stand, and are none.
+    /// Numbers stored or compared where pointers to its places are expected that are not addresses of objects.
     pub strangers: Strangers,
-    /// The parts of its places: which class they are in, by how much their number grows from place to place, and the number of the first.
+    /// The parts of its places: the class of the part, the distance between the numbers of a part in consecutive places, and the number of the first.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
-    /// Where its places come from.
+    /// The sources of its places: objects, and parts of other classes.
     pub(crate) sources: Vec<Source>,
 }
 
-/// What a number of a class stands for.
+/// The object to which a place belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Of which object it is a part.
+    /// The object that contains the place.
     pub object: ObjectId,
-    /// Which time, if the object is an allocation.
+    /// The index of the allocation, for objects of an allocation site in a loop.
     pub time: u64,
 }
 
-/// Which part of a place.
+/// A kind of part of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Field(u32),
@@ -94,29 +95,29 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// The parts of another class that are in this one; of an array, how many elements.
+    /// The parts of the places of another class that are in this class, with the number of elements of arrays.
     Parts(usize, Vec<(Part, u64)>),
 }
 
 /// The numbers of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
-    /// Its class; of an allocation that of one element.
+    /// Its class; for an allocation the class of one element.
     pub class: usize,
     /// Its first number.
     pub first: i64,
-    /// How many elements it has: more than one only if it is an allocation.
+    /// Number of elements; 1 unless it is an allocation.
     pub elements: u64,
-    /// How far apart two allocations are.
+    /// The distance between the numbers of consecutive allocations.
     pub stride: i64,
-    /// How many allocations there can be.
+    /// Maximum number of allocations at this site.
     pub times: u64,
     /// Whether it is an allocation.
     pub heap: bool,
 }
 
 impl Layout {
-    /// Numbers for everything.
+    /// Computes the layout of a program.
     pub fn new(
         core: &Core,
         nodes: &Nodes,
@@ -166,7 +167,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The class of a node, if the program has one there.
+    /// The class of a node, if it has one.
     pub fn class(&self, nodes: &Nodes, node: NodeId) -> Option<usize> {
         self.by_node.get(&nodes.find(node)).copied()
     }
@@ -176,7 +177,7 @@ impl Layout {
         self.objects[object.0 as usize]
     }
 
-    /// Where a part of a place is: its class, and `width` and `base` so that its number is `width * number + base`, of an array that of the first element.
+    /// The class of a part, and `width` and `base` so that its number is `width * number + base`; for an array, that of the first element.
     pub fn part(&self, class: usize, nodes: &Nodes, step: Step) -> Option<(usize, i64, i64)> {
         let part = match step {
             Step::Element(_) => Part::Elements,
@@ -187,12 +188,12 @@ impl Layout {
         Some((inner, width, base - self.classes[class].first * width))
     }
 
-    /// Whether some place of a class is part of an object that somebody gives back.
+    /// Whether some place of a class belongs to an object that may be freed.
     pub fn can_be_freed(&self, class: usize) -> bool {
         self.classes[class].places.iter().flatten().any(|place| self.is_freed(place.object))
     }
 
-    /// The numbers of a class at which an allocation starts, in order.
+    /// The numbers of a class that are the start of an allocation, in ascending order.
     pub fn allocations(&self, class: usize) -> Runs {
         let heap = self.objects.iter().filter(|placed| placed.heap && placed.class == class);
         let mut starts: Vec<i64> = heap
@@ -204,7 +205,7 @@ impl Layout {
         runs
     }
 
-    /// The numbers of a class that belong to each allocation which somebody gives back; the allocation by its own class and first number there.
+    /// The numbers of a class that belong to each allocation that may be freed. The key is the class of the allocation and its first number there.
     pub fn allocated_runs(&self, class: usize) -> BTreeMap<(usize, i64), Runs> {
         let of = &self.classes[class];
         let mut allocated: BTreeMap<(usize, i64), Runs> = BTreeMap::new();
@@ -217,7 +218,7 @@ impl Layout {
         allocated
     }
 
-    /// All numbers and pointers that are parts of so many places of a class in a row, with their classes.
+    /// All scalars, as class and number, inside `count` consecutive places of a class.
     pub fn scalars_of(&self, class: usize, number: i64, count: u64) -> Vec<(usize, i64)> {
         let mut scalars = Vec::new();
         let mut open: Vec<(usize, i64)> = (0..count as i64).map(|n| (class, number + n)).collect();
@@ -236,7 +237,7 @@ impl Layout {
         scalars
     }
 
-    /// Whether somebody gives back an object, or it is a local variable that pointers may outlive.
+    /// Whether an object may be freed, or is a local variable whose lifetime ends while pointers to it may exist.
     pub fn is_freed(&self, object: ObjectId) -> bool {
         let placed = self.placed(object);
         match placed.heap {
@@ -245,19 +246,19 @@ impl Layout {
         }
     }
 
-    /// The variable that says what a thread may take of what others gave back.
+    /// The class of the flags for objects freed by other threads that this thread may allocate.
     pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// The variable in which a thread says what it gives back for others to take.
+    /// The class of the flags that this thread sets when it frees an object for other threads.
     pub fn passed_from(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.allocated_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// A variable for each object of a class, which is 1 while others may take it.
+    /// Adds a flag for each object of a class, which is 1 while another thread may allocate the object.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
         let mut returned = Class::new(NodeId(u32::MAX));
@@ -275,7 +276,7 @@ impl Layout {
         matches!(shape, Shape::Record(record, _) if nodes.structure(*record).union)
     }
 
-    /// The number, and class, of a part of an object; of an allocation the first time. The first step may be an element of an allocation.
+    /// The class and number of a part of an object; for an allocation, of the first one. The first step may be an element of the allocation.
     pub fn locate(&self, nodes: &Nodes, object: ObjectId, path: &[Step]) -> Option<(usize, i64)> {
         let placed = self.placed(object);
         let direct = self.follow(nodes, placed.class, placed.first, path);
@@ -303,7 +304,7 @@ impl Layout {
     }
 }
 
-/// What `malloc` aligns to.
+/// The alignment of `malloc` in bytes.
 pub(crate) const ALIGNMENT: u64 = 16;
 
 impl Class {
@@ -328,24 +329,24 @@ impl Class {
         }
     }
 
-    /// Whether there is only one place, so that no number is needed to know which.
+    /// Whether there is only one place, so that accesses need no index.
     pub fn is_single(&self) -> bool {
         self.count == 1
     }
 
-    /// What its places hold at first; the least and the greatest of these values, if there is a choice.
+    /// The initial values of its places; for a choice the least and the greatest.
     pub fn values(&self) -> impl Iterator<Item = i64> {
         let held = self.places.iter().zip(&self.initial).filter(|(place, _)| place.is_some());
         held.map(|(_, &value)| value).chain(self.choice.into_iter().flat_map(|choices| [0, choices - 1]))
     }
 
-    /// The thread that alone uses its places.
+    /// The thread that alone accesses its places.
     pub fn private_to(&self) -> Option<ThreadNumber> {
         let mut threads = self.used.accessed_by.iter();
         threads.next().copied().filter(|_| threads.next().is_none())
     }
 
-    /// How many of its places are such a part of a place of another class.
+    /// Number of its places in one such part of a place of another class.
     fn lengths(&self, container: usize, part: Part) -> u64 {
         let sources = self.sources.iter().filter_map(|source| match source {
             Source::Parts(outer, parts) if *outer == container => Some(parts),
@@ -354,7 +355,7 @@ impl Class {
         sources.flatten().find(|&&(found, _)| found == part).map_or(0, |&(_, length)| length)
     }
 
-    /// Numbers in a row that stand for places: the first and the last of each run.
+    /// The maximal runs of numbers that stand for places.
     pub fn runs(&self) -> Runs {
         let mut runs = Runs::new();
         for (number, _) in (self.first..).zip(&self.places).filter(|(_, place)| place.is_some()) {
@@ -363,12 +364,12 @@ impl Class {
         runs
     }
 
-    /// From the first element to behind the last one, of each array, where pointers are moved.
+    /// For each array, where pointers are moved: its first number and the number one past its end.
     pub fn arrays(&self) -> Vec<(i64, i64)> {
         self.runs().into_iter().map(|(low, high)| (low, high + 1)).collect()
     }
 
-    /// Numbers in a row that stand for no place: behind the ends of arrays.
+    /// The maximal runs of numbers that stand for no place: one past the ends of arrays.
     pub fn gaps(&self) -> Runs {
         let mut runs = Runs::new();
         for (number, _) in (self.first..).zip(&self.places).filter(|(_, place)| place.is_none()) {
@@ -377,18 +378,18 @@ impl Class {
         runs
     }
 
-    /// Whether a number is one of this class.
+    /// The condition that a number belongs to this class.
     pub fn has_number(&self, number: &Term) -> Term {
         number.clone().within(self.first, self.first + signed(self.count) - 1)
     }
 
-    /// Whether a number stands for a place.
+    /// The condition that a number stands for a place.
     pub fn is_place(&self, number: &Term) -> Term {
         among(&self.runs(), number)
     }
 }
 
-/// Numbers in order, as the first and the last of each run.
+/// An ascending set of numbers, as the first and last number of each run.
 pub type Runs = Vec<(i64, i64)>;
 
 fn add_to_runs(runs: &mut Runs, number: i64) {
@@ -398,7 +399,7 @@ fn add_to_runs(runs: &mut Runs, number: i64) {
     }
 }
 
-/// Whether a number is in one of the runs.
+/// The condition that a number is in one of the runs. Runs at regular distances are tested with one remainder.
 pub fn among(runs: &[(i64, i64)], number: &Term) -> Term {
     let (Some(&(low, high)), Some(&(_, end))) = (runs.first(), runs.last()) else { return Term::Number(0) };
     let length = high - low;

@@ -1,7 +1,7 @@
-//! Structures that are found by way of their members.
+//! Unification for `container_of`: structures found through their members.
 //!
-//! Unification goes from a place to its parts. Where a program goes back, from a pointer to a member to the structure around it, every structure of this type whose
-//! member the pointer may point to can be meant, so they all become one class.
+//! Unification propagates from a place to its parts. `container_of` goes the other way, from a member to the structure around it: it may give any
+//! structure of the type whose member the pointer may point to, so all of these are unified.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_program::Span;
@@ -10,7 +10,7 @@ use fencewright_text::Stop;
 use crate::core::{Core, NodeId, Value, each_statement};
 use crate::nodes::{Clash, Nodes, Shape};
 
-/// Unifies the nodes of structures that can be the same one, found by way of a member.
+/// Unifies the nodes of structures that the same `container_of` may return.
 pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Clash> {
     let found = ways_back(core, stop);
     loop {
@@ -41,7 +41,7 @@ fn same_record(nodes: &Nodes, one: NodeId, other: NodeId) -> bool {
     }
 }
 
-/// The ways back in a program: the node of the structure, the way to the member, and where it is gone back.
+/// The uses of `container_of`: the node of the structure, the path to the member, and the span.
 pub(crate) fn ways_back<'a>(core: &'a Core, stop: &Stop<'_>) -> Vec<(NodeId, &'a [Step], Span)> {
     let mut found = Vec::new();
     for thread in &core.threads {

@@ -1,9 +1,10 @@
-//! Allocations: which object an allocation gives, and what giving one back means.
+//! Allocation and deallocation: the object that an allocation returns, and the marks of freed objects.
 //!
-//! The objects of an allocation in a loop are given one after the other, counted by a register; behind the last one nothing is known any more. What was given back is marked in registers
-//! of the thread that did it, so that a mark is no event of the memory model. With reuse an allocation may as well give an object of the same
-//! kind that its thread gave back, and takes the mark away. Where it matters, an object may be given to other threads as well: by a store that says so, and the thread that takes it finds
-//! that store in memory. Local variables that pointers may outlive are marked in the same way while they are gone.
+//! An allocation in a loop returns its objects one after the other, counted by a register; after the last one the model ends. A freed object is
+//! marked in registers of the thread that freed it, so that marking is not an event of the memory model. With reuse, an allocation may instead return
+//! an object of the same kind that its thread has freed, and clears the mark. Where dangling pointers are compared, an object may also be passed to
+//! other threads: the freeing thread sets a flag in shared memory, and the allocating thread finds the flag there. Local variables that pointers may
+//! outlive are marked in the same way while their lifetime is over.
 
 use fencewright_program::BinaryOp;
 
@@ -15,7 +16,7 @@ use crate::layout::resolve::Resolver;
 use crate::reuse::Reuse;
 
 impl Resolver<'_> {
-    /// The register points to a new object.
+    /// An allocation: the register gets a pointer to a new object, or to a freed one.
     pub(crate) fn allocate(&mut self, register: Register, object: ObjectId) {
         let placed = self.layout.placed(object);
         let scale = self.layout.classes[placed.class].scale;
@@ -78,7 +79,7 @@ impl Resolver<'_> {
         counter
     }
 
-    /// The numbers of all objects that could be this one again: of the same class, with as many elements.
+    /// The numbers of all objects whose memory this allocation may return: those of the same class with the same number of elements.
     fn like(&self, placed: Placed) -> Vec<i64> {
         let objects = (0..self.core.objects.len() as u32).map(|object| self.layout.placed(ObjectId(object)));
         let alike = objects
@@ -88,7 +89,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// Takes an object that another thread gave back: with what allocators use, which is indivisible and drains the buffer.
+    /// Takes an object that another thread has freed, with an atomic step that drains the store buffer, as allocators do.
     fn take(&mut self, returned: usize, class: usize, number: i64) -> Step {
         let there = self.register("returned", 0);
         let cell = self.returned(returned, Term::Number(number));
@@ -101,20 +102,20 @@ impl Resolver<'_> {
         self.step(StepKind::Atomic(steps))
     }
 
-    /// The cell that says whether somebody may take what another thread gave back.
+    /// The flag that says whether another thread may allocate a freed object.
     fn returned(&self, class: usize, number: Term) -> Cell {
         let index = (!self.layout.classes[class].is_single()).then_some(number);
         Cell { class, index }
     }
 
-    /// This thread gives an object to others, or takes it from them.
+    /// Flips the parity that says how often this thread has passed an object to other threads or taken it from them.
     fn pass(&mut self, class: usize, number: Term) -> Step {
         let passed = self.marks(class, Mark::Passed);
         let before = Term::Element(passed, Box::new(number.clone()));
         self.step(StepKind::Special(CellEvent::Set(passed, number, before.with(BinaryOp::Eq, 0))))
     }
 
-    /// One way of an allocation: an object that is there already, and is taken in this way.
+    /// One alternative of an allocation: an existing object, acquired by the steps `taken`. `calloc` clears it.
     fn again(&mut self, taken: Vec<Step>, register: Register, object: ObjectId, number: i64) -> Vec<Step> {
         let placed = self.layout.placed(object);
         let scale = self.layout.classes[placed.class].scale;
@@ -139,7 +140,7 @@ impl Resolver<'_> {
         steps
     }
 
-    /// The registers that mark what this thread gave back, of a class.
+    /// The array of registers of this thread that marks freed objects of a class.
     pub(crate) fn marks(&mut self, class: usize, mark: Mark) -> usize {
         if let Some(&marks) = self.marks.get(&(class, mark)) {
             return marks;
@@ -156,7 +157,8 @@ impl Resolver<'_> {
         self.arrays.len() - 1
     }
 
-    /// A local variable comes into being, maybe again. Where others may access it, what they find there is what was written last.
+    /// The declaration of a local variable is reached, maybe again. If only this thread accesses it, its contents become undefined; a shared variable
+    /// keeps the value written last.
     pub(crate) fn begin(&mut self, object: ObjectId) {
         let placed = self.layout.placed(object);
         if self.layout.classes[placed.class].places.is_empty() {
@@ -169,7 +171,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A local variable that others may access is gone, or there is a pointer to it again.
+    /// The lifetime of a local variable ends, or begins again.
     pub(crate) fn mark_local(&mut self, object: ObjectId, gone: bool) {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);
@@ -182,7 +184,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// An object is given back: for this thread to allocate again, or for others too.
+    /// Frees an object: for this thread to allocate again, or for other threads.
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
@@ -192,14 +194,14 @@ impl Resolver<'_> {
         let cell = self.returned(returned, number.clone());
         let given = vec![
             self.pass(class, number),
-            // Whoever takes it finds what was written before.
+            // The thread that takes the object also sees the stores before this one.
             self.step(StepKind::StoreFence),
             self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
         ];
         self.push(StepKind::Choose(vec![vec![kept], given]));
     }
 
-    /// What a pointer points to is given back, if it points anywhere.
+    /// `free`: without effect if the pointer is null.
     pub(crate) fn free(&mut self, pointer: &Value, node: NodeId) {
         let pointer = self.value(pointer);
         if pointer.number() == Some(0) {

@@ -1,4 +1,4 @@
-//! Layout: numbers for the places of objects, and core code with these numbers in place of pointers.
+//! Memory layout: numbers for the places of objects, and the translation of symbolic code to flat code with these numbers in place of pointers.
 
 pub(crate) mod addresses;
 pub(crate) mod classes;

@@ -1,4 +1,4 @@
-//! Arrays of open length, at the ends of structures: each has as many elements as its allocation has room for.
+//! Flexible array members: each has as many elements as its allocation has room for.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use fencewright_text::Diagnostic;
 use crate::core::{Core, NodeId, Origin};
 use crate::nodes::Nodes;
 
-/// Gives such arrays their lengths. All of a class have the same.
+/// Sets the lengths of flexible array members; all in one class must have the same length.
 pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
     let mut lengths: HashMap<NodeId, u64> = HashMap::new();
     for object in &core.objects {
         let Origin::Heap { bytes, .. } = object.origin else { continue };
         let Some((field, start)) = nodes.open_array(object.node) else { continue };
-        // An array that nobody uses needs no length.
+        // An unused array needs no length.
         let Some(array) = nodes.part(object.node, Step::Field(field)) else { continue };
         let size = nodes.size(nodes.element(array)).unwrap_or(1).max(1);
         let length = bytes.saturating_sub(start) / size;

@@ -1,7 +1,8 @@
-//! Objects that may lie where another one was, with other numbers here: an allocation of another size, a local variable of another block, the stack of another thread.
+//! Objects that may reuse the address of an earlier object, but have numbers of their own here: an allocation of another size, a local variable of
+//! another block, the stack of another thread.
 //!
-//! A pointer to the one that is gone may be equal to one to the new object in reality, and is not equal here. So where two such pointers are compared, what is modelled ends.
-//! Allocations of one size need none of that: they get the number of what was freed ([`crate::layout::heap`]).
+//! In reality a dangling pointer to the earlier object may equal a pointer to the new one; here they differ. So the model ends where two such
+//! pointers are compared. Allocations of the same size are exact: they return the number of a freed object ([`crate::layout::heap`]).
 
 use std::collections::BTreeMap;
 
@@ -14,17 +15,17 @@ use crate::layout::classes::{Placement, Runs, among};
 use crate::layout::resolve::Resolver;
 use crate::reuse::{Reuse, is_later};
 
-/// When an object may lie where another one was.
+/// When an object may reuse the address of another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
-    /// As far as this thread knows, at any time.
+    /// At any time, as far as this thread knows.
     Always,
-    /// While the other one is gone, which this thread has marked.
+    /// While the lifetime of the other one is over, which this thread has marked.
     Gone,
 }
 
 impl Resolver<'_> {
-    /// Two pointers into a class are compared.
+    /// Ends the model where two pointers are compared of which one may be dangling and the other may point to an object at the same address.
     pub(crate) fn end_at_overlaps(&mut self, class: usize, x: &Term, y: &Term) {
         let of = &self.layout.classes[class];
         let mut runs: BTreeMap<(ObjectId, u64), Runs> = BTreeMap::new();
@@ -67,7 +68,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// When an object with numbers of its own may lie where another one was.
+    /// When an object may reuse the address of another one without having its number; `None` if never.
     fn may_replace(&self, old: (ObjectId, u64), new: (ObjectId, u64)) -> Option<When> {
         if old == new || !self.layout.is_freed(old.0) {
             return None;
@@ -75,7 +76,7 @@ impl Resolver<'_> {
         let (old, new) = (old.0, new.0);
         let origin = |object: ObjectId| self.core.objects[object.0 as usize].origin;
         let is_late = |thread: ThreadNumber| self.core.threads[thread.0 as usize].late;
-        // The variables of `main` last as long as the program, and those of this thread as long as it runs.
+        // The variables of `main` exist until the program ends, and those of this thread while it runs.
         let may_have_ended = |thread: ThreadNumber| thread.0 != 0 && thread != self.thread;
         let replaces = match (origin(old), origin(new)) {
             (Origin::Local(one), Origin::Local(other)) if one == other => {

@@ -1,7 +1,8 @@
-//! From core code to flat code: addresses become numbers, accesses are checked.
+//! From symbolic code to flat code: addresses become numbers, and accesses are checked.
 //!
-//! What can go wrong with memory is checked by the thread itself, before the access, with its registers alone. That nobody gave the memory back is a question about
-//! several threads: it is asked by the property ([`crate::emit::property`]), wherever a thread is about to [touch](CellEvent::Touch) something.
+//! Memory errors that depend on one thread only are checked by the thread itself, before the access, on its registers. Whether another thread has
+//! freed the memory is checked by the property ([`crate::emit::property`]), in the state before each access that is announced by a
+//! [`CellEvent::Touch`].
 
 mod places;
 mod values;
@@ -65,7 +66,7 @@ pub fn resolve(
     if errors.is_empty() { Ok(Program { threads }) } else { Err(errors) }
 }
 
-/// What memory that only one thread uses is made of.
+/// The registers that represent memory private to a thread.
 #[derive(Clone, Copy)]
 pub(crate) enum Home {
     Register(Register),
@@ -82,20 +83,20 @@ pub(crate) struct Resolver<'a> {
     pub(crate) thread: ThreadNumber,
     registers: Vec<RegisterInfo>,
     pub(crate) arrays: Vec<Array>,
-    /// The registers of classes that only this thread uses.
+    /// The registers of classes private to this thread.
     homes: HashMap<usize, Home>,
-    /// The arrays that mark what this thread gave back.
+    /// The arrays that mark objects freed by this thread.
     pub(crate) marks: HashMap<(usize, Mark), usize>,
-    /// How often this thread has allocated each object.
+    /// The registers that count how often this thread has executed each allocation site.
     pub(crate) counters: HashMap<ObjectId, Register>,
-    /// When the part of a value that is being resolved is computed at all.
+    /// The condition under which the current part of a value is evaluated.
     pub(crate) guard: Option<Term>,
     pub(crate) out: Vec<Step>,
     pub(crate) span: Span,
     pub(crate) errors: Vec<Diagnostic>,
 }
 
-/// A place with its number.
+/// A place as class and number.
 #[derive(Clone)]
 struct Resolved {
     class: usize,
@@ -120,7 +121,7 @@ impl<'a> Resolver<'a> {
         Step { kind, span: self.span }
     }
 
-    /// What happens, with the line where it does.
+    /// The text with the line of the span.
     pub(crate) fn with_line(&self, text: &str, span: Span) -> String {
         format!("{text} from line {}", self.sources.position(span).line_name())
     }
@@ -216,7 +217,8 @@ impl<'a> Resolver<'a> {
         self.push(kind);
     }
 
-    /// An indivisible block. That nothing is touched which somebody gave back is asked before the block, so the block must not compute what it touches.
+    /// An atomic block. The use-after-free checks are emitted before the block, because the property is evaluated between steps. So the block itself
+    /// must not compute the numbers of the places that it accesses.
     fn atomic(&mut self, block: &[Stmt]) {
         let span = self.span;
         let mut assigned = HashSet::new();
@@ -260,7 +262,7 @@ impl<'a> Resolver<'a> {
             let place = self.cell(place);
             return self.push(StepKind::Update { place, old, when, new, access });
         }
-        // What is written is checked when the old value is known.
+        // The new value is checked after the old value is read.
         let (span, number) = (self.span, place.number.clone());
         let step = |kind| Step { kind, span };
         let (read, write) = match home {
@@ -277,7 +279,7 @@ impl<'a> Resolver<'a> {
             Some(when) => step(StepKind::If(when, vec![step(write)], Vec::new())),
         });
         match home {
-            // It drains the buffers all the same.
+            // A read-modify-write of private memory still drains the store buffer.
             Some(_) => {
                 self.push(StepKind::Fence);
                 self.out.extend(steps);
@@ -301,13 +303,13 @@ impl<'a> Resolver<'a> {
         let (span, cell) = (self.span, self.cell(place.clone()));
         let step = |kind| Step { kind, span };
         match self.home(place.class) {
-            // Nobody else changes it.
+            // No other thread can change the value.
             Some(home) => {
                 self.push(StepKind::Assign(register, read(home, place.number)));
                 self.out.extend(checks);
                 match waiting {
                     Waiting::Step => self.push(StepKind::Assume(condition)),
-                    // Whoever spins can move.
+                    // A spinning thread is not blocked.
                     Waiting::Loop => {
                         let spins = vec![step(StepKind::Loop(Vec::new()))];
                         let not_yet = Term::unary(UnaryOp::Not, condition);
@@ -332,7 +334,7 @@ impl<'a> Resolver<'a> {
         Register(self.registers.len() as u32 - 1)
     }
 
-    /// What the places of a class are made of, if only this thread uses them.
+    /// The registers that represent the places of a class, if it is private to this thread.
     pub(crate) fn home(&mut self, class: usize) -> Option<Home> {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -363,7 +365,7 @@ impl<'a> Resolver<'a> {
         self.check_with(condition, wrong, claims);
     }
 
-    /// A check that says what it is about.
+    /// A check with an explanation for reports.
     pub(crate) fn claim(
         &mut self,
         condition: Term,

@@ -1,4 +1,4 @@
-//! What the code of a program does with the classes of places: the questions that layout asks before it chooses numbers.
+//! How the code of a program uses each class of places: addresses taken, pointers moved and compared, accesses, allocations and frees.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,30 +11,30 @@ use crate::core::{
 };
 use crate::nodes::Nodes;
 
-/// What happens to the places of one class.
+/// How the program uses the places of one class.
 #[derive(Clone, Debug, Default)]
 pub struct Use {
-    /// Some pointer points there.
+    /// Pointers to its places exist.
     pub addressed: bool,
-    /// Pointers are moved from one place to the next.
+    /// Pointer arithmetic is applied to pointers to its places.
     pub moved: bool,
     /// Pointers are compared for order, with numbers or with each other.
     pub compared: bool,
     /// Pointers are compared for order with each other.
     pub ordered: bool,
-    /// Numbers may be put into the upper bits of pointers.
+    /// Tags may be stored in the upper bits of pointers.
     pub tagged: bool,
-    /// The threads that read or write there.
+    /// The threads that access its places.
     pub accessed_by: BTreeSet<ThreadNumber>,
-    /// Something is written there.
+    /// Some place is written.
     pub written: bool,
-    /// The threads that allocate there, when something may have been given back.
+    /// The threads that allocate objects of the class.
     pub allocated_by: BTreeSet<ThreadNumber>,
-    /// The threads that give back what a pointer to there points to.
+    /// The threads that free objects of the class.
     pub freed_by: BTreeSet<ThreadNumber>,
 }
 
-/// What happens to each class, by the node that stands for it.
+/// The uses of all classes, by representative node.
 pub struct Uses<'a> {
     core: &'a Core,
     nodes: &'a Nodes,
@@ -44,7 +44,7 @@ pub struct Uses<'a> {
 }
 
 impl<'a> Uses<'a> {
-    /// Looks at all of a program.
+    /// Collects the uses in a program.
     pub fn of(core: &'a Core, nodes: &'a Nodes, stop: &Stop<'_>) -> Self {
         let objects = core.objects.iter().map(|object| object.node).collect();
         let mut uses = Uses { core, nodes, of: HashMap::new(), thread: ThreadNumber(0), objects };
@@ -62,7 +62,7 @@ impl<'a> Uses<'a> {
         uses
     }
 
-    /// What happens to a class.
+    /// The uses of a class.
     pub fn get(&self, node: NodeId) -> Use {
         self.of.get(&self.nodes.find(node)).cloned().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl<'a> Uses<'a> {
         self.of.entry(self.nodes.find(node)).or_default()
     }
 
-    /// The node at the end of every way that the steps may mean: a first element may be that of an allocation.
+    /// Marks the node at the end of a path as addressed. The first step may be an element of an allocation, so both readings are marked.
     fn known_address(&mut self, object: ObjectId, path: &[fencewright_c::typed::tree::Step]) {
         let start = self.objects[object.0 as usize];
         let mut nodes = vec![];
@@ -121,7 +121,7 @@ impl<'a> Uses<'a> {
         used.written |= written;
     }
 
-    /// Where the way to a place starts at a pointer, there is an address.
+    /// The path to a place may start at a pointer: the class of its target is addressed.
     fn start(&mut self, place: &Location) {
         if let Base::Pointed(_, node) = &place.base {
             self.at(*node).addressed = true;

@@ -1,4 +1,4 @@
-//! Nodes of small programs, made by hand.
+//! Unification of the nodes of small programs.
 
 use super::*;
 use fencewright_c::ast::{Integer, Rank};
@@ -55,7 +55,7 @@ fn at(offset: usize) -> Span {
 }
 
 #[test]
-fn a_list_is_one_class() {
+fn list_nodes_are_one_class() {
     let mut nodes = nodes();
     let (one, two) = (nodes.object(&record(0), at(1)), nodes.object(&record(0), at(2)));
     let next = nodes.field(one, 1);
@@ -85,7 +85,7 @@ fn parts_and_pointees_follow() {
 }
 
 #[test]
-fn void_fits_everything_once() {
+fn void_pointers_unify_with_one_type() {
     let mut nodes = nodes();
     let memory = nodes.unknown();
     nodes.shape(memory, &ty(TypeKind::Void), at(1)).unwrap();
@@ -122,7 +122,7 @@ fn scalars_that_memory_holds_differently_clash() {
 }
 
 #[test]
-fn elements_are_one_node() {
+fn array_elements_are_one_node() {
     let mut nodes = nodes();
     let array = nodes.object(&ty(TypeKind::Array(Rc::new(record(1)), 3)), at(1));
     assert_eq!(nodes.size(array), Some(24));
@@ -143,7 +143,7 @@ fn members_of_a_union_are_one_place_or_a_clash() {
 }
 
 #[test]
-fn integers_that_are_seen_in_two_ways_are_mixed() {
+fn integers_accessed_with_two_types_are_mixed() {
     let mut nodes = nodes();
     let (one, two) = (nodes.object(&int(), at(1)), nodes.object(&integer(Rank::Int, false), at(2)));
     assert!(!nodes.is_mixed(one) && !nodes.is_mixed(two));

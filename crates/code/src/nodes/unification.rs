@@ -7,7 +7,7 @@ use super::{Clash, Nodes, Shape, Structure};
 use crate::core::NodeId;
 
 impl Nodes {
-    /// Two nodes become one, and so do their parts and what they point to.
+    /// Unifies two nodes, their parts and the targets of their pointers, with a worklist.
     pub fn unify(&mut self, a: NodeId, b: NodeId) -> Result<(), Clash> {
         let mut pairs = vec![(a, b)];
         while let Some((a, b)) = pairs.pop() {
@@ -19,7 +19,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Makes two different nodes one; their parts, which have to be made one too, are added to `pairs`.
+    /// Merges two distinct representatives. Their parts, which have to be unified too, are added to `pairs`.
     pub(super) fn join(
         &mut self,
         a: NodeId,
@@ -87,7 +87,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Whether the members of two structures are in the same places, and have the same parts. What numbers they are is seen when they are used.
+    /// Whether two structures have members at the same offsets with the same parts. The scalar types of the members are compared where they are used.
     pub(super) fn is_alike(&self, one: RecordId, other: RecordId) -> bool {
         if one == other {
             return true;
@@ -104,7 +104,7 @@ impl Nodes {
             && one.fields.iter().zip(&other.fields).all(|(a, b)| self.has_same_parts(&a.ty, &b.ty))
     }
 
-    /// Whether the parts of values of two types, if there are any, are in the same places.
+    /// Whether the parts of two types, if any, have the same layout.
     pub(super) fn has_same_parts(&self, one: &Type, other: &Type) -> bool {
         match (&one.kind, &other.kind) {
             (TypeKind::Record(one), TypeKind::Record(other)) => self.is_alike(*one, *other),

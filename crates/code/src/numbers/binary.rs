@@ -8,7 +8,7 @@ use super::condition::{compare, truth};
 use super::{DIVISION, NEGATIVE_SHIFT, OVERFLOW, Operand, Range, SHIFT, Sink, converted_range, wrap};
 use crate::core::Value;
 
-/// `a op b` in a type, which both operands have; the right one of a shift has one of its own.
+/// `a op b` in a type that both operands have, except that the right operand of a shift has a type of its own.
 pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: Operand) -> Operand {
     use Operator::*;
     let (a, b) = match op {
@@ -43,7 +43,7 @@ pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: 
     Operand { points, ..result }
 }
 
-/// A large unsigned number may come as the negative one that represents it.
+/// Converts an operand to the type if its range does not fit: a large unsigned number may be given as the negative number that represents it.
 fn of_type(ty: Arithmetic, operand: Operand) -> Operand {
     match ty.has(operand.range.0) && ty.has(operand.range.1) {
         true => operand,
@@ -87,7 +87,7 @@ fn both(op: BinaryOp, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// `+`, `-` and `*`, which wrap around where the result may not fit, unless that has been checked before.
+/// `+`, `-` and `*`: the result wraps around where it may not fit, unless an overflow check comes before.
 fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Operand {
     let values = Arithmetic::Integer(ty);
     let exact = exact_range(op, a.range, b.range);
@@ -105,7 +105,7 @@ fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Ope
         (Operator::Multiply, _, Value::Number(1)) => return a,
         (Operator::Multiply, Value::Number(1), _) => return b,
         (Operator::Subtract, Value::Number(0), _) => Value::unary(UnaryOp::Neg, b.value),
-        // As people write it.
+        // `a - 1` rather than `a + -1`.
         (Operator::Add, _, &Value::Number(number)) if number < 0 && number > i64::MIN => {
             a.value.with(BinaryOp::Sub, -i128::from(number))
         }
@@ -139,13 +139,13 @@ pub(super) fn operation(op: Operator) -> BinaryOp {
     }
 }
 
-/// The values of an addition, subtraction or multiplication before it wraps around.
+/// The range of the mathematical result, before it wraps around.
 fn exact_range(op: Operator, a: Range, b: Range) -> Range {
     match op {
         Operator::Add => (a.0 + b.0, a.1 + b.1),
         Operator::Subtract => (a.0 - b.1, a.1 - b.0),
         _ => {
-            // A product of two unsigned numbers may take 128 bits and leave none for the sign: anything, then.
+            // A product of two unsigned numbers may exceed `i128`: then the range is unbounded above.
             let corners = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y));
             let least = corners.iter().copied().min().flatten();
             least.zip(corners.into_iter().max().flatten()).unwrap_or((0, i128::MAX))
@@ -160,7 +160,7 @@ fn check_overflow(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: &Operand
     if exact.0 >= least && exact.1 <= greatest {
         return;
     }
-    // With a number on one side, the check is about the other side alone.
+    // With a constant on one side, the check compares the other side with constants.
     let allowed = match (op, a.known(), b.known()) {
         (Operator::Add, _, Some(n)) => Some((a, (least - n, greatest - n))),
         (Operator::Add, Some(n), _) => Some((b, (least - n, greatest - n))),
@@ -192,7 +192,7 @@ fn check_overflow(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: &Operand
             Value::binary(BinaryOp::Ge, x(), limit(least, BinaryOp::Add)),
         ),
         _ => {
-            // The product modulo 2^64, divided by one factor, is the other factor only if nothing is lost. (-1 and 0 cannot divide.)
+            // The product modulo 2^64 divided by one factor is the other factor only if no bits are lost. (Division by 0 and -1 is excluded first.)
             let back = Value::binary(BinaryOp::Div, wrap(ty.promoted(), result), y());
             let general = Value::binary(BinaryOp::Eq, back, x());
             let minus_one = Value::choice(y().with(BinaryOp::Eq, -1), x().with(BinaryOp::Ne, least), general);
@@ -202,17 +202,17 @@ fn check_overflow(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: &Operand
     sink.check(fits, OVERFLOW);
 }
 
-/// The range of numbers whose product with `n` is in a range; `None` if all are.
+/// The range of the numbers whose product with `n` is in a range; `None` if all are.
 fn factor(n: i128, least: i128, greatest: i128) -> Option<Range> {
     match n {
         0 => None,
-        // Truncation is towards zero, which is inside.
+        // Division truncates towards zero, which gives the inner bounds.
         1.. => Some((least / n, greatest / n)),
         _ => Some((greatest / n, least / n)),
     }
 }
 
-/// Checks that a number is in a range, on the sides where it may not be.
+/// Checks that a number is in a range; a bound that always holds is not checked.
 fn check_within(sink: &mut dyn Sink, operand: &Operand, (least, greatest): Range, fault: &'static str) {
     let possible = operand.represented();
     let value = || operand.value.clone();
@@ -232,11 +232,11 @@ fn check_within(sink: &mut dyn Sink, operand: &Operand, (least, greatest): Range
     sink.check(condition, fault);
 }
 
-/// `&`, `|` and `^`, which see two's complement in C and in `.fw`.
+/// `&`, `|` and `^`, which work on two's complement in C and in `.fw`.
 fn bits(op: Operator, a: Operand, b: Operand) -> Operand {
     let natural = |operand: &Operand| operand.range.0 >= 0;
     let largest = |operand: &Operand| operand.range.1.max(!operand.range.0);
-    // As many ones as the operands with the most bits have.
+    // A mask as wide as the wider operand.
     let ones = (1i128 << (128 - largest(&a).max(largest(&b)).leading_zeros())) - 1;
     let range = match op {
         Operator::BitAnd => match (natural(&a), natural(&b)) {
@@ -262,7 +262,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
     let values = Arithmetic::Integer(ty);
     if b.range.0 <= 0 && b.range.1 >= 0 {
         sink.check(truth(b.clone()).value, DIVISION);
-        // From here on it is not 0.
+        // After the check it is not 0.
         b.range.0 += i128::from(b.range.0 == 0);
         b.range.1 -= i128::from(b.range.1 == 0);
         if b.range.0 > b.range.1 {
@@ -301,7 +301,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
 fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: Operand) -> Value {
     let (x, y) = (|| a.value.clone(), || b.value.clone());
     let quotient = op == Operator::Divide;
-    // By 2^63 or more: once or not at all.
+    // A divisor of 2^63 or more: the quotient is 0 or 1.
     let by_large = || {
         let once = compare(Operator::GreaterOrEqual, a.clone(), b.clone()).value;
         match quotient {
@@ -312,7 +312,7 @@ fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: O
     let by_small = match a.is_exact() {
         true => Value::binary(operation(op), x(), y()),
         false => {
-            // Half of it is exact. Twice the quotient of the half is what is wanted or one less.
+            // Half of the dividend is exact. Twice the quotient of the half is the quotient, or one less.
             let half = x().with(BinaryOp::Shr, 1).with(BinaryOp::BitAnd, i64::MAX.into());
             let twice = Value::binary(BinaryOp::Div, half, y()).with(BinaryOp::Mul, 2);
             let twice = sink.name(wrap(ty, twice));
@@ -337,7 +337,7 @@ fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: O
     }
 }
 
-/// A value that may be written down several times.
+/// A value that can be duplicated: a constant or a register.
 fn simple(sink: &mut dyn Sink, value: Value) -> Value {
     match value {
         Value::Number(_) | Value::Register(_) => value,

@@ -1,4 +1,4 @@
-//! Truth values: comparisons, negation, and what a condition says about registers.
+//! Truth values: comparisons, negation, and bounds on registers that a condition implies.
 
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_program::{BinaryOp, UnaryOp};
@@ -49,7 +49,7 @@ pub fn compare(op: Operator, a: Operand, b: Operand) -> Operand {
     Operand::new(value, TRUTH)
 }
 
-/// `a < b` or `a <= b`, where a negative number stands for a value that is larger than all that are exact.
+/// `a < b` or `a <= b`, where a negative number in an inexact operand represents a value of 2^63 or more.
 fn order(op: BinaryOp, (a, a_exact): (Value, bool), (b, b_exact): (Value, bool)) -> Value {
     let negative = |value: &Value| value.clone().with(BinaryOp::Lt, 0);
     match (a_exact, b_exact) {
@@ -83,7 +83,7 @@ pub fn not(operand: Operand) -> Operand {
     Operand::new(value, TRUTH)
 }
 
-/// Whether a value is 0 or 1 by its form.
+/// Whether a value is 0 or 1 because of its outermost operator.
 fn is_truth(value: &Value) -> bool {
     match value {
         Value::Binary(op, ..) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
@@ -92,7 +92,7 @@ fn is_truth(value: &Value) -> bool {
     }
 }
 
-/// Reports for registers in which range their numbers lie where a condition holds, or where it does not.
+/// Reports the ranges of registers that a condition, or its negation, implies.
 pub fn implied(condition: &Value, holds: bool, report: &mut dyn FnMut(Register, Range)) {
     use BinaryOp::*;
     match condition {

@@ -1,12 +1,12 @@
-//! The integers of C in `.fw`: which [`Value`] an operation is, what has to be checked before it, and in which range its result lies.
+//! C's integer arithmetic in `.fw`: the [`Value`] of an operation, the checks before it, and the range of its result.
 //!
-//! A value of C is a mathematical integer in the range of its type, and so is its number in `.fw`, with one exception: `.fw` has numbers of
-//! 64 bits with a sign, so a value of an unsigned 64-bit type from 2^63 on is represented by itself minus 2^64 (its bits as two's complement).
-//! Addition, multiplication and operations on bits do not notice. Comparison, division and shifts to the right do, and take care of it where
-//! ranges cannot rule such values out.
+//! A value of C is a mathematical integer in the range of its type, and so is its number in `.fw`, with one exception: numbers of `.fw` have 64 bits
+//! and a sign, so a value of an unsigned 64-bit type from 2^63 on is represented by itself minus 2^64, that is by its bits in two's complement.
+//! Addition, multiplication and bit operations work on this representation directly. Comparison, division and right shifts have to distinguish such
+//! values where ranges cannot rule them out.
 //!
-//! Unsigned results wrap around. Signed overflow, bad shifts and division by zero are faults ([`Sink::check`]). Both are left out where the
-//! ranges of the operands show that there is no need. What single values give is said in [`fencewright_c::arithmetic`].
+//! Unsigned results wrap around. Signed overflow, bad shifts and division by zero are faults ([`Sink::check`]). Wrapping and checks are omitted where
+//! the ranges of the operands show that they are not needed. Arithmetic on constants is in [`fencewright_c::arithmetic`].
 
 mod binary;
 mod condition;
@@ -21,10 +21,10 @@ use crate::core::{HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, Value};
 pub use binary::{binary, wrapping};
 pub use condition::{compare, implied, not, truth};
 
-/// From the least to the greatest value possible, both included, as C sees them.
+/// The least and the greatest possible value, both included, as values of C.
 pub type Range = (i128, i128);
 
-/// Where objects and functions lie, and where the last of them ends.
+/// The range of addresses, including the one past the end of the last object.
 pub const ADDRESSES: Range = (LOWEST_ADDRESS as i128, HIGHEST_ADDRESS as i128 + 1);
 
 /// A value of C that has been computed.
@@ -32,18 +32,18 @@ pub const ADDRESSES: Range = (LOWEST_ADDRESS as i128, HIGHEST_ADDRESS as i128 + 
 pub struct Operand {
     /// The number that represents it.
     pub value: Value,
-    /// Which values it can have.
+    /// The range of the C value.
     pub range: Range,
-    /// What it points to, if it is a pointer or has been one.
+    /// The node that it points to, if it is a pointer or was computed from one.
     pub points: Option<NodeId>,
 }
 
-/// Where an operation puts what it needs besides its result, in order: before the result is used.
+/// Receives the statements that an operation needs before its result can be used.
 pub trait Sink {
-    /// The program is wrong, in these words, unless this holds.
+    /// Adds a check: unless the condition holds, the program has this fault.
     fn check(&mut self, condition: Value, fault: &'static str);
 
-    /// The same value as a register, because it is needed more than once.
+    /// Stores a value in a register, because it is needed more than once.
     fn name(&mut self, value: Value) -> Value;
 }
 
@@ -53,7 +53,7 @@ const SHIFT: &str = "shift by a negative number or by too many bits";
 const NEGATIVE_SHIFT: &str = "shift of a negative number to the left";
 
 impl Operand {
-    /// A value in a range, of which nothing else is known.
+    /// A value in a range; a constant if the range has one value.
     pub fn new(value: Value, range: Range) -> Self {
         match range.0 == range.1 {
             true => Operand::number(range.0),
@@ -61,17 +61,17 @@ impl Operand {
         }
     }
 
-    /// A value of a type.
+    /// Any value of a type.
     pub fn of(value: Value, ty: Arithmetic) -> Self {
         Operand::new(value, (ty.least(), ty.greatest()))
     }
 
-    /// A number: one of C, so from -2^63 to 2^64 - 1.
+    /// A constant of C: from -2^63 to 2^64 - 1.
     pub fn number(number: i128) -> Self {
         Operand { value: Value::Number(number as i64), range: (number, number), points: None }
     }
 
-    /// A pointer into a node, or null, or a number made a pointer to it.
+    /// A pointer into a node, null, or a number converted to such a pointer.
     pub fn pointer(value: Value, points: NodeId) -> Self {
         let range = match value {
             Value::Number(number) => (i128::from(number as u64), i128::from(number as u64)),
@@ -80,12 +80,12 @@ impl Operand {
         Operand { value, range, points: Some(points) }
     }
 
-    /// The value it is, if that is known to be a certain number.
+    /// The value, if it is a constant.
     pub fn known(&self) -> Option<i128> {
         (matches!(self.value, Value::Number(_)) && self.range.0 == self.range.1).then_some(self.range.0)
     }
 
-    /// The same value where the number that represents it is known to be in a range.
+    /// Narrows the range, given a range of the number that represents the value.
     pub fn narrowed(mut self, numbers: Range) -> Self {
         let (low, high) = self.represented();
         let (low, high) = (low.max(numbers.0), high.min(numbers.1));
@@ -95,7 +95,7 @@ impl Operand {
         self
     }
 
-    /// Whether it is 0 or 1.
+    /// Whether it is always 0 or 1.
     pub fn is_truth(&self) -> bool {
         self.range.0 >= 0 && self.range.1 <= 1
     }
@@ -125,7 +125,7 @@ impl Value {
         Value::Unary(op, Box::new(a))
     }
 
-    /// One of two.
+    /// `condition ? then : otherwise`.
     pub fn choice(condition: Value, then: Value, otherwise: Value) -> Value {
         Value::If(Box::new(condition), Box::new(then), Box::new(otherwise))
     }
@@ -173,7 +173,7 @@ pub fn complement(ty: Arithmetic, operand: Operand) -> Operand {
     Operand { points: operand.points, ..Operand::new(value, range) }
 }
 
-/// `condition ? a : b`, for values of the same type that are both free of effects.
+/// `condition ? a : b`, for two values of the same type without side effects.
 pub fn choose(condition: Operand, a: Operand, b: Operand) -> Operand {
     match condition.known() {
         Some(0) => b,
@@ -186,17 +186,17 @@ pub fn choose(condition: Operand, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// The values that those of a range become in a type.
+/// The range of the values of a range after conversion to a type.
 fn converted_range(to: Arithmetic, (low, high): Range) -> Range {
     let (first, last) = (to.converted(low), to.converted(high));
-    // All of them move by the same multiple of 2^n, unless the range is cut in two.
+    // All values move by the same multiple of 2^n, unless the range crosses a wrap-around.
     match last - first == high - low {
         true => (first, last),
         false => (to.least(), to.greatest()),
     }
 }
 
-/// The value that represents the value modulo 2^n; what already wraps a larger number of bits need not.
+/// The representation of the value modulo 2^n. An inner wrap to at least as many bits is dropped.
 fn wrap(ty: Integer, value: Value) -> Value {
     let width = match ty.bits() {
         8 => Width::Bits8,

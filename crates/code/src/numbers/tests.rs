@@ -1,4 +1,4 @@
-//! Operations on integers against the arithmetic of single values.
+//! Differential tests of integer operations against arithmetic on constants.
 
 use fencewright_c::arithmetic::{self, Arithmetic};
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank, UnaryOp as Unary};
@@ -45,12 +45,12 @@ const fn int(rank: Rank, signed: bool) -> Arithmetic {
     Arithmetic::Integer(Integer { rank, signed })
 }
 
-/// Registers with their values, and whether a check has failed.
+/// An interpreter of values and checks.
 #[derive(Default)]
 struct Machine {
     registers: Vec<i64>,
     faults: Vec<&'static str>,
-    /// How many names and checks were asked for.
+    /// Numbers of registers and checks requested.
     named: usize,
     checked: usize,
 }
@@ -76,7 +76,7 @@ impl Sink for Machine {
 
     fn name(&mut self, value: Value) -> Value {
         self.named += 1;
-        // Behind a failed check nothing is computed any more.
+        // After a failed check nothing is evaluated.
         let number = match self.faults.is_empty() {
             true => self.eval(&value).expect("a name has a value"),
             false => 0,
@@ -110,7 +110,7 @@ fn value(random: &mut Random, ty: Arithmetic) -> i128 {
     ty.converted(value)
 }
 
-/// A value as an operand: a number, or a register of which the type or a range is known.
+/// A value as an operand: a constant, or a register with the range of its type or a narrower one.
 fn operand(random: &mut Random, machine: &mut Machine, value: i128, ty: Arithmetic) -> Operand {
     let register = |machine: &mut Machine| machine.register(value as i64);
     match random.below(4) {
@@ -132,7 +132,7 @@ fn number(machine: &Machine, operand: &Operand) -> i128 {
     }
 }
 
-/// The fault, or the value, and whether it is within its range.
+/// The value, which must be in its range; `None` if a check failed.
 fn outcome(machine: &Machine, operand: &Operand) -> Option<i128> {
     machine.faults.is_empty().then(|| {
         let number = number(machine, operand);
@@ -141,7 +141,7 @@ fn outcome(machine: &Machine, operand: &Operand) -> Option<i128> {
     })
 }
 
-/// A random expression in both arithmetics: `None` is a fault.
+/// A random expression, translated and evaluated on constants; `None` is a fault.
 fn random_expression(
     random: &mut Random,
     machine: &mut Machine,
@@ -191,7 +191,7 @@ fn random_expression(
 }
 
 #[test]
-fn expressions_give_what_single_values_give() {
+fn ranges_of_expressions_agree_with_single_values() {
     let mut random = Random::new(1);
     let programs = std::env::var("FENCEWRIGHT_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(200_000);
     let (mut faults, mut large) = (0, 0);
@@ -228,7 +228,7 @@ fn read_modify_writes_wrap_around() {
     }
 }
 
-/// What an operation on two registers of a type becomes.
+/// The translation of an operation on two registers of a type, or on a register and a constant, with the numbers of checks and names.
 fn written(op: Operator, ty: Arithmetic, b: Option<i128>) -> (Value, usize, usize) {
     let mut machine = Machine::default();
     let a = Operand::of(machine.register(0), ty);
@@ -241,7 +241,7 @@ fn written(op: Operator, ty: Arithmetic, b: Option<i128>) -> (Value, usize, usiz
 }
 
 #[test]
-fn simple_things_stay_simple() {
+fn simple_expressions_stay_unchanged() {
     let is_plain = |value: &Value, wanted: BinaryOp| match value {
         Value::Binary(op, a, b) => {
             *op == wanted
@@ -269,7 +269,7 @@ fn simple_things_stay_simple() {
 }
 
 #[test]
-fn conditions_say_what_registers_hold() {
+fn conditions_narrow_the_ranges_of_registers() {
     let register = || Value::Register(Register(3));
     let within = |condition: &Value, holds| {
         let mut range = (i128::from(i64::MIN), i128::from(i64::MAX));

@@ -1,6 +1,6 @@
-//! Which registers never hold an undefined value: a question about the whole program, whatever the order of what happens.
+//! Registers that never hold an undefined value: a flow-insensitive analysis of the whole program.
 //!
-//! An undefined value is copied from register to register and to memory, and is checked wherever it would decide something. So what an operation gives is defined.
+//! An undefined value is copied between registers and memory, and every operation on it is checked first. So the results of operations are defined.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
@@ -9,16 +9,16 @@ use crate::core::{
     Base, Core, Known, Location, ObjectEvent, ObjectId, Register, StmtKind, Value, each_place, each_statement,
 };
 
-/// What may be undefined.
+/// The places that may be undefined.
 pub(super) struct Defined {
     /// Registers that may hold an undefined value, with their threads.
     undefined: FxHashSet<(usize, Register)>,
-    /// Whether some memory may.
+    /// Whether some memory may hold an undefined value.
     memory: bool,
 }
 
 impl Defined {
-    /// Looks at all of a program.
+    /// Computes the least fixpoint for a program.
     pub fn of(core: &Core, stop: &Stop<'_>) -> Self {
         let mut undefined = FxHashSet::default();
         for (number, thread) in core.threads.iter().enumerate() {
@@ -32,7 +32,7 @@ impl Defined {
         defined
     }
 
-    /// Whether a register of a thread always holds a value that somebody wrote.
+    /// Whether a register never holds an undefined value.
     pub fn is(&self, thread: usize, register: Register) -> bool {
         !self.undefined.contains(&(thread, register))
     }
@@ -63,7 +63,7 @@ impl Defined {
         before != (self.undefined.len(), self.memory)
     }
 
-    /// Whether a value may be an undefined one that is passed on.
+    /// Whether a value may be a copy of an undefined value.
     fn passes(&self, thread: usize, value: &Value) -> bool {
         match value {
             Value::Unary(..) | Value::Binary(..) | Value::Difference(..) => false,
@@ -76,7 +76,7 @@ impl Defined {
     }
 }
 
-/// Whether there is memory that the program can reach and that starts with an undefined value.
+/// Whether some object that the program uses starts undefined.
 fn starts_undefined(core: &Core, stop: &Stop<'_>) -> bool {
     let mut reached: FxHashSet<ObjectId> = FxHashSet::default();
     for object in &core.objects {

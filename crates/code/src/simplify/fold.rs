@@ -1,4 +1,4 @@
-//! Values that are known to be simpler ones.
+//! Constant folding and algebraic simplification of symbolic values.
 
 use fencewright_program::{BinaryOp, UnaryOp};
 use rustc_hash::FxHashSet;
@@ -7,18 +7,18 @@ use crate::core::{Base, Location, ObjectId, Register, Value};
 use crate::nodes::Nodes;
 use crate::statement::Parts;
 
-/// What folding has to know about the whole program.
+/// Facts about the whole program that folding needs.
 pub(super) struct Whole<'a> {
     /// The classes of places.
     pub nodes: &'a Nodes,
-    /// Local variables that pointers may outlive: whoever follows one looks whether the variable is still there.
+    /// Local variables whose lifetime ends while pointers to them may exist: an access through such a pointer has to be checked.
     pub ended: FxHashSet<ObjectId>,
 }
 
-/// Whether a register always holds a value that somebody wrote.
+/// Whether a register never holds an undefined value.
 pub(super) type IsDefined<'a> = &'a dyn Fn(Register) -> bool;
 
-/// The same value, simpler if that can be seen. An operation on a value that may be undefined stays, because that value decides something in it.
+/// Simplifies a value. An operation on a value that may be undefined is kept, because it is checked.
 pub(super) fn fold(value: &mut Value, whole: &Whole<'_>, is_defined: IsDefined<'_>) {
     match value {
         Value::Number(_) | Value::Function(_) | Value::Register(_) => return,
@@ -37,7 +37,7 @@ pub(super) fn fold(value: &mut Value, whole: &Whole<'_>, is_defined: IsDefined<'
     }
 }
 
-/// The same place: where the pointer at its start is known to be an address, the way starts there.
+/// Simplifies a place: if the base is a pointer whose value is a known address, the path starts at the addressed object.
 pub(super) fn fold_place(place: &mut Location, whole: &Whole<'_>, is_defined: IsDefined<'_>) {
     place.values_mut(&mut |value| fold(value, whole, is_defined));
     let Base::Pointed(pointer, node) = &mut place.base else { return };
@@ -81,7 +81,7 @@ fn simpler(value: &Value, is_defined: IsDefined<'_>) -> Option<Value> {
                 return op.apply(x, y).ok().map(Value::Number);
             }
             match (op, number(a), number(b)) {
-                // What stands behind is not even looked at.
+                // The right operand is not evaluated.
                 (BinaryOp::And, Some(0), _) => return Some(Value::Number(0)),
                 (BinaryOp::Or, Some(x), _) if x != 0 => return Some(Value::Number(1)),
                 (BinaryOp::And, Some(_), _) | (BinaryOp::Or, Some(_), _) if is_truth(b) => {

@@ -1,4 +1,5 @@
-//! Variables that only one thread reads and writes, and whose address nobody has, are registers of that thread. Others may have one thread that writes them.
+//! Promotion of private variables: a variable that only one thread accesses and whose address is not taken becomes a register of that thread. Also
+//! finds shared variables with a single writer.
 
 use fencewright_c::typed::tree::TypeKind;
 use fencewright_text::Stop;
@@ -10,10 +11,10 @@ use crate::core::{
 };
 use crate::nodes::Nodes;
 
-/// What is known about a variable.
+/// The accesses to a variable seen so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Nobody uses it.
+    /// No access.
     Unused,
     /// Only this thread loads and stores it.
     Private(usize),
@@ -21,7 +22,7 @@ enum Role {
     Memory,
 }
 
-/// Makes such variables registers; whether there are any.
+/// Promotes private variables to registers. Returns whether there are any.
 pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let mut roles: Vec<Role> =
         core.objects.iter().map(|object| role(&object.origin, object.ty.as_ref())).collect();
@@ -32,7 +33,7 @@ pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
                 Known::Address(target, _) => roles[target.0 as usize] = Role::Memory,
                 Known::Function(_) => {}
             }
-            // Registers start with numbers.
+            // Only numbers can be initial values of registers.
             roles[n] = Role::Memory;
         }
     }
@@ -64,7 +65,7 @@ fn role(origin: &Origin, ty: Option<&fencewright_c::typed::tree::Type>) -> Role 
 }
 
 fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
-    // Every mention makes it memory, but for plain loads and stores.
+    // Every occurrence other than in a load or store of the whole variable keeps it in memory.
     let direct = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Store(place, ..) => place.whole(),
         _ => None,
@@ -76,7 +77,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
         }
     });
     if let Some(object) = direct {
-        // The place itself is mentioned first.
+        // The accessed place is visited first.
         mentions.remove(0);
         let role = &mut roles[object.0 as usize];
         *role = match *role {
@@ -85,7 +86,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
             _ => Role::Memory,
         };
     }
-    // Whether a variable is gone is a question about memory.
+    // The lifetime of a variable is checked only in memory.
     if let StmtKind::Special(ObjectEvent::Follow(object)) = kind {
         mentions.push(*object);
     }
@@ -96,7 +97,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
 
 fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>, stop: &Stop<'_>) {
     let home = |place: &Location| place.whole().and_then(|object| homes.get(&object).copied());
-    // Nobody has a pointer to a register.
+    // There are no pointers to a promoted variable, so its lifetime does not matter.
     code.retain(|statement| match &statement.kind {
         StmtKind::Special(ObjectEvent::End(object)) | StmtKind::Special(ObjectEvent::Take(object)) => {
             !homes.contains_key(object)
@@ -126,16 +127,16 @@ fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>, stop: &S
     }
 }
 
-/// Who writes a variable.
+/// The writers of a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
     Nobody,
     Thread(usize),
-    /// Several, or who has its address.
+    /// Several threads, or any thread through a pointer.
     Anybody,
 }
 
-/// For each thread the variables that nobody else writes, and what they hold at first, if that is defined.
+/// For each thread the variables that no other thread writes, with their initial values where these are defined.
 pub(super) fn own_variables(core: &Core, stop: &Stop<'_>) -> Vec<Vec<(ObjectId, Option<i64>)>> {
     let mut writers: Vec<Writer> = core
         .objects
@@ -168,7 +169,7 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
             mentions.push(object);
         }
     });
-    // The place that is accessed is mentioned first.
+    // The accessed place is visited first.
     let (accessed, writing) = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Await { place, .. } => (place.whole(), false),
         StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => (place.whole(), true),
@@ -192,7 +193,7 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
     }
 }
 
-/// The number that a variable starts with, if it starts with one.
+/// The initial value of a variable, if it is a number.
 fn initial(object: &Object) -> Option<i64> {
     match object.initial.first() {
         Some((_, Known::Number(number))) => Some(*number),

@@ -22,7 +22,7 @@ struct Facts {
     variables: FxHashMap<ObjectId, Value>,
 }
 
-/// Number of facts changed in one piece of work.
+/// Number of facts in one unit of work.
 const FACTS_IN_A_PIECE: usize = 16;
 
 impl Facts {

@@ -1,4 +1,4 @@
-//! Loops that count towards a bound: they spin for a while, and not for ever.
+//! Loops that count towards a bound, and therefore terminate.
 
 use fencewright_program::{BinaryOp, Expr, LocationId, RegisterId, UnaryOp};
 use rustc_hash::FxHashSet;
@@ -7,11 +7,11 @@ use super::is_quiet;
 use super::value::{Source, Value};
 use super::ways::{Next, Part, Way, step};
 
-/// So many pieces of rounds are looked at.
+/// Maximum number of path prefixes that are explored.
 const MOST_PIECES: usize = 512;
 
-/// Whether no thread comes back to the head of a loop for ever without departing: some register grows (or shrinks) in every round, and
-/// every round compares it with a bound that does not change.
+/// Whether no thread returns to the head of a loop for ever without a departure: some register grows in every iteration, or shrinks in every
+/// iteration, and every iteration compares it with a bound that does not change.
 pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     let Some(rounds) = rounds(part, head) else { return false };
     let changes = |register: RegisterId| {
@@ -28,7 +28,7 @@ pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     })
 }
 
-/// All ways from the head back to it; nothing if there are many, or one goes around elsewhere.
+/// All paths from the head back to it; `None` if there are too many, or one has a cycle that avoids the head.
 fn rounds(part: Part<'_>, head: LocationId) -> Option<Vec<Way>> {
     let mut rounds = Vec::new();
     let mut open = vec![(Way::new(head), FxHashSet::default())];
@@ -62,7 +62,7 @@ fn rounds(part: Part<'_>, head: LocationId) -> Option<Vec<Way>> {
     Some(rounds)
 }
 
-/// By how much a value is more than what a register held at first.
+/// `n` if a value is the initial value of the register plus `n`.
 fn difference(value: &Value, register: RegisterId) -> Option<i64> {
     match value {
         Expr::Leaf(Source::Register(other)) if *other == register => Some(0),
@@ -74,7 +74,7 @@ fn difference(value: &Value, register: RegisterId) -> Option<i64> {
     }
 }
 
-/// Whether a condition keeps a register that grows below a bound that does not change, or one that shrinks above it.
+/// Whether a condition bounds a growing register from above, or a shrinking one from below, by a value that does not change.
 fn bounds(
     condition: &Value,
     register: RegisterId,

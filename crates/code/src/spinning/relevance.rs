@@ -1,4 +1,4 @@
-//! Which registers matter for where control goes inside a loop: what conditions, addresses and assertions look at, and what that is computed from.
+//! Relevant registers of a loop: those on which conditions, addresses and assertions depend. A backward analysis with a worklist; join is union.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 
 use super::is_quiet;
 
-/// The registers that matter at each location of a loop.
+/// The relevant registers at each location of a loop.
 pub(super) struct Relevance {
     at: FxHashMap<LocationId, BTreeSet<RegisterId>>,
 }
 
 impl Relevance {
-    /// For the locations of a component: those that are `inside`.
+    /// Computes the relevant registers for the locations of a component, which are those that are `inside`.
     pub fn new(thread: &Thread, component: &[LocationId], inside: &[bool]) -> Self {
         let mut found = Relevance { at: component.iter().map(|l| (*l, BTreeSet::new())).collect() };
         let mut before: FxHashMap<LocationId, Vec<LocationId>> = FxHashMap::default();
@@ -38,7 +38,7 @@ impl Relevance {
         found
     }
 
-    /// The registers that matter here.
+    /// The relevant registers at a location.
     pub fn at(&self, location: LocationId) -> &BTreeSet<RegisterId> {
         static NONE: BTreeSet<RegisterId> = BTreeSet::new();
         self.at.get(&location).unwrap_or(&NONE)

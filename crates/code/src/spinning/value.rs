@@ -1,22 +1,22 @@
-//! Values of registers on a way, in terms of what registers hold where the way begins and of memory that does not change.
+//! Symbolic values of registers on a path, in terms of the registers at its start and of memory, which does not change.
 
 use fencewright_program::{Address, BinaryOp, Expr, Op, RegisterId, UnaryOp, VariableId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a value depends on.
+/// The inputs of a symbolic value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Source {
-    /// What a register holds at the start of the way.
+    /// The value of a register at the start of the path.
     Register(RegisterId),
-    /// What memory holds.
+    /// The value of a variable, or of one element.
     Memory(VariableId, Option<Box<Value>>),
-    /// What was chosen, by the number of the choice.
+    /// The result of a nondeterministic choice, by its number on the path.
     Chosen(usize),
 }
 
 pub(super) type Value = Expr<Source>;
 
-/// What is known about sources on a way.
+/// Equalities and disequalities between sources and constants on a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     equal: FxHashMap<Source, i64>,
@@ -24,7 +24,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Takes down that a condition holds.
+    /// Adds the facts that a condition implies.
     pub fn learn(&mut self, condition: &Value) {
         match condition {
             Expr::Leaf(source) => _ = self.different.insert((source.clone(), 0)),
@@ -50,12 +50,12 @@ impl Facts {
         }
     }
 
-    /// What is known about a source, as a value.
+    /// The constant that a source is known to equal, or the source.
     pub fn of(&self, source: Source) -> Value {
         self.equal.get(&source).map_or(Expr::Leaf(source), |number| Expr::Const(*number))
     }
 
-    /// A value as simple as it is known to be.
+    /// Folds a value under the facts.
     pub fn folded(&self, value: Value) -> Value {
         match value {
             Expr::Const(_) => value,
@@ -104,14 +104,14 @@ impl Facts {
                 Ok(number) => Expr::Const(number),
                 Err(_) => Expr::binary(op, a, b),
             },
-            // A value is what it is.
+            // Comparisons of a value with itself are decided.
             (BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge, ..) if a == b => Expr::Const(1),
             (BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Gt, ..) if a == b => Expr::Const(0),
             _ => self.decided(Expr::binary(op, a, b)),
         }
     }
 
-    /// A comparison that is known to hold or not to.
+    /// Folds a comparison with a constant that a disequality decides.
     fn decided(&self, value: Value) -> Value {
         let known = match &value {
             Expr::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => match (&**a, &**b) {
@@ -131,7 +131,7 @@ impl Facts {
     }
 }
 
-/// How many parts a value has.
+/// Number of nodes of a value.
 pub(super) fn size(value: &Value) -> usize {
     1 + match value {
         Expr::Const(_) => 0,
@@ -143,7 +143,7 @@ pub(super) fn size(value: &Value) -> usize {
     }
 }
 
-/// An operation on other registers.
+/// Renames the registers of an operation.
 pub(super) fn renamed(op: &Op, name: &mut impl FnMut(RegisterId) -> RegisterId) -> Op {
     let mut expression = |e: &Expr<RegisterId>| e.map(&mut |r| Expr::Leaf(name(*r)));
     match op {

@@ -1,4 +1,4 @@
-//! The ways from the head of a loop to a departure, while memory stays as it is.
+//! Symbolic execution of the paths from the head of a loop to its departures, with constant memory.
 
 use std::rc::Rc;
 
@@ -10,15 +10,15 @@ use super::is_quiet;
 use super::relevance::Relevance;
 use super::value::{Facts, Source, Value, size};
 
-/// So many pieces of ways are looked at from one head.
+/// Maximum number of path prefixes that are explored from one head.
 const MOST_PIECES: usize = 4_096;
-/// So many ways are written down.
+/// Maximum number of paths to departures.
 const MOST_WAYS: usize = 256;
-/// So many steps a way may have.
+/// Maximum number of steps of a path.
 const LONGEST: usize = 200;
-/// So large a value may be.
+/// Maximum number of nodes of a symbolic value.
 const LARGEST: usize = 100;
-/// Choices of more values than this, all together, are not tried out.
+/// Maximum product of the numbers of values of the choices on a path that are enumerated.
 const MOST_CHOICES: u64 = 1 << 10;
 
 /// A loop of a thread.
@@ -30,54 +30,54 @@ pub(super) struct Part<'a> {
     pub relevance: &'a Relevance,
 }
 
-/// How a thread can depart from the head of a loop.
+/// The departures that are possible from the head of a loop.
 pub(super) enum Departures {
-    /// In any case, or it does not come back to the head without departing.
+    /// A departure is always possible, or the thread does not return to the head without one.
     Always,
-    /// On these ways.
+    /// A departure is possible exactly on these paths.
     Sometimes(Vec<Vec<Op>>),
 }
 
-/// A way that is being walked. Registers that it has written are copies: those with numbers above the thread's own.
+/// A path under exploration. It writes to copies of registers, whose numbers are above those of the thread's own registers.
 #[derive(Clone)]
 pub(super) struct Way {
     pub at: LocationId,
     values: FxHashMap<RegisterId, Value>,
     pub facts: Facts,
-    /// The conditions on the way.
+    /// The path condition, without assertions.
     pub conditions: Vec<Value>,
     ops: Vec<Op>,
-    /// Where it has been, with what mattered there.
-    been: Option<Rc<Been>>,
+    /// The visited locations, with the values of their relevant registers.
+    visited: Option<Rc<Visited>>,
     choices: Vec<Choice>,
 }
 
-/// Where a way has been, from the last place back to the first one. Ways that part share what was before.
-struct Been {
+/// The visited locations of a path, as a list from the last to the first. Paths share their common prefix.
+struct Visited {
     at: LocationId,
     values: Vec<Value>,
-    before: Option<Rc<Been>>,
+    before: Option<Rc<Visited>>,
     length: usize,
 }
 
-/// A choice on a way.
+/// A nondeterministic choice on a path.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// It is a step of the way, and tried with all its values.
+    /// The path contains the choice, so that engines enumerate its values.
     Tried(u64),
-    /// It has too many values for that, and nothing was said about it.
+    /// It has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),
-    /// It was made so that what was said about it holds.
+    /// A value exists for which the one condition on it holds.
     Made,
 }
 
-/// What a step makes of a way.
+/// The result of extending a path by a step.
 pub(super) enum Next {
-    /// It goes on.
+    /// The extended path.
     Goes(Box<Way>),
-    /// The step cannot be taken.
+    /// The step is disabled.
     Blocked,
-    /// It is not known.
+    /// Unknown whether the step is enabled.
     Undecided,
 }
 
@@ -89,12 +89,12 @@ impl Way {
             facts: Facts::default(),
             conditions: Vec::new(),
             ops: Vec::new(),
-            been: None,
+            visited: None,
             choices: Vec::new(),
         }
     }
 
-    /// What a register holds.
+    /// The symbolic value of a register.
     pub fn value_of(&self, register: RegisterId) -> Value {
         match self.values.get(&register) {
             Some(value) => self.facts.folded(value.clone()),
@@ -106,23 +106,23 @@ impl Way {
         self.facts.folded(e.map(&mut |register| self.value_of(*register)))
     }
 
-    /// Whether it has been here, with the same values of what matters.
-    fn has_been_here(&mut self, part: Part<'_>) -> bool {
+    /// Whether the path has visited its location before with the same values of the relevant registers; records the visit.
+    fn has_been_visited(&mut self, part: Part<'_>) -> bool {
         let values: Vec<Value> = part.relevance.at(self.at).iter().map(|r| self.value_of(*r)).collect();
-        let mut places = std::iter::successors(self.been.as_deref(), |been| been.before.as_deref());
-        if places.any(|been| been.at == self.at && been.values == values) {
+        let mut places = std::iter::successors(self.visited.as_deref(), |visited| visited.before.as_deref());
+        if places.any(|visited| visited.at == self.at && visited.values == values) {
             return true;
         }
         let length = self.length() + 1;
-        self.been = Some(Rc::new(Been { at: self.at, values, before: self.been.take(), length }));
+        self.visited = Some(Rc::new(Visited { at: self.at, values, before: self.visited.take(), length }));
         false
     }
 
     fn length(&self) -> usize {
-        self.been.as_ref().map_or(0, |been| been.length)
+        self.visited.as_ref().map_or(0, |visited| visited.length)
     }
 
-    /// An expression about copies where registers were written.
+    /// The expression on copies of those registers that the path has written.
     fn copied(&self, part: Part<'_>, e: &Expr<RegisterId>) -> Expr<RegisterId> {
         e.map(&mut |register| match self.values.contains_key(register) {
             true => Expr::Leaf(copy_of(part, *register)),
@@ -142,7 +142,7 @@ impl Way {
         copy_of(part, register)
     }
 
-    /// Goes on only if a condition holds.
+    /// Adds a condition to the path: whether it can hold; `None` if that is unknown.
     fn assume(&mut self, condition: Expr<RegisterId>, value: Value) -> Option<bool> {
         match value.constant() {
             Some(0) => return Some(false),
@@ -160,7 +160,7 @@ impl Way {
             _ if chosen.iter().all(|n| matches!(self.choices[*n], Choice::Tried(_))) => {
                 self.ops.push(Op::Assume(condition));
             }
-            // Something is said, for the first time, about a choice alone: it is made so that it holds.
+            // The first condition on a choice, and on nothing else: the choice can be made so that it holds.
             [n] if is_about_choice(&value) => {
                 let Choice::Free(range) = self.choices[*n] else { return None };
                 if !samples(range, &value).into_iter().any(|sample| holds(&value, sample)) {
@@ -181,7 +181,7 @@ fn copy_of(part: Part<'_>, register: RegisterId) -> RegisterId {
     RegisterId(part.thread.registers.len() as u32 + register.0)
 }
 
-/// What memory holds, for a comparison.
+/// A register for a value of memory that a store is compared with.
 fn held_in(part: Part<'_>) -> RegisterId {
     RegisterId(2 * part.thread.registers.len() as u32)
 }
@@ -201,7 +201,7 @@ fn is_about_choice(value: &Value) -> bool {
     alone
 }
 
-/// Values that a choice could be tried with: the ends of its range, and what is near numbers in the condition.
+/// Sample values for a choice: the ends of its range, and neighbours of constants in the condition.
 fn samples(range: Option<Range>, condition: &Value) -> Vec<i64> {
     let mut numbers = vec![0];
     constants(condition, &mut numbers);
@@ -224,10 +224,10 @@ fn holds(condition: &Value, chosen: i64) -> bool {
     condition.eval(&mut |_| chosen).is_ok_and(|value| value != 0)
 }
 
-/// A way, however short, takes as long as so many small pieces of work.
+/// Fixed cost of a path in units of work.
 const PIECES_OF_A_WAY: usize = 32;
 
-/// The ways to departures from the head of a loop; nothing if that is not decided.
+/// The departures from the head of a loop; `None` if a limit is reached or a condition is undecided.
 pub(super) fn departures(part: Part<'_>, head: LocationId, stop: &Stop<'_>) -> Option<Departures> {
     let mut ways: Vec<Vec<Op>> = Vec::new();
     let mut open = vec![Way::new(head)];
@@ -240,7 +240,7 @@ pub(super) fn departures(part: Part<'_>, head: LocationId, stop: &Stop<'_>) -> O
         if stop.after(PIECES_OF_A_WAY + way.length()) {
             return None;
         }
-        if way.has_been_here(part) {
+        if way.has_been_visited(part) {
             comes_back = true;
             continue;
         }
@@ -270,7 +270,7 @@ pub(super) fn departures(part: Part<'_>, head: LocationId, stop: &Stop<'_>) -> O
     Some(Departures::Sometimes(ways))
 }
 
-/// A way with one more step. What departs in the middle of it is added to `departures`.
+/// Extends a path by a step. Departures in the middle of the step are added to `departures`.
 pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut Vec<Vec<Op>>) -> Next {
     let mut way = Box::new(way);
     let ops = action.ops();
@@ -320,7 +320,7 @@ pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut V
                 let (copied, value) = (way.copied(part, e), way.value(e));
                 let conditions = way.conditions.len();
                 match way.assume(copied, value) {
-                    // What is asserted bounds nothing.
+                    // An assertion does not count as a bound of a counting loop.
                     Some(true) => way.conditions.truncate(conditions),
                     Some(false) => return Next::Blocked,
                     None => return Next::Undecided,
@@ -335,7 +335,7 @@ pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut V
                 way.ops.push(Op::Load(copy, copied));
             }
             Op::Store(address, e) => {
-                // What follows would see what was stored.
+                // Later operations of the step would read the stored value.
                 if ops[n + 1..].iter().any(|op| matches!(op, Op::Assume(_) | Op::Assert(..) | Op::Load(..))) {
                     return Next::Undecided;
                 }
@@ -368,7 +368,7 @@ pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut V
     Next::Goes(way)
 }
 
-/// Whether a value depends on a choice that is not tried out.
+/// Whether a value depends on a choice that is not enumerated.
 fn is_chosen(way: &Way, value: &Value) -> bool {
     let mut found = false;
     for_each_source(value, &mut |source| {

@@ -25,7 +25,7 @@ impl Label {
     pub const EXIT: Label = Label(u32::MAX);
 }
 
-/// How the program accesses memory: for messages about races.
+/// The kind of a memory access, for race reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// An ordinary variable: the compiler may move the access.
@@ -109,13 +109,13 @@ impl<S: Stage> PartialEq for Stmt<S> {
 /// The effect of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind<S: Stage> {
-    /// One statement of the source: fences can be inserted before it, behind it, and in the blocks inside.
+    /// One statement of the source: fences can be inserted before it, after it, and in the blocks inside.
     Steps(Vec<Stmt<S>>),
     /// A sequence inside `Steps`: the body of an inlined function, or of `({ ... })`. Fences can be inserted between its statements.
     Block(Vec<Stmt<S>>),
     /// A register gets a value.
     Assign(Register, S::Value),
-    /// A register gets any value of a range, both ends included.
+    /// A register gets a nondeterministic value of a range, both ends included.
     Havoc(Register, i64, i64),
     /// A register gets the value of a scalar place.
     Load(Register, S::Place, Access),
@@ -157,7 +157,7 @@ pub enum StmtKind<S: Stage> {
     Fence,
     /// A store-store fence.
     StoreFence,
-    /// Executions in which this does not hold do not count.
+    /// Discards executions in which the condition does not hold.
     Assume(S::Value),
     /// A violation of `assertions`, with this text, unless the condition holds.
     Assert(S::Value, String),

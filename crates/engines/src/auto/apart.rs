@@ -1,8 +1,8 @@
-//! Splits the properties of a task into two groups with a search each: those that look at registers, and those that do not.
+//! Splits the properties of a task into two groups with a search each: those that mention registers, and those that do not.
 //!
-//! A register that a property looks at matters as long as its thread runs, and whoever explores states tells them apart by its value. `assertions` of
-//! a C program looks at none, `memory` at what has been freed: together they may have several times as many states as `assertions` alone,
-//! and its answer would have to wait for the other. So each group is a member of a portfolio, with all the engines in it.
+//! Explicit engines keep a register in the state as long as a property mentions it, even where it is dead otherwise. In a C program `assertions`
+//! mentions no register, while `memory` mentions those that record what has been freed: checked together they can have several times as many
+//! states as `assertions` alone. So each group becomes a member of a portfolio, with all engines available to it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{Auto, EngineName};
 use crate::task::{About, Engine, Limits, Progress, Report, Task};
 use crate::turns;
 
-/// The numbers of the properties that look at no register, and of those that do; nothing if all are alike.
+/// The indices of the properties that mention no register, and of those that do; `None` if one of the groups is empty.
 pub fn groups(task: &Task<'_>) -> Option<[Vec<usize>; 2]> {
     let (with, without): (Vec<usize>, Vec<usize>) =
         (0..task.properties.len()).partition(|&n| looks_at_registers(&task.properties[n]));
@@ -27,7 +27,7 @@ fn looks_at_registers(property: &Property) -> bool {
     looks
 }
 
-/// Answers groups of properties side by side, with what `auto` does after its first moment.
+/// Checks both groups concurrently, each with the engines that `auto` uses after its first explicit run.
 pub fn run(
     groups: [Vec<usize>; 2],
     auto: &Auto,
@@ -45,8 +45,8 @@ pub fn run(
     portfolio::run(&groups.map(member), task, cores, limits, progress)
 }
 
-/// `auto` after its first moment.
-struct Later(Auto);
+/// `auto` without its first explicit run.
+pub(super) struct Later(pub(super) Auto);
 
 impl Engine for Later {
     fn name(&self) -> EngineName {

@@ -1,11 +1,11 @@
-//! Answers a question about a memory model by asking about a stronger one, where the text of the program shows that the answer is the same.
+//! Reduces a question about a weak memory model to one about a stronger model, where the program text shows that the answers agree.
 //!
-//! * PSO is TSO, for all properties, for the program whose stores are issued in every order in which they may leave
-//!   ([`Extended::reordered`]); that is the program itself where the stores of each thread are separated. Executions are translated back, and
-//!   a proof under TSO becomes a certificate that names the rule.
-//! * TSO is SC where the list of attacks is empty: no store can be delayed past a load and be noticed. That is robustness by inspection, and
-//!   decides what docs/lazy.md says robustness decides ([`Conclusion`]), no more. A proof under SC becomes a `lazy` certificate without
-//!   extensions; where a property also has to hold of the program in which locks are given back, with a second proof.
+//! * PSO to TSO, for all properties: the reordered program issues stores in every order in which they may leave the buffer
+//!   ([`Extended::reordered`]). If the stores of each thread are separated by fences, it is the program itself. Executions are translated back,
+//!   and a proof under TSO becomes a certificate that names the rule.
+//! * TSO to SC, if there is no attack: no store can be delayed past a load such that another thread notices. The program is then robust by its
+//!   text alone, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
+//!   `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,22 +23,22 @@ use crate::task::{
     About, Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task,
 };
 
-/// A task under PSO that is one under TSO, about the program whose stores are issued in every order.
+/// A task under PSO as a task under TSO, about the reordered program.
 #[derive(Debug)]
 pub struct Reordered<'a> {
     task: &'a Task<'a>,
     program: Extended,
-    /// Whether it does everything that the task is about: if not, only executions count.
+    /// Whether the reordered program has all executions of the PSO program; if not, only violations that it finds count.
     complete: bool,
     certificates: Certificates,
 }
 
-/// Certificates with what they were made of: the properties of one proof share one.
+/// A cache of certificates, keyed by the answers they were made from, so that properties with the same proof share a certificate.
 #[derive(Debug, Default)]
 pub struct Certificates(Mutex<Vec<(Answer, Arc<Certificate>)>>);
 
 impl Certificates {
-    /// The certificate about these properties that was made of a proof, or is made now.
+    /// Returns the certificate for these properties that was made from the answer `of`, or makes it.
     pub fn made(&self, of: &Answer, properties: &[String], make: impl FnOnce() -> Certificate) -> Answer {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |(proof, made): &&(Answer, Arc<Certificate>)| {
@@ -54,12 +54,12 @@ impl Certificates {
 }
 
 impl<'a> Reordered<'a> {
-    /// The task under TSO, if it is about PSO and there is such a program.
+    /// The reduction to TSO; `None` if the task is not about PSO or the stores cannot be reordered.
     pub fn new(task: &'a Task<'a>) -> Option<Self> {
         Reordered::by(task, true, Extended::reordered)
     }
 
-    /// The task under TSO with at most one store of each thread out of order at a time: it may find executions.
+    /// The reduction to TSO where each thread has at most one store out of order at a time. It finds violations but proves nothing.
     pub fn once(task: &'a Task<'a>) -> Option<Self> {
         Reordered::by(task, false, Extended::reordered_once)
     }
@@ -73,7 +73,7 @@ impl<'a> Reordered<'a> {
         Some(Reordered { task, program, complete, certificates: Certificates::default() })
     }
 
-    /// Whether nobody needs to look at PSO itself: no store can overtake another one, so that the program is the same, or SC decides everything.
+    /// Whether no engine has to look at PSO itself: stores are separated, so that the program stays the same, or SC decides all properties.
     pub fn suffices(&self, limits: &Limits) -> bool {
         let all: Vec<usize> = (0..self.task.properties.len()).collect();
         let under_sc = || Statically::robust(&self.tso(), &all, limits).is_some_and(|way| way.numbers == all);
@@ -85,14 +85,14 @@ impl<'a> Reordered<'a> {
         self.task.about(&self.program.program, MemoryModel::Tso, properties)
     }
 
-    /// Answers the task. `run` answers questions about TSO.
+    /// Answers the task; `run` answers the question about TSO.
     pub fn under_tso(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
         let mut report = run(&self.tso().heard_by(self));
         report.answers = report.answers.into_iter().map(|answer| self.under_pso(answer)).collect();
         report
     }
 
-    /// What an answer about TSO says about PSO.
+    /// Translates an answer about TSO to PSO.
     fn under_pso(&self, answer: Answer) -> Answer {
         match &answer {
             Answer::Violated(Some(trace)) => return Answer::Violated(Some(self.execution(trace))),
@@ -115,7 +115,7 @@ impl<'a> Reordered<'a> {
     }
 }
 
-/// What an answer claims, if it is a proof.
+/// The claim of an answer, if it carries a proof.
 pub fn claimed(answer: &Answer) -> Option<Claim> {
     match answer {
         Answer::Proved(invariant) => Some(Claim::Safe { properties: invariant.properties.clone() }),
@@ -124,7 +124,7 @@ pub fn claimed(answer: &Answer) -> Option<Claim> {
     }
 }
 
-/// The proofs that an answer about this program carries.
+/// The proofs of an answer about this program.
 pub fn proofs_of(program: &Program, answer: &Answer) -> Vec<Proof> {
     match answer {
         Answer::Proved(invariant) => vec![proof(program, invariant)],
@@ -133,7 +133,7 @@ pub fn proofs_of(program: &Program, answer: &Answer) -> Vec<Proof> {
     }
 }
 
-/// The proof under one memory model that an answer about this program carries, and the properties it shows.
+/// The proof of an answer about this program, if it is a plain safety proof, and the properties that it proves.
 fn proof_of<'a>(program: &Program, answer: &'a Answer) -> Option<(&'a [String], Proof)> {
     match answer {
         Answer::Proved(invariant) => Some((&invariant.properties, proof(program, invariant))),
@@ -145,7 +145,7 @@ fn proof_of<'a>(program: &Program, answer: &'a Answer) -> Option<(&'a [String], 
     }
 }
 
-/// Whether two answers are the same proof.
+/// Whether two answers are the same proof, by pointer equality.
 fn is_same(one: &Answer, other: &Answer) -> bool {
     match (one, other) {
         (Answer::Proved(one), Answer::Proved(other)) => Arc::ptr_eq(one, other),
@@ -171,26 +171,25 @@ impl Listener for Reordered<'_> {
     }
 }
 
-/// A proof under SC, and one about the program in which locks are given back if that is needed.
+/// A proof under SC, and if needed a second one about the program in which locks may be released anywhere.
 type Proofs = (Answer, Option<Answer>);
 
-/// A task under TSO of which some properties are questions about SC.
+/// A task under TSO, some of whose properties are decided by SC.
 #[derive(Debug)]
 pub struct Statically<'a> {
     task: &'a Task<'a>,
-    /// The program, with faults as control: the one that a `lazy` certificate without extensions is about.
+    /// The extended program without extensions: faults become control locations. A `lazy` certificate is about this program.
     program: Extended,
-    /// The same program in which locks may be given back, if it has no attack either.
+    /// The extended program in which locks may be released anywhere; `None` if it has no locks or some attack.
     released: Option<Extended>,
-    /// The properties for which SC decides.
+    /// The indices of the properties that SC decides.
     pub numbers: Vec<usize>,
-    /// The certificates made so far, with the proofs they were made of.
+    /// The certificates made so far, with their proofs.
     certificates: Mutex<Vec<(Proofs, Arc<Certificate>)>>,
 }
 
 impl<'a> Statically<'a> {
-    /// Of the properties with these numbers those that SC decides, because the program has no attack at first sight; nothing if there are
-    /// none.
+    /// The reduction to SC of those properties among `open` that SC decides, if the program text has no attack; `None` if there are none.
     pub fn robust(task: &'a Task<'a>, open: &[usize], limits: &Limits) -> Option<Self> {
         if task.model != MemoryModel::Tso {
             return None;
@@ -223,10 +222,10 @@ impl<'a> Statically<'a> {
         })
     }
 
-    /// Answers these properties by way of SC. `run` answers questions about SC.
+    /// Answers these properties; `run` answers questions about SC.
     pub fn under_sc(&self, run: impl Fn(&Task<'_>) -> Report) -> Report {
         let mut report = self.ask(&self.program, &self.numbers, self, &run);
-        // Those that also have to hold of the other program.
+        // The properties that also have to hold for the program in which locks may be released.
         let mut again = Vec::new();
         for (n, answer) in report.answers.iter().enumerate() {
             if self.needs_release(n) && answer.holds() == Some(true) {
@@ -247,7 +246,7 @@ impl<'a> Statically<'a> {
         report
     }
 
-    /// Asks about some properties of a program under SC.
+    /// Checks some properties of a program under SC.
     fn ask(
         &self,
         program: &Extended,
@@ -266,7 +265,7 @@ impl<'a> Statically<'a> {
         self.program.conclusion(property) == Conclusion::IfReleased
     }
 
-    /// What follows under TSO from an answer under SC, and from one about the program in which locks are given back if that is needed.
+    /// The answer under TSO that follows from the answer under SC and, if needed, from the answer about the program in which locks may be released.
     fn concluded(&self, n: usize, first: Answer, second: Option<Answer>) -> Answer {
         let shown = |trace: Trace, answer: fn(Option<Trace>) -> Answer| match self.execution(n, &trace) {
             Some(trace) => answer(Some(trace)),
@@ -285,14 +284,14 @@ impl<'a> Statically<'a> {
         }
     }
 
-    /// An execution under SC as one of the original program under TSO.
+    /// Translates an execution under SC to the original program under TSO, and replays it.
     fn execution(&self, n: usize, trace: &Trace) -> Option<Trace> {
         let (original, property) = (self.task.program, &self.task.properties[self.numbers[n]]);
         let mapped = self.program.trace(original, trace)?;
         mapped.replay_for(original, MemoryModel::Tso, property).is_ok().then_some(mapped)
     }
 
-    /// A certificate for all properties that the proofs show; nothing if one of them is none.
+    /// A certificate for the properties that the proofs show; `None` if one of the answers carries no plain safety proof.
     fn certified(&self, proofs: Proofs) -> Option<Answer> {
         let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |(one, two): &Proofs| {
@@ -309,7 +308,8 @@ impl<'a> Statically<'a> {
             Some(second) => second.map(|(names, proof)| (Some(names), Some(proof)))?,
             None => (None, None),
         };
-        // A claim with a second proof is about properties that need it, so that the second one shows them all.
+        // The second proof, about the program in which locks may be released, has to prove every property of the claim. A claim with two proofs
+        // therefore lists only the properties that need the second proof.
         let is_shown = |name: &&String| {
             let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
             asked.any(|n| match released {
@@ -330,14 +330,14 @@ impl<'a> Statically<'a> {
     }
 }
 
-/// Whether no store of a program can be delayed past a load and be noticed, as its text shows.
+/// Whether no store can be delayed past a load such that another thread notices, judged by the program text.
 fn has_no_attack(program: &Program, limits: &Limits) -> bool {
     let stop = || limits.exceeded(0).is_some();
     attack::unsupported(program).is_none()
         && attack::candidates(program, Notion::HappensBefore, &stop).is_some_and(|attacks| attacks.is_empty())
 }
 
-/// What is heard about the program under SC.
+/// Translates early answers about the program under SC.
 impl Listener for Statically<'_> {
     fn hear(&self, property: usize, early: Early) {
         let traced = matches!(early.answer, Answer::Violated(Some(_)) | Answer::Holds(Some(_)));
@@ -352,12 +352,12 @@ impl Listener for Statically<'_> {
     }
 
     fn judges(&self) -> bool {
-        // What still needs the other program is not settled by what is heard about this one.
+        // A property that needs a second proof cannot be settled by the first one.
         self.task.is_judged() && !(0..self.numbers.len()).any(|n| self.needs_release(n))
     }
 }
 
-/// Tells nothing, and knows which properties are settled.
+/// A listener that drops early answers but knows which properties are settled.
 #[derive(Debug)]
 struct Unheard<'a> {
     task: &'a Task<'a>,
@@ -376,7 +376,7 @@ impl Listener for Unheard<'_> {
     }
 }
 
-/// By way of SC, as a member of a portfolio in which others look at properties that SC does not decide.
+/// The reduction to SC as a member of a portfolio; other members handle the properties that SC does not decide.
 pub struct UnderSc(pub Auto);
 
 impl Engine for UnderSc {
@@ -400,11 +400,11 @@ impl Engine for UnderSc {
     }
 }
 
-/// By way of TSO, as a member of a portfolio in which others look at PSO itself.
+/// The reduction to TSO as a member of a portfolio; other members explore PSO itself.
 pub struct UnderTso<E> {
-    /// Who answers questions about TSO.
+    /// The engine for the question about TSO.
     pub engine: E,
-    /// Whether at most one store of each thread is out of order at a time: then only executions count.
+    /// Whether each thread has at most one store out of order at a time; then only violations count.
     pub once: bool,
 }
 

@@ -1,6 +1,5 @@
-//! Answers a question about a program that chooses among very many values by asking about the program with few of them ([`narrowed`]). The
-//! two programs differ in the ranges of choices only: an execution with few values is one of the original program, and a proof becomes a
-//! certificate of the kind `narrowed`.
+//! Reduces a program that chooses among very many values to one with fewer values ([`narrowed`]). The two programs differ only in the ranges of
+//! choices: an execution with fewer values is one of the original program, and a proof becomes a certificate with the claim `narrowed`.
 
 use fencewright_certify::{Certificate, Claim};
 use fencewright_fingerprint::fingerprint;
@@ -11,7 +10,7 @@ use fencewright_transform::narrow::narrowed;
 use super::by_way_of::{Certificates, claimed, proofs_of};
 use crate::task::{Answer, Early, Listener, Reason, Report, Task};
 
-/// A task about a program of which some choices have fewer values.
+/// A task about the program with fewer values for some of its choices.
 #[derive(Debug)]
 pub struct Narrowed<'a> {
     task: &'a Task<'a>,
@@ -20,9 +19,9 @@ pub struct Narrowed<'a> {
 }
 
 impl<'a> Narrowed<'a> {
-    /// The task with fewer values, if there are choices with very many of which fewer are enough.
+    /// The reduced task; `None` if no choice has many values of which fewer are sufficient.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
-        // What is enough for the properties of the program need not be for others, nor for all final states.
+        // The reduction preserves the properties of the program, but perhaps not other properties or the set of final states.
         let known = |property: &Property| {
             matches!(property.kind, PropertyKind::Assertions | PropertyKind::NoDeadlock)
                 || task.program.properties.iter().any(|own| own.kind == property.kind)
@@ -34,7 +33,7 @@ impl<'a> Narrowed<'a> {
         Some(Narrowed { task, program, certificates: Certificates::default() })
     }
 
-    /// Answers the task. `run` answers questions about the program with fewer values.
+    /// Answers the task; `run` answers the question about the program with fewer values.
     pub fn run(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
         let fewer = self.task.about(&self.program, self.task.model, self.task.properties.clone());
         let mut report = run(&fewer.heard_by(self));
@@ -43,10 +42,10 @@ impl<'a> Narrowed<'a> {
         report
     }
 
-    /// What an answer to the property with this number says about the program with all values.
+    /// Translates the answer to property `n` to the program with all values.
     fn with_all(&self, n: usize, answer: Answer) -> Answer {
         let Task { program, model, properties, .. } = self.task;
-        // A step with more choices than the reference semantics tries counts as possible there, whatever its conditions are.
+        // The reference semantics assumes that a step is enabled if it has more choices than it can try, so that this deadlock cannot be confirmed.
         if let (PropertyKind::NoDeadlock, Answer::Violated(Some(trace))) = (&properties[n].kind, &answer)
             && matches!(trace.replay_for(program, *model, &properties[n]), Err(ReplayError::Property))
         {

@@ -1,26 +1,21 @@
-//! Engine `auto`: all the others, side by side; the first answer that is confirmed counts.
+//! Engine `auto`: the default. It runs the other engines, and the first answer that is confirmed counts.
 //!
-//! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and exact.
-//! Where buffers may grow without end, `buffers` is next, because sets of the values in them are finite. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers. Properties that
-//! are still open go to a *portfolio* (`portfolio`): engines in threads of their own that take turns on the cores. The explicit engine finds
-//! violations and finishes large finite state spaces, and a second time, up to the order of versions, infinite ones; where executions end, it goes
-//! through these, too, one for each trace; `cegar` proves programs
-//! whose state space is infinite, with zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with
-//! its evidence passes the door at once, and then nobody works on that property any more.
+//! 1. Choices among very many values are reduced to fewer values (`fewer_values`), where the values are only compared.
+//! 2. Engine `explicit` runs alone for a moment: most programs of the literature have few states, and it is the fastest engine for those.
+//! 3. Threads that cannot affect a property are sliced away (`slices`).
+//! 4. Properties that mention registers are checked apart from the others (`apart`), because together they have more states.
+//! 5. PSO is reduced to TSO, and TSO to SC, where the program text shows that the answers agree (`by_way_of`): no store can overtake another one,
+//!    or no store can be delayed past a load such that another thread notices. If only a few stores can overtake others, PSO is TSO for a
+//!    larger program, which one member of the portfolio explores, or all if SC decides it. If many can, `contexts`, which does not
+//!    support PSO, looks for violations with at most one store of each thread out of order.
+//! 6. Where buffers may grow without bound, `buffers` runs for a moment, because the sets of buffered values may be finite. Then `contexts` runs for a
+//!    moment: most violations need few contexts, independently of values and buffer lengths.
+//! 7. Open properties go to a *portfolio* (`portfolio`) of engines in threads of their own that take turns on the cores. `explicit` finds violations
+//!    and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite ones finite;
+//!    where executions terminate, another member explores one execution per trace. `cegar` proves programs with infinitely many states, with
+//!    zones and with predicates. `lazy` reduces TSO to SC, and `contexts` continues.
 //!
-//! Threads that cannot matter for a property are left out (`slices`) as soon as the explicit engine's first moment was not enough: then the question
-//! goes to the program without them, with everything there is.
-//!
-//! Properties that look at registers and properties that do not are asked about apart (`apart`), because together they have more states.
-//!
-//! Where a program chooses among very many values that are only compared, most of them do the same, and it is a question about the program with
-//! fewer values (`fewer_values`).
-//!
-//! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise (`by_way_of`): where
-//! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
-//! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one. Where only a few stores can overtake
-//! others, PSO is TSO for a larger program: then one member of the portfolio asks about that, or all do if SC decides it. Where many can, `contexts`, which
-//! knows no PSO, looks for violations with one store of each thread out of order at a time.
+//! An answer with its evidence is checked at once, and then every engine stops working on that property.
 
 mod apart;
 mod by_way_of;
@@ -47,34 +42,34 @@ use fewer_values::Narrowed;
 use portfolio::Member;
 use slices::Sliced;
 
-/// How long the explicit engine goes alone, for most questions.
+/// Duration of the first run of the explicit engine.
 const ALONE: Duration = Duration::from_millis(50);
 
-/// So many times longer it goes alone where every thread can come to its end.
+/// Factor on that duration for programs in which every thread can terminate.
 const ENDING: u32 = 4;
 
-/// How long the explicit engine and `cegar` with zones run before the others of a portfolio get their turns: most questions that take more
-/// than a moment are still quick for one of them.
+/// Time that the explicit engine and `cegar` with zones run before the other members get turns: most questions that the first run leaves open are
+/// still quick for one of these two.
 const HEAD_START: Duration = Duration::from_millis(400);
 
-/// The engine.
+/// Engine `auto` with its options.
 #[derive(Clone, Debug)]
 pub struct Auto {
     /// The engine for finite state spaces.
     pub explicit: Explicit,
-    /// The engine for unbounded programs. Its domain counts only if [`Auto::domain`] says so.
+    /// The engine for unbounded programs. Its domain is used only if [`Auto::domain`] is set.
     pub cegar: Cegar,
-    /// The engine for few contexts. It asks for certificates only in its first moment: in a portfolio others look for them.
+    /// Options of engine `contexts`. Certificates are requested only in its first run: in the portfolio, other members look for them.
     pub contexts: contexts::Options,
-    /// How stores are delayed on the way to SC.
+    /// Options of engine `lazy`.
     pub lazy: lazy::Options,
-    /// How buffers are abstracted where they may grow.
+    /// Options of engine `buffers`, which abstracts buffers that may grow.
     pub buffers: buffers::Options,
-    /// How integers are represented where they are abstracted; if nobody says so, in several ways.
+    /// The abstract domain for integers; if `None`, several are tried.
     pub domain: Option<DomainName>,
-    /// How long the explicit engine runs alone, and then how long `contexts` does; if that is no time at all, the portfolio comes first.
+    /// How long the explicit engine runs alone, and then `contexts`; if zero, the portfolio starts at once.
     pub alone: Duration,
-    /// Whether threads that cannot matter for a property are left out, after the explicit engine's first moment.
+    /// Whether threads that cannot affect a property are sliced away after the explicit engine's first run.
     pub slices: bool,
 }
 
@@ -124,7 +119,7 @@ impl Engine for Auto {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        // What comes of it has fewer values each time, and hardly ever choices that could be narrowed once more.
+        // The narrowed program has fewer values, so that the recursion ends; it rarely has further choices to narrow.
         if let Some(narrowed) = Narrowed::of(task) {
             return narrowed.run(|task| self.run(task, limits, progress));
         }
@@ -132,7 +127,7 @@ impl Engine for Auto {
             return self.rest(task, limits, progress);
         }
         let engine = self.explicit(self.cores(limits));
-        // Where every thread can come to its end, the engine mostly does too, and whoever is interrupted has to begin again.
+        // If every thread can terminate, the search mostly does too, and interrupting it would lose its work.
         let alone = if Traces::are_promising(task.program) { ENDING * self.alone } else { self.alone };
         let mut known = engine.run(task, &limits.within(alone), progress).by(&engine, None, task.model);
         if known.is_decided(task) {
@@ -148,37 +143,37 @@ impl Engine for Auto {
 }
 
 impl Auto {
-    /// How many cores there are for a run with these limits.
+    /// The number of cores for a run with these limits.
     fn cores(&self, limits: &Limits) -> usize {
-        // One more than one: whoever asks for a single thread gets one explicit worker, and the others beside it.
+        // At least two: with a single worker requested, the explicit engine gets one and the other members run beside it.
         let all = self.explicit.options.workers.max(2);
         limits.seat().map_or(all, |seat| seat.cores().min(all))
     }
 
-    /// The explicit engine with at most so many workers.
+    /// The explicit engine with at most this many workers.
     fn explicit(&self, most: usize) -> Explicit {
         let workers = self.explicit.options.workers.min(most).max(1);
         Explicit { options: Options { workers, ..self.explicit.options.clone() } }
     }
 
-    /// What comes after the explicit engine's first moment.
+    /// The part of `auto` after the explicit engine's first run.
     fn rest(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.slices {
-            // What comes of it has no slices of its own, or was made by a transformation whose proofs are about all of its threads.
+            // A slice has no slices of its own; a transformed program must keep all of its threads, because its proofs are about them.
             let auto = Auto { slices: false, ..self.clone() };
             return match Sliced::of(task) {
                 Some(sliced) => sliced.run(&auto, self.cores(limits), limits, progress),
                 None => auto.rest(task, limits, progress),
             };
         }
-        // One certificate for all properties is easier to keep.
+        // If certificates are requested, one certificate for all properties is preferable.
         if let Some(groups) = apart::groups(task).filter(|_| !self.explicit.options.certificates) {
             return apart::run(groups, self, task, limits, progress);
         }
         if let Some(way) = Reordered::new(task).filter(|way| way.suffices(limits)) {
             return way.under_tso(|task| self.rest(task, limits, progress));
         }
-        // Some properties may be the same question under SC.
+        // Some properties may be decided by SC.
         let all: Vec<usize> = (0..task.properties.len()).collect();
         let way = Statically::robust(task, &all, limits);
         let under_sc = way.as_ref().map_or_else(Vec::new, |way| way.numbers.clone());
@@ -208,7 +203,7 @@ impl Auto {
         known
     }
 
-    /// Engine `buffers` for a moment, where buffers may grow, and engine `contexts` for a moment.
+    /// Runs engine `buffers` for a moment if buffers may grow, and then engine `contexts` for a moment.
     fn abstract_buffers(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let few_contexts = |task: &Task<'_>| {
             let contexts = ContextBound { options: self.contexts };
@@ -218,7 +213,7 @@ impl Auto {
             return few_contexts(task);
         }
         let buffers = self.buffers(self.cores(limits));
-        // Where sets decide, they do so at once.
+        // If the sets of buffered values are finite and small, `buffers` is quick.
         let known = buffers.run(task, &limits.within(self.alone / 2), progress);
         let mut known = known.by(&buffers, None, task.model);
         if known.is_decided(task) {
@@ -231,12 +226,12 @@ impl Auto {
         known
     }
 
-    /// Engine `buffers` with at most so many workers.
+    /// Engine `buffers` with at most this many workers.
     fn buffers(&self, most: usize) -> Buffers {
         Buffers { explicit: self.explicit(most).options, options: self.buffers }
     }
 
-    /// Tells a definite answer without evidence, which counts if nothing better follows.
+    /// Reports a definite answer without evidence, which counts unless a better one follows.
     fn offer(&self, task: &Task<'_>, n: usize, known: &Report) {
         if known.answers[n].is_definite() {
             let (answer, author) = (known.answers[n].clone(), known.authors[n].clone());
@@ -244,7 +239,7 @@ impl Auto {
         }
     }
 
-    /// Who takes part in the portfolio for a task. The properties `under_sc` are decided by way of SC alone.
+    /// The members of the portfolio for a task. The properties `under_sc` are left to the reduction to SC.
     fn members(&self, task: &Task<'_>, under_sc: Vec<usize>, limits: &Limits) -> Vec<Member> {
         let cores = self.cores(limits);
         let half = (cores / 2).max(1);
@@ -252,40 +247,24 @@ impl Auto {
         let explicit = self.explicit(half);
         let all: Vec<usize> = (0..task.properties.len()).filter(|n| !under_sc.contains(n)).collect();
         let mut members = Vec::new();
+        let mut add = |part, engine: Box<dyn Engine>, domain, numbers: &[usize]| {
+            members.push(Member { part, engine, domain, numbers: numbers.to_vec() });
+        };
         if !under_sc.is_empty() {
-            members.push(Member {
-                part: part(4.0, half, HEAD_START),
-                engine: Box::new(UnderSc(self.clone())),
-                domain: None,
-                numbers: under_sc,
-            });
+            add(part(4.0, half, HEAD_START), Box::new(UnderSc(self.clone())), None, &under_sc);
         }
         if all.is_empty() {
             return members;
         }
-        members.push(Member {
-            part: part(4.0, explicit.options.workers, HEAD_START),
-            engine: Box::new(explicit),
-            domain: None,
-            numbers: all.clone(),
-        });
+        add(part(4.0, explicit.options.workers, HEAD_START), Box::new(explicit), None, &all);
         if has_versions(task, &self.explicit.options, limits) {
             let mut by_order = self.explicit(1);
             by_order.options.versions = true;
-            members.push(Member {
-                part: part(2.0, 1, HEAD_START),
-                engine: Box::new(by_order),
-                domain: None,
-                numbers: all.clone(),
-            });
+            add(part(2.0, 1, HEAD_START), Box::new(by_order), None, &all);
         }
+        let beside = part(1.0, 1, Duration::ZERO);
         if Traces::are_promising(task.program) {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(Traces),
-                domain: None,
-                numbers: all.clone(),
-            });
+            add(beside, Box::new(Traces), None, &all);
         }
         let domains = match self.domain {
             Some(domain) => vec![domain],
@@ -294,20 +273,11 @@ impl Auto {
         let abstracts = !task.program.has_real_choices();
         for (n, domain) in domains.into_iter().enumerate().filter(|_| abstracts) {
             let options = cegar::Options { domain, ..self.cegar.options };
-            members.push(Member {
-                part: if n == 0 { part(2.0, 1, HEAD_START) } else { part(1.0, 1, Duration::ZERO) },
-                engine: Box::new(Cegar { options }),
-                domain: Some(domain),
-                numbers: all.clone(),
-            });
+            let part = if n == 0 { part(2.0, 1, HEAD_START) } else { beside };
+            add(part, Box::new(Cegar { options }), Some(domain), &all);
         }
         if task.model != MemoryModel::Sc && buffers_may_grow(task.program) {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(self.buffers(1)),
-                domain: None,
-                numbers: all.clone(),
-            });
+            add(beside, Box::new(self.buffers(1)), None, &all);
         }
         let contexts = ContextBound { options: contexts::Options { certificates: false, ..self.contexts } };
         let (engine, domain): (Box<dyn Engine>, _) = match task.model {
@@ -317,14 +287,9 @@ impl Auto {
             }
             MemoryModel::Pso => (Box::new(UnderTso { engine: contexts, once: true }), self.contexts.domain),
         };
-        members.push(Member { part: part(1.0, 1, Duration::ZERO), engine, domain, numbers: all.clone() });
+        add(beside, engine, domain, &all);
         if task.model == MemoryModel::Tso && abstracts {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(Lazy { options: self.lazy, sc: self.clone() }),
-                domain: None,
-                numbers: all,
-            });
+            add(beside, Box::new(Lazy { options: self.lazy, sc: self.clone() }), None, &all);
         }
         members
     }

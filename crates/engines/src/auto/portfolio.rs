@@ -1,8 +1,8 @@
-//! Engines side by side, on the same properties or on some of them each.
+//! Runs engines concurrently, each on some or all of the properties.
 //!
-//! Members take turns ([`turns`](crate::turns)). A member whose properties all have their verdict is stopped. Where nobody judges answers as
-//! they come, the first one with evidence counts; where somebody does, the others leave the cores to the check for a while. A definite answer
-//! without evidence ends the run too, but not at once if somebody else may find a proof that can be checked.
+//! Members take turns on the cores ([`turns`](crate::turns)). A member is cancelled once all of its properties have their verdict. Without a listener
+//! that checks answers as they arrive, the first answer with evidence counts; with one, the members yield the cores to the check. A
+//! definite answer without evidence ends the run too, but after a delay if another member may still find a checkable proof.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,31 +14,31 @@ use crate::limits::no_thread;
 use crate::task::{Answer, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task, Token};
 use crate::turns::{self, Seat, Turns};
 
-/// How often somebody looks whether a member is still needed.
+/// Interval at which the portfolio checks whether members are still needed.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long others look for a proof of what is known without one: at least this long, and twice as long as the run has taken.
+/// How long the other members look for a proof of an answer without evidence: at least this long, and at least twice the duration of the run so far.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An engine that takes part.
+/// A member of a portfolio.
 pub struct Member {
-    /// The engine.
+    /// The engine of this member.
     pub engine: Box<dyn Engine>,
-    /// How it represents integers, if there is a choice.
+    /// The abstract domain of the engine, if it has one.
     pub domain: Option<DomainName>,
-    /// The properties it is asked about.
+    /// The indices of the properties that the member checks.
     pub numbers: Vec<usize>,
-    /// How much time it gets.
+    /// The member's share of the cores.
     pub part: turns::Part,
 }
 
 impl Member {
-    /// Whether it may find a proof for what another engine says without one.
+    /// Whether the engine may find a proof for another engine's unproved answer.
     fn proves(&self) -> bool {
         !matches!(self.engine.name(), EngineName::Contexts)
     }
 }
 
-/// Leaves the seat of a member when it has ended, even by a panic.
+/// Gives up a member's seat when it ends, even by a panic.
 struct Leaving(Seat);
 
 impl Drop for Leaving {
@@ -47,7 +47,7 @@ impl Drop for Leaving {
     }
 }
 
-/// Runs all members on so many cores, until every property is decided or nobody runs any more.
+/// Runs all members on this many cores until every property is decided or all members have ended.
 pub fn run(
     members: &[Member],
     task: &Task<'_>,
@@ -71,7 +71,7 @@ pub fn run(
                 let leaving = Leaving(seat);
                 let report = run_member(member, task, &limits, progress);
                 drop(leaving);
-                // The receiver waits for all members, so sending does not fail.
+                // The receiver outlives all members, so that sending cannot fail.
                 let _ = sender.send((n, report));
             };
             let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
@@ -88,7 +88,7 @@ pub fn run(
                 Ok((n, report)) => {
                     running[n] = false;
                     known.take(&members[n], report);
-                    // If everything has its evidence, examining it is what is left to do, and may take as long as finding it.
+                    // Once all answers have evidence, only the check is left; it may take as long as the search did.
                     if task.is_judged() && known.report.is_decided_with_evidence(task) {
                         turns.rest(known.start.elapsed());
                     }
@@ -110,7 +110,7 @@ pub fn run(
     known.report
 }
 
-/// One member, from its first turn to its end.
+/// Runs a member from its first turn to its end.
 fn run_member(member: &Member, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
     let part = Part::new(task, &member.numbers, 0);
     let part = part.task();
@@ -135,12 +135,12 @@ fn run_member(member: &Member, task: &Task<'_>, limits: &Limits, progress: &Prog
     report
 }
 
-/// What is known so far.
+/// The combined answers of the members so far.
 struct Known<'a> {
     task: &'a Task<'a>,
     report: Report,
     start: Instant,
-    /// When each property got an answer without evidence, and until when a proof is looked for.
+    /// For each property that has an answer without evidence, the time at which the search for a proof ends.
     unproved: Vec<Option<Instant>>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Takes in what a member reports at its end, and tells what it has not told before.
+    /// Merges the final report of a member, and reports answers that it has not reported earlier.
     fn take(&mut self, member: &Member, report: Report) {
         for (answer, (&n, author)) in report.answers.iter().zip(member.numbers.iter().zip(&report.authors)) {
             if answer.is_definite() && !self.task.is_settled(n) {
@@ -169,7 +169,7 @@ impl<'a> Known<'a> {
             let answer = &self.report.answers[n];
             if answer.is_definite() && !answer.has_evidence() {
                 self.unproved[n].get_or_insert(match self.report.authors[n].engine {
-                    // A symbolic engine rarely proves what has so many states that there is no room for a proof.
+                    // If the state set was too large for an explicit proof, a symbolic engine rarely finds one.
                     EngineName::Explicit if by_states => Instant::now(),
                     _ => until,
                 });
@@ -177,7 +177,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether nobody needs to work on this property any more; `proofs`: whether somebody may still find a proof.
+    /// Whether work on this property can stop; `proofs` says whether some running member may still find a proof.
     fn is_done(&self, n: usize, proofs: bool) -> bool {
         let answer = &self.report.answers[n];
         if self.task.is_settled(n) {
@@ -191,7 +191,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Shows how far all members are.
+/// Shows the summed progress of all members.
 fn show(progress: &Progress, members: &[Member], running: &[bool], shown: &[Progress]) {
     let sum = |of: fn(&Progress) -> u64| shown.iter().map(of).sum::<u64>();
     progress.states.store(sum(|p| p.states.load(Ordering::Relaxed)), Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! By way of a stronger memory model, and side by side: against the reference semantics, and against engines that lie or hang.
+//! Tests of the reductions to stronger memory models and of the portfolio: against the reference semantics, and with engines that lie or hang.
 //!
-//! `FENCEWRIGHT_LONG_TESTS=1` takes 50,000 random programs.
+//! `FENCEWRIGHT_LONG_TESTS=1` tests 50,000 random programs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
 }
 
-/// Goes by way of the stronger model wherever that is allowed, and asks one engine there.
+/// Applies the reductions to stronger models wherever they are sound, and runs one engine on the result.
 struct Way(Box<dyn Engine>, AtomicUsize);
 
 impl Engine for Way {
@@ -60,7 +60,7 @@ fn expected(program: &Program, model: MemoryModel, reachable: &Reachable) -> Vec
     program.properties.iter().map(holds).collect()
 }
 
-/// Random programs, many of them robust at first sight or with separated stores.
+/// Random programs, many of which have no attack or have separated stores.
 fn random(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let shape = Shape { corners: seed % 7 == 6, length: 5, ..Shape::default() };
@@ -84,7 +84,7 @@ fn by_way_of_a_stronger_model_verdicts_are_those_of_the_reference_semantics() {
         Way(Box::new(Cegar::default()), AtomicUsize::new(0)),
         Way(Box::new(ContextBound::default()), AtomicUsize::new(0)),
     ];
-    // What an engine says without evidence is not explored again: the comparison with the oracle is this test.
+    // Answers without evidence are not explored again, because the test compares them with the oracle.
     let confirm = Confirm { exploration: None, ..Confirm::default() };
     let (mut decided, mut lazily, mut separated, mut reordered, mut locked) = (0, 0, 0, 0, 0);
     for seed in 0..seeds {
@@ -131,7 +131,7 @@ fn by_way_of_a_stronger_model_verdicts_are_those_of_the_reference_semantics() {
     );
 }
 
-/// The verdicts of `auto` without its first moments.
+/// The verdicts of `auto` without its first runs.
 fn portfolio_says(text: &str, model: MemoryModel) -> Vec<Checked> {
     let program = program(text);
     let engine = Auto { alone: Duration::ZERO, ..Auto::default() };
@@ -142,7 +142,7 @@ fn portfolio_says(text: &str, model: MemoryModel) -> Vec<Checked> {
 
 #[test]
 fn robustness_does_not_decide_what_a_lock_hides() {
-    // There is no attack, and it is safe under SC.
+    // The program has no attack, and is safe under SC.
     let text = "shared x, y; thread p { var r; x = 1; r = y; M: skip; } thread q { var s; lock; s = x; T: unlock; } \
                 forbid both: p@M && q@T && q.s == 0;";
     let program = program(text);
@@ -168,7 +168,7 @@ fn robustness_does_not_decide_what_looks_at_memory() {
 
 #[test]
 fn an_unbounded_writer_is_proved_by_way_of_sc_and_tso() {
-    // Nothing drains the buffer, so that TSO and PSO have buffers of any length.
+    // Nothing drains the buffer, so that buffers are unbounded under TSO and PSO.
     let text = "shared x; thread p { var i; loop { i = i + 1; x = i; sfence; } } thread q { var r, s; loop { r = x; s = x; \
                 assert r <= s; } }";
     for (model, by) in [(MemoryModel::Tso, "lazy"), (MemoryModel::Pso, "reordered")] {
@@ -202,7 +202,7 @@ fn a_claim_by_way_of_a_stronger_model_is_refused_for_another_program() {
     assert!(accepted(&certificate, &separated));
     // Without the fence the same states prove nothing, because stores may overtake each other.
     assert!(!accepted(&certificate, &program(&text(""))));
-    // A claim about robustness, or about PSO itself, is none about TSO.
+    // A claim about robustness or about PSO is not a claim about TSO.
     let Claim::Reordered { tso } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
     let nested = Claim::Reordered { tso: Box::new(Claim::Reordered { tso }) };
     assert!(!accepted(
@@ -213,7 +213,7 @@ fn a_claim_by_way_of_a_stronger_model_is_refused_for_another_program() {
     assert!(!accepted(&fencewright_certify::Certificate { claim: under_sc, ..certificate }, &separated));
 }
 
-/// Numbers that two threads choose in their whole type and compare; `copied` is what one of them is copied as.
+/// Two threads choose numbers from their whole type and compare them; `copied` is the expression by which one of them is copied.
 fn identities(copied: &str, forbidden: i64) -> String {
     format!(
         "shared a; thread p {{ var r; r = * in -2147483648..2147483648; a = r; }} \
@@ -242,11 +242,11 @@ fn choices_whose_values_are_only_compared_have_few_of_them() {
         let certificate = found[0].certificate().expect("a certificate").clone();
         let Claim::Narrowed { fewer } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
         assert!(accepted(&certificate, &whole));
-        // Without the claim the states are not all; and where there is arithmetic, other values may matter.
+        // Without the narrowed claim, states are missing from the set; and where there is arithmetic, other values may matter.
         let plain = fencewright_certify::Certificate { claim: *fewer, ..certificate.clone() };
         assert!(!accepted(&plain, &whole));
         assert!(!accepted(&certificate, &program(&identities("r * 1", 5))));
-        // An execution of the program with fewer values is one of the program.
+        // An execution of the program with fewer values is an execution of the program.
         let wrong = program(&identities("7", 5));
         let task = Task::new(&wrong, model, wrong.properties.clone());
         let verdicts = says(&task);
@@ -273,18 +273,18 @@ fn steps_that_need_a_certain_choice_may_be_impossible() {
         let task = Task::new(&program, MemoryModel::Sc, vec![Property::deadlock()]);
         check(&Auto::default(), &task, &Limits::default(), &Progress::default(), Confirm::default()).remove(0)
     };
-    // Nobody else can choose most of the values that are stored.
+    // No other thread can choose most of the values that are stored.
     let unequal = says(
         "shared x, f; thread p { var r; r = * in 0..1000; x = r; fence; f = 1; } \
          thread q { var s; await f == 1; atomic { s = * in 0..100; assume s == x; } }",
     );
     assert!(matches!(unequal.verdict(), Verdict::Unsafe), "{:?}", unequal.verdict());
-    // The reference semantics tries only so many values.
+    // The reference semantics tries a limited number of values.
     let never = says("thread p { var r; atomic { r = *; assume r == 1 && r == 2; } }");
     assert!(matches!(never.verdict(), Verdict::Unknown(Reason::Unsupported(..))), "{:?}", never.verdict());
 }
 
-/// A writer that publishes some words of data, with nothing to keep these apart, and a reader that must not see halves.
+/// A writer that publishes words of data without fences between them, and a reader that must not see half of an update.
 fn published(words: usize, after: &str) -> String {
     let names: Vec<String> = (0..words).map(|n| format!("d{n}")).collect();
     let each = |text: &dyn Fn(&String) -> String| names.iter().map(text).collect::<String>();
@@ -307,7 +307,7 @@ fn words_published_together_are_decided_by_way_of_tso() {
         let claim = &found[0].certificate().expect("a certificate").claim;
         assert!(matches!(claim, Claim::Reordered { .. }), "{claim:?}");
     }
-    // A word that leaves after the second version, which the reader believes.
+    // A word leaves the buffer after the second version, which the reader trusts.
     let found = portfolio_says(&published(2, ""), MemoryModel::Pso);
     assert!(matches!(found[0].verdict(), Verdict::Unsafe), "{:?}", found[0].verdict());
     assert!(matches!(portfolio_says(&published(2, ""), MemoryModel::Tso)[0].verdict(), Verdict::Safe));
@@ -345,7 +345,7 @@ fn a_proof_about_the_order_of_the_text_is_none_about_every_order() {
 
 #[test]
 fn with_one_store_out_of_order_only_executions_count() {
-    // Without a fence nothing keeps the stores of one round apart from those of the next, so PSO is not TSO for a larger program.
+    // Without a fence, stores of one iteration may overtake those of the next, so that PSO is not TSO for any finite reordering.
     let text = |between: &str| {
         format!(
             "shared full, mail; thread p {{ var m; loop {{ await full == 0; m = m + 1; mail = m; {between} full = 1; }} }} \
@@ -366,7 +366,7 @@ fn with_one_store_out_of_order_only_executions_count() {
             Verdict::Safe => panic!("one store out of order is not everything"),
         }
     }
-    // What is proved of a part is not proved.
+    // Proofs about a subset of the executions prove nothing.
     let program = program(&text(""));
     let task = Task::new(&program, MemoryModel::Pso, program.properties.clone());
     let way = Reordered::once(&task).expect("there is a part");
@@ -376,10 +376,10 @@ fn with_one_store_out_of_order_only_executions_count() {
     }
 }
 
-/// An engine of which a test knows what it does.
+/// An engine with scripted behaviour.
 struct Acting {
     answer: fn() -> Answer,
-    /// Whether it goes on until it is stopped.
+    /// Whether it runs until it is stopped.
     hangs: bool,
     was_stopped: Arc<AtomicBool>,
 }
@@ -463,7 +463,7 @@ fn the_first_checked_answer_counts_and_the_others_stop() {
 }
 
 #[test]
-fn a_member_that_lies_is_caught_at_the_door() {
+fn a_member_that_lies_is_caught_by_the_check() {
     let program = program(TWO);
     let invariant = || Invariant {
         buffers: fencewright_memory::Buffers::Sc,
@@ -471,7 +471,7 @@ fn a_member_that_lies_is_caught_at_the_door() {
         symmetry: Vec::new(),
         states: Vec::new(),
     };
-    // It claims a proof of what does not hold, and the truth comes later or never.
+    // The engine claims that a violated property holds, and the correct answer comes later or never.
     let liar = Acting { answer: || Answer::Holds(None), hangs: false, was_stopped: Arc::default() };
     let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
     let limits = Limits::default().within(Duration::from_secs(60));
@@ -499,7 +499,7 @@ fn a_member_that_lies_is_caught_at_the_door() {
     assert!(caught, "{:?}", found[1].verdict());
 }
 
-/// Hears nothing.
+/// A listener that drops all answers.
 #[derive(Debug)]
 struct Deaf;
 
@@ -544,11 +544,11 @@ fn executions_are_gone_through_where_there_are_too_many_states() {
     let limits = Limits::starting_now(Some(Duration::from_secs(60)), Some(1 << 30), Default::default());
     let found = check(&Auto::default(), &task, &limits, &Progress::default(), Confirm::default());
     assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
-    // The figures are those of the engine that answered: it went through executions, and counts neither states nor steps between them.
+    // The figures are those of the engine that answered: it counts executions, neither states nor transitions.
     let work = &found[0].work;
     let executions = work.executions().expect("executions were explored one by one");
     assert_eq!((work.states, work.transitions()), (executions.events, None));
-    // A lock that is taken again and again has no last execution.
+    // A lock that is taken in an endless loop has no last execution.
     let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid two: x == 2;");
     assert!(!Traces::are_promising(&endless));
 }

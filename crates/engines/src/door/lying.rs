@@ -1,4 +1,4 @@
-//! Tests that lying yields no proof: an engine whose domain claims too much is caught at the door.
+//! Tests that an engine with an unsound domain gets no proof through the check.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::Reduced;
 use crate::task::{About, Answer, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task};
 
-/// Zones that, after a number of honest answers, claim to cover everything.
+/// Zones that, after a number of correct answers, claim that every state covers every other.
 struct LyingZones {
     honest: Zones,
     questions: std::cell::Cell<usize>,
@@ -76,7 +76,7 @@ impl Domain for LyingZones {
     }
 }
 
-/// An engine whose domain forgets to look.
+/// Engine `cegar` with the lying domain.
 struct Liar;
 
 impl Engine for Liar {

@@ -1,4 +1,4 @@
-//! Tests of the door with the engines that come to it.
+//! Tests of the checks that every verdict passes, with real and with faulty engines.
 
 mod lying;
 mod tests;

@@ -1,5 +1,5 @@
-//! Tests of the door and its engines: verdicts come as soon as they are found, engines stop looking for what has its verdict, and an engine
-//! that makes a false claim gets nothing through.
+//! Tests of checked verdicts: they are reported as soon as they are found, engines stop working on settled properties, and false claims are
+//! rejected.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::task::{
     Seen, Task, Work,
 };
 
-/// `easy` and `later` are violated, `hard` holds and no engine can show it: sums of i * i - 2 * i are never 7.
+/// `easy` and `later` are violated. `hard` holds, but no engine can prove it: sums of i * i - 2 * i are never 7.
 const PROGRAM: &str = "
 shared x, y, n;
 thread p {
@@ -34,7 +34,7 @@ forbid hard: q.r == 7;
 forbid later: q.t == 3;
 ";
 
-/// Long enough for any machine; a run that comes to this has failed.
+/// Long enough for any machine; a run that takes this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn program(text: &str) -> Program {
@@ -43,11 +43,11 @@ fn program(text: &str) -> Program {
 }
 
 fn explicit(order: Order, workers: usize) -> Explicit {
-    // Threads from the beginning, so that they must come together to tell.
+    // Uses threads from the first state on, so that workers must communicate their findings.
     Explicit { options: Options { order, workers, threads_from: 1, ..Options::default() } }
 }
 
-/// All engines, the explicit one in all the ways it searches.
+/// All engines, with all search orders of the explicit one.
 fn engines() -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(explicit(Order::BreadthFirst, 1)),
@@ -61,12 +61,12 @@ fn engines() -> Vec<Box<dyn Engine>> {
     ]
 }
 
-/// Limits that end a run that does not end by itself.
+/// Limits that end a run which does not terminate.
 fn patient() -> Limits {
     Limits::starting_now(Some(PATIENCE), Some(2 << 30), Default::default())
 }
 
-/// An engine that does not end before somebody has heard the first of its verdicts.
+/// An engine that does not end before the listener has received its first verdict.
 struct Waiting<'a> {
     engine: &'a dyn Engine,
     heard: &'a AtomicBool,
@@ -104,7 +104,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
         let mut on_verdict = |n: usize, checked: &Checked| {
             order.push((n, matches!(checked.verdict(), Verdict::Unsafe)));
             heard.store(true, Ordering::Relaxed);
-            // The other one would take for ever.
+            // The other property would never be decided.
             limits.token.cancel();
         };
         let results =
@@ -124,7 +124,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
 #[test]
 fn several_violations_come_one_after_the_other() {
     let program = program(PROGRAM);
-    // Only breadth first: depth first, the other thread would never move.
+    // Breadth first only: depth first, the other thread would never move.
     let breadth_first = [1, 2, 3].map(|workers| explicit(Order::BreadthFirst, workers));
     let auto = Auto::default();
     let engines = breadth_first.iter().map(|e| e as &dyn Engine).chain([&auto as &dyn Engine]);
@@ -150,7 +150,7 @@ fn several_violations_come_one_after_the_other() {
     }
 }
 
-/// Hears everything, and has a verdict on these properties.
+/// A listener that records everything and treats some properties as settled.
 #[derive(Debug, Default)]
 struct Knowing {
     settled: Vec<usize>,
@@ -172,7 +172,7 @@ impl Listener for Knowing {
 }
 
 #[test]
-fn what_has_its_verdict_is_not_looked_for() {
+fn settled_properties_are_not_searched() {
     let program = program(PROGRAM);
     for engine in engines() {
         let knowing = Knowing { settled: vec![0, 1, 2], ..Knowing::default() };
@@ -188,7 +188,7 @@ fn what_has_its_verdict_is_not_looked_for() {
 
 #[test]
 fn a_search_that_ends_does_not_claim_what_it_stopped_looking_for() {
-    // The state space is finite, and `one` is violated at its end.
+    // The state space is finite, and `one` is violated only in its last states.
     let text = "shared x, y; thread p { var i; while i < 2000 { i = i + 1; x = i; fence; } y = 1; } \
                 forbid one: y == 1; forbid two: y == 2;";
     let program = program(text);
@@ -201,7 +201,7 @@ fn a_search_that_ends_does_not_claim_what_it_stopped_looking_for() {
     }
 }
 
-/// An engine that tells one thing and then another.
+/// An engine that first reports one answer and then another.
 struct Fickle {
     first: Answer,
     then: Answer,
@@ -224,7 +224,7 @@ impl Engine for Fickle {
     }
 }
 
-/// The verdicts that are heard of, in words, and the one that remains.
+/// The verdicts that are reported, as text, and the final one.
 fn heard(program: &Program, engine: &dyn Engine) -> (Vec<String>, String) {
     let task = Task::new(program, MemoryModel::Tso, program.properties.clone());
     let words = |checked: &Checked| match checked.verdict() {
@@ -265,7 +265,7 @@ fn answers_that_contradict_each_other_are_no_verdict() {
         "{remains}"
     );
 
-    // An execution that does not show it is told at once, and nothing else counts.
+    // An execution that does not violate the property is reported at once as a contradiction, and later answers do not count.
     let nothing = Trace { registers: vec![vec![]], memory: vec![0], events: Vec::new() };
     let wrong = Fickle { first: Answer::Violated(Some(nothing)), then: Answer::Open };
     let (heard_of, remains) = heard(&program, &wrong);
@@ -273,7 +273,7 @@ fn answers_that_contradict_each_other_are_no_verdict() {
     assert!(remains.contains("internal contradiction"), "{remains}");
 }
 
-/// An engine that gives somebody else's proof, changed.
+/// An engine that returns a modified proof of another engine.
 struct Claims(fn(&mut Invariant));
 
 impl Engine for Claims {
@@ -286,7 +286,7 @@ impl Engine for Claims {
     }
 
     fn run(&self, task: &Task<'_>, _: &Limits, progress: &Progress) -> Report {
-        // Nobody is to hear of the proof as it was.
+        // The listener must not receive the unmodified proof.
         let unheard = Task::new(task.program, task.model, task.properties.clone());
         let mut report = Cegar::default().run(&unheard, &Limits::default(), progress);
         for answer in &mut report.answers {
@@ -317,7 +317,7 @@ fn a_proof_counts_only_if_it_was_checked_and_is_about_the_property() {
     assert!(matches!(verdict(&nothing, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));
 }
 
-/// The explicit engine, whose report is changed.
+/// The explicit engine with a modified report.
 struct Altered<F>(F);
 
 impl<F: Fn(&mut Report) + Sync> Engine for Altered<F> {
@@ -336,8 +336,8 @@ impl<F: Fn(&mut Report) + Sync> Engine for Altered<F> {
     }
 }
 
-/// What the door says about the final states of a program, after an engine has reported these: whether the condition holds, whether that
-/// was checked, and why something is not known.
+/// The result for the final states of a program after an engine's report was modified: whether the condition holds, whether that was checked,
+/// and the doubt that remains.
 fn admitted(text: &str, change: impl Fn(&mut Report) + Sync) -> (Option<bool>, Option<bool>, Option<Doubt>) {
     let program = program(text);
     let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
@@ -361,7 +361,7 @@ fn final_states_that_the_reference_semantics_does_not_reach_are_no_answer() {
 fn final_states_of_a_search_that_did_not_end_stand_on_the_engine() {
     let text = "shared x; thread p { x = * in 0..2; } finally one: never x == 1;";
     let stopped = Seen::Until(Reason::Cancelled);
-    // One that was seen decides, as far as the engine is right.
+    // A final state that was found decides the condition, as far as the engine is right.
     let seen = admitted(text, |report| report.seen = stopped.clone());
     assert_eq!(seen, (Some(false), Some(false), Some(Doubt::Unseen(Reason::Cancelled))));
     // Without it nothing is decided.
@@ -393,7 +393,7 @@ fn a_condition_of_a_program_without_end_is_decided_by_an_execution() {
     let program = program(&format!("{endless} finally c: never q.r == 3;"));
     let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
     let limits = Limits::starting_now(Some(Duration::from_secs(1)), None, Default::default());
-    // Nothing ever ends, so nothing is known.
+    // No execution terminates, so that there are no final states.
     let found = finals::decide(&condition.expect("a `finally`"), &limits);
     assert_eq!((found.holds(), found.checked()), (None, None));
     let ending = endless.replace("loop {", "while x != -1 {");

@@ -1,11 +1,11 @@
 //! An oracle that enumerates the shortest paths from a store to a load, whether or not there is an attack along them (THESIS16, chapter 6).
 //!
-//! With the first store of each path removed, the suggested paths grow from round to round, and every path is suggested at some time: this
-//! is a semi-decision procedure without unrolling. The oracle says `robust` only if there is no path at all.
+//! If the first store of each path is removed, the suggested paths grow from round to round, and every path is suggested eventually: this is
+//! a semi-decision procedure without unrolling. The oracle answers `robust` only if there is no path at all.
 //!
-//! Paths that cannot be part of a violation of robustness are left out. A violation (Fig. 3.4) leads from the load, through other threads,
+//! Paths that cannot be part of a robustness violation are left out. A violation (Fig. 3.4) leads from the load, through other threads,
 //! to the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the
-//! load does not read the delayed store. Every path that is left out is part of no violation. So if no path remains, the program is robust
+//! load does not read the delayed store. No path that lacks one of these is part of a violation, so if no path remains, the program is robust
 //! (Theorem 10).
 
 use std::collections::{BTreeSet, VecDeque};
@@ -15,11 +15,11 @@ use fencewright_program::{Action, Address, EdgeId, Op, Program, Thread, ThreadId
 use super::oracle::{Advice, Oracle};
 use crate::task::{Limits, Progress};
 
-/// The oracle.
+/// The oracle that enumerates paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Enumerate;
 
-/// At most so many paths of a thread are suggested in one round.
+/// Maximum number of paths of a thread that are suggested in one round.
 const MOST_PATHS: usize = 16;
 
 impl Oracle for Enumerate {
@@ -63,7 +63,7 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
         return None;
     }
     // Breadth first, each location once. Other stores on the path matter only because a load may read them
-    // instead of memory. Leaving out a cycle only leaves out stores, so longer paths need not be tried.
+    // instead of memory. Skipping a cycle only skips stores, so longer paths need not be tried.
     let mut came_by: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     let mut open = VecDeque::from([thread.edge(store).to]);
     let mut seen = vec![false; thread.locations.len()];
@@ -98,7 +98,7 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
     None
 }
 
-/// What the other threads access: for each variable the constant indices, and whether some index is computed.
+/// The accesses of the other threads: for each variable the constant indices, and whether some index is computed.
 struct Others {
     stored: Vec<Indices>,
     accessed: Vec<Indices>,
@@ -119,7 +119,7 @@ impl Indices {
         }
     }
 
-    /// Whether one of these accesses may be to the address.
+    /// Whether one of these accesses may alias the address.
     fn may_contain(&self, address: &Address) -> bool {
         match address.index.as_ref().map(|index| index.constant()) {
             None => self.constants.contains(&None),
@@ -154,7 +154,7 @@ impl Others {
     }
 }
 
-/// Whether two addresses are the same for certain.
+/// Whether two addresses must be equal.
 fn is_same(one: &Address, other: &Address) -> bool {
     let constants = |a: &Address| a.index.as_ref().map(|index| index.constant());
     one.variable == other.variable

@@ -1,17 +1,17 @@
 //! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
 //!
-//! First the program is checked under SC. If there is no violation, an [`Oracle`] says along which paths stores should be delayed. The
-//! program is extended so that along these paths it does under SC what TSO does ([`fencewright_transform::extend`]), and the extended
-//! program is checked under SC in turn. When the oracle says that SC and TSO no longer differ, the extended program does under SC all that
-//! the original one does under TSO.
+//! First the program is checked under SC. If there is no violation, an [`Oracle`] suggests paths along which stores should be delayed. The
+//! program is extended so that along these paths it does under SC what TSO allows ([`fencewright_transform::extend`]), and the extended
+//! program is checked under SC in turn. When the oracle finds that SC and TSO agree, the extended program has under SC all behaviour of
+//! the original one under TSO.
 //!
 //! * A violation of an extended program under SC is one of the original program under TSO, and is replayed there.
 //! * A robust program is decided in the first round. If the first store of each path is removed, an acyclic program is always decided
 //!   (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure
 //!   (Theorem 9).
-//! * Robustness speaks of states with empty buffers. That is enough for final states and for deadlocks. It is enough for control states and
-//!   registers, because buffers can be emptied without a step of any thread. It is not enough for a property that looks at memory: there
-//!   the answer is a violation or `unknown`. With locks, buffers cannot always be emptied: see
+//! * Robustness is about states with empty buffers. That suffices for final states and for deadlocks. It suffices for control states and
+//!   registers, because buffers can be emptied without a step of any thread. It does not suffice for a property that mentions memory:
+//!   the answer is then a violation or `unknown`. With locks, buffers cannot always be emptied: see
 //!   [`Extended::released`](fencewright_transform::extend::Extended::released).
 
 mod conclude;
@@ -30,33 +30,33 @@ pub use enumerate::Enumerate;
 pub use oracle::{Advice, Oracle, Robust};
 use rounds::{Phase, Rounds};
 
-/// Which oracle is asked.
+/// The oracle of engine `lazy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OracleName {
-    /// The robustness of the program.
+    /// Feasible attacks on the robustness of the program.
     #[default]
     Robust,
-    /// All paths from a store to a load, the shortest first.
+    /// All paths from a store to a load, shortest first.
     Enumerate,
 }
 
-/// How to go about it.
+/// Options of engine `lazy`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Which oracle says where stores are delayed.
+    /// The oracle that suggests where stores are delayed.
     pub oracle: OracleName,
     /// Whether the first store of a path stays in the program (s.5.1). If it does, only a robust program can be `safe`.
     pub store: AttackingStore,
-    /// Give up after so many rounds.
+    /// Maximum number of rounds.
     pub rounds: Option<u32>,
-    /// Whether a proof is to be written as a certificate.
+    /// Whether to write proofs as certificates.
     pub certificates: bool,
 }
 
-/// The engine.
+/// Engine `lazy` with its options.
 #[derive(Clone, Debug, Default)]
 pub struct Lazy {
-    /// How to go about it.
+    /// Oracle, rounds and certificates.
     pub options: Options,
     /// The engine that checks programs under SC.
     pub sc: Auto,
@@ -91,7 +91,7 @@ impl Lazy {
     }
 }
 
-/// A cyclic program is unrolled after so many rounds on the program itself.
+/// Number of rounds on a cyclic program before it is unrolled.
 const ROUNDS_BEFORE_UNROLLING: u32 = 8;
 
 impl Engine for Lazy {
@@ -141,7 +141,7 @@ impl Engine for Lazy {
         };
         let oracle = self.oracle();
         let mut rounds = Rounds::new(self, &*oracle, task, limits, progress);
-        // Only the oracle `robust` may follow one loop for ever; and only with the store removed do the rounds on an unrolled program end.
+        // Only the oracle `robust` may follow one loop for ever, and the rounds on an unrolled program end only if the store is removed.
         let unrolls = program.is_cyclic()
             && self.options.oracle == OracleName::Robust
             && self.options.store == AttackingStore::Removed;

@@ -1,4 +1,4 @@
-//! Where stores should be delayed: oracles (THESIS16 s.3.1).
+//! Oracles, which suggest where stores should be delayed (THESIS16 s.3.1).
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
@@ -11,35 +11,35 @@ use crate::check::Confirm;
 use crate::robust;
 use crate::task::{Limits, Progress, Reason};
 
-/// What an oracle says about a program.
+/// An oracle's answer about a program.
 #[derive(Clone, Debug)]
 pub enum Advice {
-    /// Every TSO execution that ends with empty buffers ends in a state that SC reaches too.
+    /// Every TSO execution that ends with empty buffers ends in a state that is reachable under SC.
     Robust,
     /// Stores may be delayed along these paths: each starts with a store, ends with a load, and nothing on it waits for an
     /// empty buffer. There is at least one.
     Paths(Vec<(ThreadId, Vec<EdgeId>)>),
-    /// It cannot tell.
+    /// The oracle cannot decide.
     Unknown(Reason),
 }
 
-/// Says along which paths stores should be delayed.
+/// Suggests paths along which stores should be delayed.
 pub trait Oracle: Sync {
-    /// Its name on the command line.
+    /// The name on the command line.
     fn name(&self) -> &'static str;
-    /// Looks at the program of a round; rounds count from 1.
+    /// Examines the program of a round; rounds count from 1.
     fn consult(&self, program: &Program, round: u32, limits: &Limits, progress: &Progress) -> Advice;
 }
 
-/// The robustness of the program (s.3.1.2): the suggested paths are those of attacks that succeed.
+/// The robustness of the program (s.3.1.2): the suggested paths are those of feasible attacks.
 ///
-/// The first attack found is enough, and threads of the same shape are extended by the same path: examining all attacks takes many times as
+/// The search stops at the first attack, and threads with the same code are extended by the same path: examining all attacks takes many times as
 /// long (Lamport's mutex, 3 threads: 3.5 s instead of 0.1 s). Each thread without an attack is extended by its shortest path from a store
 /// to a load, which costs little and saves rounds (the unwinding family, N = 100: half the time). In every other round the attackers are
 /// extended by their shortest paths too, so that no path waits for ever while attacks follow the same loop further and further.
 #[derive(Clone, Debug, Default)]
 pub struct Robust {
-    /// What searches for attacks.
+    /// The engine that searches for attacks.
     pub search: Auto,
 }
 

@@ -13,18 +13,18 @@ use super::oracle::{Advice, Oracle};
 use crate::task::{Answer, Author, Early, Engine, Limits, Listener, Progress, Reason, Report, Task, Work};
 use crate::transformed::Prover;
 
-/// A thread is extended by at most so many paths in one round, the shortest first: the program grows with their number and length.
+/// Maximum number of paths by which a thread is extended in one round, shortest first: the program grows with their number and length.
 const PATHS_AT_ONCE: usize = 4;
 
-/// Roughly how many bytes an edge of an extended program takes.
+/// Approximate size of an edge of an extended program, in bytes.
 const BYTES_PER_EDGE: u64 = 512;
 
 /// A sequence of rounds on one program.
 #[derive(Clone, Copy)]
 pub(super) struct Phase {
-    /// At most so many rounds.
+    /// Maximum number of rounds.
     pub rounds: Option<u32>,
-    /// Whether the program is the whole one, not an unrolled one: only then does the lack of a violation decide a property.
+    /// Whether the program is complete rather than unrolled: only then does the absence of a violation decide a property.
     pub conclusive: bool,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct Rounds<'a> {
     task: &'a Task<'a>,
     pub limits: &'a Limits,
     pub progress: &'a Progress,
-    /// For each property a definite answer, or why there will be none; `None` while it is open.
+    /// For each property a definite answer, or the reason why there will be none; `None` while it is open.
     answers: Vec<Option<Answer>>,
-    /// Why nothing more is done.
+    /// The reason why the rounds were stopped.
     stopped: Option<Reason>,
-    /// Rounds so far, in all phases.
+    /// The number of rounds so far, in all phases.
     rounds: u32,
-    /// By which paths the program was extended so far.
+    /// The paths by which the program was extended so far.
     extensions: Vec<Extension>,
-    /// Paths followed so far, and the longest one.
+    /// The total length of these paths, and the length of the longest one.
     paths: (usize, usize),
     states: u64,
     bytes: u64,
-    /// What grew without end in the last check under SC.
+    /// The variables and buffers that grew without bound in the last check under SC.
     growth: Vec<(String, Option<Span>)>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Rounds<'a> {
         self.stopped.is_none() && !self.open().is_empty()
     }
 
-    /// The numbers of the properties that have no answer, here or elsewhere.
+    /// The indices of the properties that have no answer, neither here nor from another engine.
     fn open(&self) -> Vec<usize> {
         let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
@@ -97,7 +97,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Extends a program, round by round, until everything is decided.
+    /// Extends a program, round by round, until all properties are decided.
     pub fn run(&mut self, mut program: Extended, phase: Phase) {
         let last = phase.rounds.map(|n| self.rounds + n);
         while self.goes_on() {
@@ -136,9 +136,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Checks a program under SC for what is still undecided.
+    /// Checks the open properties of a program under SC.
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
-        // A thread that stands still because its loop was cut off is not deadlocked.
+        // A thread that stops because its loop was cut off is not deadlocked.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
         let open: Vec<usize> = self.open().into_iter().filter(asked).collect();
         let properties: Vec<&Property> = open.iter().map(|&n| &self.task.properties[n]).collect();
@@ -151,7 +151,7 @@ impl<'a> Rounds<'a> {
                 Answer::Violated(Some(trace)) | Answer::Holds(Some(trace)) => {
                     self.answers[n] = Some(original.shown(n, &trace));
                 }
-                // The property had its verdict already, so the check may have ended early.
+                // The property was settled elsewhere, so that the check may have ended early.
                 _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Open),
                 Answer::Holds(None) | Answer::Proved(_) | Answer::Certified(_) | Answer::Violated(None) => {}
                 Answer::Open => self.stopped = Some(Reason::Cancelled),
@@ -163,7 +163,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// What SC says about a program.
+    /// Checks properties of a program under SC.
     fn check_under_sc(
         &mut self,
         program: &Extended,
@@ -182,7 +182,7 @@ impl<'a> Rounds<'a> {
         report.answers
     }
 
-    /// SC and TSO no longer differ, so a violation that was not found does not exist.
+    /// SC and TSO agree, so that properties without a violation hold.
     fn conclude(&mut self, program: &Extended) {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {
@@ -206,7 +206,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Decides properties that must also hold of the program in which the lock may be given back anywhere.
+    /// Decides properties that must also hold for the program in which the lock may be released anywhere.
     fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;
@@ -226,8 +226,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds certificates for what was concluded: one for all properties, or one for each. Where there is none, the answers stay as they
-    /// are; they are told before, so that they are known when the time is up.
+    /// Finds certificates for the properties that hold: one for all, or one for each. Properties without a certificate keep their answers, which
+    /// are reported first, so that they survive a timeout.
     fn certify(&mut self, program: &Extended) {
         let is_shown = |n: &usize| matches!(self.answers[*n], Some(Answer::Holds(None)));
         let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();
@@ -246,7 +246,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds one certificate for these properties. Says whether there is one.
+    /// Finds one certificate for these properties; returns whether there is one.
     fn certify_together(&mut self, program: &Extended, shown: &[usize]) -> bool {
         let properties: Vec<&Property> = shown.iter().map(|&n| &self.task.properties[n]).collect();
         let prover = Prover::new(&self.lazy.sc.cegar, self.limits, self.progress);
@@ -272,7 +272,7 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    /// What was found out.
+    /// The report of all rounds.
     pub fn report(self) -> Report {
         let stopped = self.stopped.clone();
         let stopped = stopped.or_else(|| self.limits.exceeded(0)).unwrap_or(Reason::Cancelled);
@@ -303,14 +303,14 @@ struct Original<'a> {
     lazy: &'a Lazy,
     task: &'a Task<'a>,
     program: &'a Extended,
-    /// Which properties of the task are asked about.
+    /// The indices in the task of the properties that are checked.
     numbers: &'a [usize],
-    /// States stored in earlier rounds.
+    /// The number of states stored in earlier rounds.
     states: u64,
 }
 
 impl Original<'_> {
-    /// What an execution of the extended program under SC shows about the property with this number.
+    /// The answer to property `n` that an execution of the extended program under SC gives.
     fn shown(&self, n: usize, trace: &Trace) -> Answer {
         let (original, property) = (self.task.program, &self.task.properties[n]);
         let mapped = self.program.trace(original, trace);
@@ -329,7 +329,7 @@ impl Original<'_> {
 
 impl Listener for Original<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // Only executions are passed on: that there is no violation under SC decides nothing yet.
+        // Only executions are passed on: the absence of a violation under SC decides nothing yet.
         let (Answer::Violated(Some(trace)) | Answer::Holds(Some(trace))) = early.answer else { return };
         let n = self.numbers[property];
         let answer = self.shown(n, &trace);
@@ -374,13 +374,13 @@ pub(super) fn extended(
     })
 }
 
-/// Why a program was not extended.
+/// The reason why a program was not extended.
 pub(super) fn refused(refused: Refused) -> Reason {
     let why = format!("engine lazy does not support {}; engine auto has no such restriction", refused.why);
     Reason::Unsupported(why, refused.span)
 }
 
-/// Whether the property asks for an execution.
+/// Whether the property asks for the existence of an execution.
 fn is_existence(property: &Property) -> bool {
     matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _))
 }

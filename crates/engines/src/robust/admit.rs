@@ -1,9 +1,9 @@
-//! The door for robustness: the only place that makes a [`Robustness`].
+//! Checks robustness verdicts: the only place that makes a [`Robustness`].
 //!
-//! An engine's answer about an instrumented program goes through the same door as any other answer ([`crate::check`]): a trace is replayed,
+//! An engine's answer about an instrumented program is checked like any other answer ([`crate::check`]): a trace is replayed,
 //! an invariant is checked as a certificate, and where the state space is small an exploration is repeated on the reference semantics. Then
-//! the answer is translated back to the original program. An attack that succeeds needs a [`Witness`]; attacks that fail are listed with a
-//! [`Proof`] that they do.
+//! the answer is translated back to the original program. A feasible attack needs a [`Witness`]; infeasible attacks are listed with a
+//! [`Proof`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use super::witness::{self, Witness};
 use crate::check::{self, Checked, Confirm, Verdict};
 use crate::task::{EngineName, Limits, Reason};
 
-/// What is known about an attack.
+/// The result about an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// It succeeds: there is a witness.
     Feasible,
     /// It never succeeds.
     Infeasible,
-    /// It is not known whether it succeeds, for this reason.
+    /// Undecided, with the reason.
     Unknown(Reason),
-    /// It was not examined: another attack is feasible, or a limit was reached.
+    /// Not examined: another attack is feasible, or a limit was reached.
     Unexamined,
 }
 
-/// A store and a load past which it may be delayed, and whether another thread can notice that.
+/// An attack: a store and a load past which it may be delayed, such that another thread may notice.
 #[derive(Clone, Debug)]
 pub struct Attack {
-    /// The thread.
+    /// The thread that delays the store.
     pub thread: ThreadId,
-    /// The store.
+    /// The edge of the store.
     pub store: EdgeId,
-    /// The load.
+    /// The edge of the load.
     pub load: EdgeId,
-    /// What is known about it.
+    /// Whether the attack succeeds.
     pub verdict: Finding,
     /// An execution in which it succeeds.
     pub witness: Option<Witness>,
@@ -47,7 +47,7 @@ pub struct Attack {
     pub path: Vec<EdgeId>,
 }
 
-/// What a verdict about robustness stands on.
+/// The evidence for a verdict about robustness.
 #[derive(Clone, Debug)]
 pub enum Evidence {
     /// The witness of an attack (see [`Robustness::witness`]).
@@ -61,49 +61,49 @@ pub enum Evidence {
 /// A proof that some attacks fail.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// The attacks that fail, as positions in the list of attacks.
+    /// The attacks that fail, as a range of positions in the list of attacks.
     pub attacks: Range<usize>,
-    /// What it stands on: a certificate of the program instrumented with these attacks, or an exploration of it.
+    /// A certificate of the program instrumented with these attacks, or an exploration of it.
     pub evidence: check::Evidence,
 }
 
-/// Whether a program is robust, and what that stands on.
+/// A checked verdict about robustness, with its evidence.
 #[derive(Clone, Debug)]
 pub struct Robustness {
-    /// What was asked.
+    /// Robustness, or freedom from triangular races.
     pub notion: Notion,
     robust: Result<bool, Reason>,
     evidence: Evidence,
     attacks: Vec<Attack>,
-    /// Why there is no certificate, if one was wanted.
+    /// Why there is no certificate, if one was requested.
     pub uncertified: Option<Reason>,
-    /// The instrumented program that was searched (the last one, if there were several); `None` if there was no attack to look for.
+    /// The instrumented program that was searched (the last one, if there were several); `None` if there was no attack to examine.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// How long it took.
+    /// The duration of the analysis.
     pub seconds: f64,
-    /// How much of that was spent on confirming the answer.
+    /// The part of that duration that was spent on confirming the answer.
     pub check_seconds: f64,
-    /// States stored.
+    /// The number of states stored.
     pub states: u64,
-    /// Bytes used at most.
+    /// Peak memory in bytes.
     pub bytes: u64,
 }
 
 impl Robustness {
-    /// Whether the program is robust (free of triangular races), or why that is not known.
+    /// Whether the program is robust (free of triangular races), or why that is undecided.
     pub fn robust(&self) -> Result<bool, &Reason> {
         self.robust.as_ref().copied()
     }
 
-    /// What the verdict stands on.
+    /// The evidence for the verdict.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
-    /// All attacks that the structure of the program does not rule out. Of threads with the same code only the first has its attacks
-    /// listed, unless all attacks were to be examined.
+    /// All attacks that the structure of the program does not rule out. Of several threads with the same code, only the attacks of the first are
+    /// listed, unless all attacks were requested.
     pub fn attacks(&self) -> &[Attack] {
         &self.attacks
     }
@@ -114,7 +114,7 @@ impl Robustness {
     }
 
     /// True if the witness was replayed and has a cycle, or if each proof is an accepted certificate or an exploration that was repeated on
-    /// the reference semantics; false if the verdict stands on the engine alone; `None` if there is no verdict.
+    /// the reference semantics; false if the verdict was not checked independently of the engine; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match &self.evidence {
             Evidence::Witness => Some(true),
@@ -123,7 +123,7 @@ impl Robustness {
         }
     }
 
-    /// The certificate that the program is robust, if one was wanted and found.
+    /// The certificate that the program is robust, if one was requested and found.
     pub fn certificate(&self) -> Option<&Certificate> {
         match &self.evidence {
             Evidence::Proofs(proofs) => proofs.iter().find_map(|p| {
@@ -134,25 +134,25 @@ impl Robustness {
         }
     }
 
-    /// The certificates of all its proofs; empty if some proof is not a certificate.
+    /// The certificates of all proofs; empty if some proof is not a certificate.
     pub fn certificates(&self) -> Vec<&Arc<Certificate>> {
         let Evidence::Proofs(proofs) = &self.evidence else { return Vec::new() };
         proofs.iter().map(|p| p.evidence.certificate()).collect::<Option<_>>().unwrap_or_default()
     }
 }
 
-/// Collects what engines find out about attacks.
+/// Collects the engines' results about attacks.
 pub(super) struct Admission<'p> {
     program: &'p Program,
     found: Robustness,
     proofs: Vec<Proof>,
     unknown: Option<Reason>,
-    /// Why there is no certificate, if one was wanted.
+    /// Why there is no certificate, if one was requested.
     uncertified: Option<Reason>,
 }
 
 impl<'p> Admission<'p> {
-    /// Starts with attacks about which nothing is known.
+    /// Starts with all attacks unexamined.
     pub fn new(program: &'p Program, notion: Notion, attacks: &[attack::Attack]) -> Self {
         let unexamined = |attack: &attack::Attack| Attack {
             thread: attack.thread,
@@ -188,7 +188,7 @@ impl<'p> Admission<'p> {
         self.unknown.is_none() && !self.has_witness()
     }
 
-    /// Takes in a certificate that every attack fails, which replaces earlier proofs; or the reason why there is none.
+    /// Records a certificate that every attack fails, which replaces earlier proofs, or the reason why there is none.
     pub fn admit_certificate(
         &mut self,
         found: Result<Arc<Certificate>, Reason>,
@@ -206,12 +206,12 @@ impl<'p> Admission<'p> {
         self.found.check_seconds += start.elapsed().as_secs_f64();
     }
 
-    /// Notes why some attack will stay undecided. Only the first such reason is reported.
+    /// Records why some attack remains undecided. Only the first reason is reported.
     pub fn give_up(&mut self, reason: Reason) {
         self.unknown.get_or_insert(reason);
     }
 
-    /// Notes why these attacks will stay undecided. What was known about them does not count any more.
+    /// Records why these attacks remain undecided, and discards earlier results about them.
     pub fn give_up_attacks(&mut self, attacks: Range<usize>, reason: Reason) {
         for attack in &mut self.found.attacks[attacks] {
             attack.verdict = Finding::Unknown(reason.clone());
@@ -221,7 +221,7 @@ impl<'p> Admission<'p> {
         self.give_up(reason);
     }
 
-    /// Takes in a verdict about a program instrumented with attacks, from number `first` on. The property says that these attacks fail.
+    /// Records a checked result about a program instrumented with the attacks from index `first` on. The property says that the attacks in `attacks` fail.
     pub fn admit(
         &mut self,
         instrumented: &Instrumented,
@@ -257,14 +257,14 @@ impl<'p> Admission<'p> {
         }
     }
 
-    /// Adds up what a search took, and keeps the program that was searched.
+    /// Adds the cost of a search, and keeps the program that was searched.
     pub fn searched(&mut self, instrumented: Instrumented, states: u64, bytes: u64) {
         self.found.states += states;
         self.found.bytes = self.found.bytes.max(bytes);
         self.found.instrumented = Some(instrumented);
     }
 
-    /// The result of an examination that began at `start`. With `all`, attacks are listed for each of several threads with the same code.
+    /// The verdict of an analysis that began at `start`. With `all`, attacks are repeated for each of several threads with the same code.
     pub fn finish(self, all: bool, start: Instant) -> Robustness {
         let Admission { program, mut found, proofs, unknown, uncertified } = self;
         found.uncertified = uncertified;
@@ -281,7 +281,7 @@ impl<'p> Admission<'p> {
 }
 
 impl Robustness {
-    /// Repeats the attacks of the first of several threads with the same code for the others, with the threads exchanged.
+    /// Copies the attacks of the first of several threads with the same code to the others, with the threads exchanged in the witnesses.
     fn repeat_for_alike(&mut self, program: &Program) {
         let first: Vec<Attack> = self.attacks.clone();
         for (t, thread) in program.threads() {

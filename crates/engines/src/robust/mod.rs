@@ -1,13 +1,13 @@
 //! Engine `robust`: robustness against TSO, and freedom from triangular races (THESIS16 s.2.3.3, s.3.1.2, s.5.2).
 //!
-//! A program is robust if under SC the program that [`fencewright_transform::attack`] makes of it cannot reach the success of an attack.
-//! All attacks of all threads are in one program, so that what they have in common is explored once. Each attack has a property of its own,
-//! so that one run decides them all. Other engines do the work: `explicit` where there are finitely many states, `cegar` where integers are
-//! unbounded.
+//! The program is instrumented with its attacks ([`fencewright_transform::attack`]); it is robust if no attack of the instrumented program can
+//! succeed under SC. All attacks of all threads are in one instrumented program, which shares their common exploration, and each attack has its own
+//! property, so that one run decides all of them. Other engines run it: `explicit` for finitely many states, `cegar` for unbounded
+//! integers.
 //!
-//! Nothing is reported unchecked. What the engines say about the instrumented program goes through the door for robustness: only
-//! [`admit`](self) makes a [`Robustness`]. An execution of the instrumented program is translated into one of the original program under
-//! TSO and replayed on the reference semantics. Its happens-before relation, computed independently, must have a cycle ([`witness`]).
+//! Nothing is reported unchecked: only [`admit`](self) makes a [`Robustness`]. An execution of the instrumented program is translated into one of
+//! the original program under TSO and replayed on the reference semantics. Its happens-before relation, computed independently, must have a
+//! cycle ([`witness`]).
 
 mod admit;
 #[cfg(test)]
@@ -29,47 +29,47 @@ use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
 pub use witness::{Shape, Witness};
 
-/// How long the explicit engine runs alone before a symbolic one runs beside it. An instrumented program has many more states than the
-/// original one, and nearly always finitely many, so the explicit engine gets more time than for other questions.
+/// How long the explicit engine runs alone before a symbolic one joins it: an instrumented program has many more states than the original, but
+/// nearly always finitely many, so that the explicit engine gets more time than usual.
 const ALONE: Duration = Duration::from_millis(500);
 
-/// Which engine runs the instrumented program.
+/// The engine that explores the instrumented program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
-    /// The default of the tool: explicit first, then explicit and symbolic side by side.
+    /// The default: explicit first, then explicit and symbolic concurrently.
     #[default]
     Auto,
     /// Explicit states only.
     Explicit,
-    /// Symbolically only.
+    /// Symbolic states only.
     Cegar,
 }
 
-/// What is asked, and how to find it out.
+/// Options of the robustness analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Robustness or freedom from triangular races.
     pub notion: Notion,
-    /// Whether to examine every attack; otherwise the first that is feasible is enough.
+    /// Whether to examine every attack; otherwise the first feasible one ends the search.
     pub all: bool,
-    /// Which engine to use.
+    /// The engine to use.
     pub search: Search,
-    /// How to search explicitly.
+    /// Options of the explicit search.
     pub explicit: explicit::Options,
-    /// How precise the abstraction of `cegar` is at the start.
+    /// The initial precision of `cegar`.
     pub cegar: cegar::Options,
-    /// How much to do to confirm a proof.
+    /// The effort for confirming a proof.
     pub confirm: Confirm,
-    /// Whether a proof is to be written as a certificate.
+    /// Whether to write the proof as a certificate.
     pub certificate: bool,
 }
 
-/// Why there is no answer about something that cannot be instrumented.
+/// The reason for a program that cannot be instrumented.
 pub(crate) fn unsupported(attack::Unsupported(what, span): attack::Unsupported) -> Reason {
     Reason::Unsupported(format!("{what} is not supported"), Some(span))
 }
 
-/// The engine that runs instrumented programs.
+/// The engine that explores instrumented programs.
 fn engine(options: &Options) -> Box<dyn Engine> {
     let explicit = Explicit { options: options.explicit.clone() };
     let cegar = Cegar { options: options.cegar };
@@ -85,7 +85,7 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
     analyse_with(&*engine(options), program, options, limits, progress)
 }
 
-/// The same, where this engine runs the instrumented programs.
+/// As [`analyse`], with this engine for the instrumented programs.
 fn analyse_with(
     engine: &dyn Engine,
     program: &Program,
@@ -128,11 +128,11 @@ fn analyse_with(
                 continue;
             }
         };
-        // The instrumented program has a property for each attack, and then one for all attacks together.
+        // The instrumented program has one property per attack, followed by one for all attacks together.
         let (each, any) = instrumented.program.properties.split_at(instrumented.attacks.len());
         let properties = if options.all { each.to_vec() } else { any.to_vec() };
         let task = Task::new(&instrumented.program, MemoryModel::Sc, properties);
-        // An attack that succeeds has its witness from then on, whatever becomes of the search for others.
+        // The witness of an attack is recorded at once, so that it survives if the search for others fails.
         let mut admit = |n: usize, checked: &Checked| {
             let own = batch.start + n..batch.start + n + 1;
             let concerned = if options.all { own } else { batch.clone() };
@@ -156,5 +156,5 @@ fn analyse_with(
     admission.finish(options.all, start)
 }
 
-/// If all attacks are to be examined, at most so many are in one program, because each has a property of its own.
+/// Maximum number of attacks in one program if all attacks are examined, because each has its own property.
 const MOST_TOGETHER: usize = 64;

@@ -1,4 +1,4 @@
-//! Attacks that succeed before a limit is reached are not lost.
+//! Tests that attacks found before a limit is reached are not lost.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::{Evidence, Finding, Options, analyse_with};
 use crate::explicit::Explicit;
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Listener, Progress, Report, Task};
 
-/// Two threads that can each see the other's old value: an attack of each succeeds.
+/// Store buffering: each thread can read the other's old value, so that an attack of each succeeds.
 const STORE_BUFFERING: &str =
     "shared x, y; thread p { var a; x = 1; a = y; } thread q { var b; y = 1; b = x; }";
 
@@ -17,11 +17,11 @@ fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).expect("it is right").program
 }
 
-/// Engine `explicit`, whose run is cancelled as soon as its first answer has its verdict.
+/// Engine `explicit`, whose run is cancelled as soon as its first answer has a verdict.
 #[derive(Debug)]
 struct CancelledAfterFirst;
 
-/// Hears the answers of the engine inside, and keeps them.
+/// A listener that records the early answers of the wrapped engine.
 #[derive(Debug, Default)]
 struct Kept(std::sync::Mutex<Vec<(usize, Early)>>);
 
@@ -56,7 +56,7 @@ impl Engine for CancelledAfterFirst {
         let violated = |(_, early): &&(usize, Early)| matches!(early.answer, Answer::Violated(Some(_)));
         let (property, early) = heard.iter().find(violated).expect("an attack succeeds").clone();
         task.tell(property, early);
-        // With a listener, wait until the attack has been admitted; without one, go on at once.
+        // With a listener, wait until the attack has been recorded; without one, continue at once.
         let end = Instant::now() + Duration::from_secs(if task.is_heard() { 60 } else { 0 });
         while !task.is_settled(property) && Instant::now() < end {
             std::thread::yield_now();
@@ -110,7 +110,7 @@ fn an_attack_in_a_report_that_comes_too_late_is_not_lost() {
         limits.token.cancel();
         true
     });
-    // Long after the deadline: more than what a run has for finishing.
+    // Well past the deadline, by more than the grace period of a run.
     let overdue = TooLate(|limits| limits.deadline.is_some_and(|d| d.elapsed() > Duration::from_millis(400)));
     for (engine, timeout) in [(cancelled, None), (overdue, Some(Duration::from_millis(100)))] {
         let limits = Limits::starting_now(timeout, None, Default::default());

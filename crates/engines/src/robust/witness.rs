@@ -1,4 +1,4 @@
-//! Witnesses: the one place where an execution becomes evidence against robustness.
+//! Witnesses against robustness: translates an execution of the instrumented program, replays it, and checks that it violates robustness.
 
 use fencewright_executions::happens_before::{HappensBefore, Link, Triangle, triangular_race};
 use fencewright_kit::choices::faulting_choices;
@@ -10,7 +10,7 @@ use fencewright_transform::attack::{Instrumented, Notion, Origin};
 
 use crate::task::Reason;
 
-/// An execution that shows that a program is not robust, replayed on the reference semantics.
+/// A replayed execution that shows that a program is not robust.
 #[derive(Clone, Debug)]
 pub struct Witness {
     trace: Trace,
@@ -18,7 +18,7 @@ pub struct Witness {
     shape: Shape,
 }
 
-/// What makes an execution a witness.
+/// The reason why an execution is a witness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A cycle of the happens-before relation.
@@ -33,12 +33,12 @@ impl Witness {
         &self.trace
     }
 
-    /// The same, replayed.
+    /// The replayed execution, with its states.
     pub fn replayed(&self) -> &Replayed {
         &self.replayed
     }
 
-    /// What makes it a witness.
+    /// The cycle or the race.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -58,9 +58,9 @@ impl Witness {
     }
 }
 
-/// What an execution of the instrumented program shows.
+/// A feasible attack found in an execution of the instrumented program.
 pub(super) struct Found {
-    /// Which attack succeeds.
+    /// The index of the attack.
     pub attack: usize,
     /// The attacker's edges from the store to the load.
     pub path: Vec<EdgeId>,
@@ -127,7 +127,7 @@ pub(super) fn from_instrumented(
     Ok(Found { attack, path, witness: checked(program, notion, trace)? })
 }
 
-/// Replays an execution and makes it a witness, if it is one.
+/// Replays an execution and turns it into a witness; an error if it shows no violation.
 pub(super) fn checked(program: &Program, notion: Notion, trace: Trace) -> Result<Witness, Reason> {
     let replayed = trace
         .replay(program, MemoryModel::Tso)

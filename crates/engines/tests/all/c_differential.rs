@@ -1,7 +1,7 @@
-//! C against `.fw`: random programs in both languages have the same verdicts under all memory models, however the C is written; and programs
-//! that are printed as C are read back as what they were.
+//! Compares C with `.fw`: random programs in both languages have the same verdicts under all memory models, whichever form of C is used; and
+//! programs printed as C mean the same when they are read back.
 //!
-//! `FENCEWRIGHT_PROGRAMS=N` takes N programs; `FENCEWRIGHT_SEED=N` takes that one and shows it.
+//! `FENCEWRIGHT_PROGRAMS=N` tests N programs; `FENCEWRIGHT_SEED=N` tests that one and prints it.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ use fencewright_testing::corpora::tell_skipped;
 use fencewright_testing::{Random, programs_or};
 use fencewright_transform::narrow::narrowed;
 
-/// Whether all asserts, and what should hold at the end, hold; nothing if the program is too large.
+/// Whether all asserts and the final condition hold; `None` if the program is too large.
 fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
     let asked = |p: &&Property| {
         matches!(p.kind, PropertyKind::Assertions | PropertyKind::Finally(..)) && p.name != "memory"
@@ -25,7 +25,7 @@ fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
     if properties.is_empty() {
         return Some(true);
     }
-    // A choice from a range is written in C as one among all values of a type that is assumed to be in the range.
+    // A choice from a range is printed in C as a choice from all values of a type, restricted by an assumption.
     let program = narrowed(&loaded.program);
     let task = Task::new(program.as_ref().unwrap_or(&loaded.program), model, properties);
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
@@ -53,7 +53,7 @@ fn seeds(otherwise: usize) -> Vec<u64> {
     }
 }
 
-/// Compares a program with what it is in C: whether it was small enough, or what differs.
+/// Compares a program with its C version: returns whether both were small enough, or the difference.
 fn compare(fw: &Loaded, text: &str) -> Result<bool, String> {
     let shown = || format!("{}\n{text}", fw.sources.main().text);
     let c = read("test.c", text).map_err(|why| format!("not read: {why}\n{}", shown()))?;
@@ -68,7 +68,7 @@ fn compare(fw: &Loaded, text: &str) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Compares programs with what `written` makes of them, and shows the first that differs.
+/// Compares programs with their C versions, which `written` makes, and prints the first that differs.
 fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
     let (mut compared, mut differ, mut shown) = (0, Vec::new(), None);
     for &seed in seeds {
@@ -94,11 +94,11 @@ fn c_means_what_fw_means_however_it_is_written() {
 }
 
 #[test]
-fn what_is_printed_as_c_is_read_back() {
+fn programs_printed_as_c_keep_their_meaning() {
     compare_all(&seeds(40), |_, fw| export::c(&fw.file, &fw.program, "test").expect("C can say this"));
 }
 
-/// Random programs are interesting: they are safe in some models and unsafe in others.
+/// Random programs distinguish memory models: some are safe in some models and unsafe in others.
 #[test]
 fn verdicts_differ_between_models() {
     let mut differ = [0; 4];
@@ -110,14 +110,14 @@ fn verdicts_differ_between_models() {
     assert!(differ[0] > 20 && differ[3] > 20 && differ[1] + differ[2] > 2, "{differ:?}");
 }
 
-/// A compiler takes the programs, and so do we: otherwise they would test nothing.
+/// A compiler accepts the generated programs, and so does our front end: otherwise the tests would be void.
 #[test]
 fn random_programs_are_c() {
     for seed in seeds(20) {
         let Pair { c, fw } = pair(&mut Random::new(seed));
         let fw = read("test.fw", &fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let printed = export::c(&fw.file, &fw.program, "test").expect("C can say this");
-        // Nobody compares a variable with itself or with what it never is, except at random.
+        // Random conditions may compare a variable with itself or with a value outside its type.
         let of = ["tautological-compare", "type-limits", "sign-compare", "bool-operation"];
         let senseless = of.map(|warning| format!("-Wno-{warning}"));
         for (text, warnings) in [(&c, ["-w".to_owned()].as_slice()), (&printed, senseless.as_slice())] {

@@ -1,4 +1,4 @@
-//! Robustness of C programs that use conditions, mutexes, semaphores and barriers: what the library does to synchronise threads makes no cycle, and hides none.
+//! Robustness of C programs with condition variables, mutexes, semaphores and barriers: the synchronisation of the library neither adds nor hides happens-before cycles.
 
 use fencewright_engines::robust::{Options as Asked, analyse};
 use fencewright_engines::{Limits, Progress};
@@ -18,7 +18,7 @@ const START: &str = "#include <pthread.h>
     int ready, left;
     ";
 
-/// Whether a program is robust, and whether it is where what finds misuse is in it as well.
+/// Whether a program is robust, without and with the checks for misuse.
 fn robust(text: &str) -> (bool, bool) {
     let decided = |options: &Options| {
         let text = format!("{START}{text}");
@@ -39,7 +39,7 @@ fn is_robust(text: &str) {
     assert!(robust(text).0, "{text}");
 }
 
-/// Neither way of reading it.
+/// The program is not robust, without or with the checks for misuse.
 #[track_caller]
 fn is_not_robust(text: &str) {
     assert_eq!(robust(text), (false, false), "{text}");
@@ -54,7 +54,7 @@ fn two(globals: &str, thread: &str, before: &str, main: &str) -> String {
     )
 }
 
-/// A queue whose consumers are not joined: they have left when the mutex says so. `inside` is done by a consumer that woke up, `main` before it is ready.
+/// A queue whose consumers are not joined: a counter under the mutex shows that they have left. A consumer that was woken runs `inside`; `main` runs `main` before it is ready.
 fn queue(inside: &str, main: &str) -> String {
     format!(
         "void *consumer(void *argument) {{
@@ -117,7 +117,7 @@ fn a_try_that_succeeds_is_one_step() {
     is_robust(&two("pthread_rwlock_t l;", locks, "", tries));
 }
 
-/// It is a load, and no fence.
+/// A try that fails is a load, not a fence.
 #[test]
 fn a_try_that_fails_drains_nothing() {
     let holds = "pthread_rwlock_wrlock(&l); SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x); pthread_rwlock_unlock(&l);";
@@ -146,7 +146,7 @@ fn taking_a_mutex_again_drains_nothing() {
     is_not_robust(&two("", other, RECURSIVE, again));
     let busy = "if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); GET(x);";
     is_robust(&two("", busy, RECURSIVE, &again.replace("GET(y);", "")));
-    // How often its owner has taken it is nobody else's business.
+    // Other threads cannot observe how often the owner has locked a recursive mutex.
     let tries = "SET(y, 1); if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m);";
     is_robust(&two("", tries, RECURSIVE, &again.replace("SET(x, 1);", "")));
     is_not_robust(&two("", &format!("{tries} GET(x);"), RECURSIVE, again));
@@ -155,11 +155,11 @@ fn taking_a_mutex_again_drains_nothing() {
 }
 
 #[test]
-fn what_is_done_once_is_done_in_steps_that_drain() {
+fn pthread_once_drains_buffers() {
     let globals = "pthread_once_t o = PTHREAD_ONCE_INIT; void work(void) { left = 1; }";
     let once = "pthread_once(&o, work);";
     is_robust(&two(globals, &format!("{once} GET(x);"), "", &format!("SET(x, 1); {once}")));
-    // When it was done before, it is a load.
+    // `pthread_once` after the initialisation has completed is only a load.
     is_robust(&two(globals, &format!("{once} GET(x);"), once, &format!("SET(x, 1); {once}")));
     let fenced = "SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x);";
     is_not_robust(&two(globals, &format!("{once} {fenced}"), "", &format!("SET(x, 1); {once} GET(y);")));
@@ -186,7 +186,7 @@ fn destroying_makes_no_cycle() {
     is_robust(&two("sem_t s, d;", posts, "sem_init(&s, 0, 0); sem_init(&d, 0, 0);", destroys));
 }
 
-/// The same calls, written out: signals do nothing, waiting gives the mutex back and takes it again, and a semaphore is looked at in one step, or by a load that finds nothing.
+/// The same calls, written out: signals do nothing, waiting releases and locks the mutex, and a semaphore is decremented in one step, or loaded if it is 0.
 const WRITTEN_OUT: &str = "
     #define pthread_cond_signal(c)
     #define pthread_cond_broadcast(c)
@@ -209,7 +209,7 @@ const WRITTEN_OUT: &str = "
     }
     ";
 
-/// What a thread does, at random.
+/// Random statements of a thread.
 fn statements(random: &mut Random, inside: bool, depth: usize) -> String {
     let mut text = String::new();
     for _ in 0..random.between(1, 3) {
@@ -232,9 +232,9 @@ fn statements(random: &mut Random, inside: bool, depth: usize) -> String {
     text
 }
 
-/// Random programs are as robust as the same ones with the calls written out.
+/// Random programs are robust exactly if they are with the calls written out.
 #[test]
-fn calls_are_what_they_are_written_out() {
+fn calls_are_as_robust_as_their_expansions() {
     let mut found = [0; 3];
     let programs = programs_or(400);
     for seed in 0..programs as u64 {
@@ -255,6 +255,6 @@ fn calls_are_what_they_are_written_out() {
         assert!(read || !with_misuse, "seed {seed}: {text}");
         found[usize::from(read) + usize::from(with_misuse)] += 1;
     }
-    // Some are robust only without what finds misuse.
+    // Some are robust only without the checks for misuse.
     assert!(found.iter().all(|&found| found > programs / 80), "{found:?}");
 }

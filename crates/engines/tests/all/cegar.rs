@@ -1,8 +1,8 @@
-//! Engine `cegar` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and every proof is one that the
-//! checker of certificates accepts.
+//! Engine `cegar` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and the certificate checker accepts every
+//! proof.
 //!
-//! A normal run takes 1,500 random programs, each with k, kept end, clip constant and memory model drawn at random;
-//! `FENCEWRIGHT_PROGRAMS=N` takes N of them.
+//! A normal run tests 1,500 random programs, each with a random choice of k, kept end, clip constant and memory model;
+//! `FENCEWRIGHT_PROGRAMS=N` tests N of them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use fencewright_testing::arithmetic::compute;
 use fencewright_testing::bounds::bound;
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// How many verdicts of each kind.
+/// The numbers of verdicts of each kind.
 #[derive(Default)]
 struct Count {
     safe: AtomicUsize,
@@ -26,7 +26,7 @@ struct Count {
     unknown: AtomicUsize,
 }
 
-/// Compares `cegar`, in a configuration drawn at random, with the reference semantics; false if the program is too large for that.
+/// Compares `cegar`, in a random configuration, with the reference semantics; false if the program is too large for that.
 fn agree(seed: u64, count: &Count) -> bool {
     let mut random = Random::new(seed);
     let mut program = program(&mut random, Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() });

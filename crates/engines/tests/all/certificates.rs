@@ -1,4 +1,4 @@
-//! Certificates of the examples: accepted as they are, rejected when they are damaged.
+//! Certificates of the examples: accepted unchanged, rejected when damaged.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,14 +30,14 @@ fn examples() -> Vec<(String, Program)> {
     names.iter().map(|path| program(path)).collect()
 }
 
-/// The accepted certificates of all properties that engine cegar proves in a moment.
+/// The accepted certificates of all properties that engine `cegar` proves within a moment.
 fn certificates(program: &Program, model: MemoryModel) -> Vec<Certificate> {
     let task = Task::new(program, model, program.properties.clone());
     let limits = Limits::starting_now(Some(Duration::from_millis(400)), None, Default::default());
     let results = check(&Cegar::default(), &task, &limits, &Progress::default(), Confirm::default());
     let mut found: Vec<Certificate> = Vec::new();
     for result in results {
-        // What was proved at the last moment may have had no time left to be checked.
+        // A proof found just before the deadline may not have been checked.
         if let (Some(certificate), Some(true)) = (result.certificate(), result.checked())
             && !found.contains(certificate)
         {
@@ -95,14 +95,14 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
             };
         }
         4 => {
-            // Threads that are not alike may be exchanged, or those that are may not.
+            // Permits exchanges of threads that are not identical, or forbids those of identical ones.
             proof.symmetry = match random.below(3) {
                 0 => Vec::new(),
                 _ => vec![(0..threads as u32).filter(|_| random.one_in(2)).collect()],
             };
         }
         5 => {
-            // Somebody else is where a thread was.
+            // Exchanges the positions of two threads.
             let (a, b) = (random.below(threads), random.below(threads));
             state.locations.swap(a, b);
             if !state.buffers.is_empty() {
@@ -110,7 +110,7 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
             }
         }
         6 => {
-            // Another residue, or a residue where there was a bound.
+            // Another residue, or a bound in place of a residue.
             let constraints = state.invariant.get_mut(cube).map(Vec::as_mut_slice).unwrap_or_default();
             let congruences = constraints.iter_mut().filter(|c| c.modulus.is_some());
             for constraint in congruences.take(1 + random.below(3)) {
@@ -152,7 +152,7 @@ fn damaged_certificates_are_rejected_or_still_proofs() {
                 let mut text = Vec::new();
                 certificate.write(&mut text).expect("memory is never full");
                 assert_eq!(Certificate::read(&text[..]).as_ref(), Ok(&certificate), "{name} {model:?}");
-                // The certificate of another program is none of this one, unless it happens to prove the same.
+                // The certificate of another program is not one of this program, unless it happens to prove the same.
                 if let Some(other) = others.iter().find(|c| c.program != certificate.program)
                     && accepted(other, program)
                 {
@@ -185,7 +185,7 @@ fn damaged_certificates_are_rejected_or_still_proofs() {
     assert!(rejected > accepted_mutants, "{rejected} rejected, {accepted_mutants} accepted");
 }
 
-/// Whether a bounded exploration finds a violation of what a certificate claims.
+/// Whether a bounded exploration finds a violation of the claim of a certificate.
 fn refuted(program: &Program, certificate: &Certificate) -> bool {
     let claimed =
         program.properties.iter().filter(|p| certificate.properties().contains(&p.name)).cloned().collect();
@@ -197,7 +197,7 @@ fn refuted(program: &Program, certificate: &Certificate) -> bool {
     verdicts.iter().any(|checked| matches!(checked.verdict(), Verdict::Unsafe))
 }
 
-/// Removing the state that alone covers the start, or the only target of a step, is always noticed.
+/// Removing the state that alone covers the initial state, or the only target of a step, is always rejected.
 #[test]
 fn a_state_that_is_needed_cannot_be_left_out() {
     let (_, program) =

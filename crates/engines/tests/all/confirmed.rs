@@ -1,4 +1,4 @@
-//! Proofs of all symbolic engines, confirmed: none is wrong, and what the checker of certificates cannot decide is no contradiction.
+//! Proofs of all symbolic engines, confirmed: none is wrong, and a proof that the checker cannot decide is not reported as a contradiction.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -34,7 +34,7 @@ fn confirmed(
     check(engine, &task, &limits, &Progress::default(), confirm)
 }
 
-/// That these properties hold under SC, shown by a certificate of engine `cegar`.
+/// Checks that the properties hold under SC, with a certificate of engine `cegar`.
 fn holds(text: &str) {
     let program = load("test.fw", text.as_bytes(), None, &[]).expect("it is right").program;
     for checked in confirmed(&cegar(DomainName::Zones), &program, MemoryModel::Sc, 60_000) {
@@ -136,7 +136,7 @@ fn explored(program: &Program, model: MemoryModel) -> Option<Reachable> {
 
 #[test]
 fn no_proof_is_a_contradiction() {
-    // For each engine how often there was a proof, a violation, nothing, and a proof that was not confirmed.
+    // For each engine the numbers of confirmed proofs, violations, unknown verdicts, and proofs that were not confirmed.
     let counts = Mutex::new(BTreeMap::<&str, [usize; 4]>::new());
     let contradictions = Mutex::new(Vec::new());
     let programs = programs_or(60) as u64;

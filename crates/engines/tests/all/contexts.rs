@@ -1,7 +1,7 @@
-//! Engine `contexts` against the reference semantics with the active thread as part of the state: a violation is found with exactly as
-//! many contexts as it takes, for every property, whatever the domain.
+//! Engine `contexts` against the reference semantics with the active thread as part of the state: a violation is found with the minimal
+//! number of contexts, for every property and domain.
 //!
-//! A normal run takes some hundred random programs of each kind; with `FENCEWRIGHT_LONG_TESTS=1` it is tens of thousands.
+//! A normal run tests a few hundred random programs of each kind; with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
 }
 
 #[test]
-fn any_program() {
+fn random_programs_of_any_kind() {
     let compared = |seed| {
         let mut random = Random::new(seed);
         let program = program(&mut random, Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() });
@@ -101,7 +101,7 @@ fn order_under_partial_buffers() {
     assert!(proved > 50, "only {proved} certificates");
 }
 
-/// Whether some word is accepted by all automata, by search in their product.
+/// Whether all automata accept some common word, by search in their product.
 fn intersects(automata: &[Automaton], letters: usize) -> bool {
     let first: Vec<usize> = automata.iter().map(|a| a.initial).collect();
     let mut seen = HashSet::from([first.clone()]);
@@ -171,7 +171,7 @@ fn the_bakery_fails_without_fences_and_holds_with_them() {
     assert_eq!(within.to_string(), "no violation within 5 contexts");
 }
 
-/// A comparison of registers and constants, or several joined.
+/// A comparison of registers and constants, or a combination of several.
 fn condition(random: &mut Random, registers: usize, constants: &[i64], depth: usize) -> Expr<RegisterId> {
     use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
     if depth > 0 && random.one_in(3) {
@@ -188,7 +188,7 @@ fn condition(random: &mut Random, registers: usize, constants: &[i64], depth: us
     Expr::binary(*random.pick(&[Eq, Ne, Lt, Le, Gt, Ge]), left, right)
 }
 
-/// Makes a random program one that copies, chooses and compares values, with these constants.
+/// Restricts a random program to copies, choices and comparisons of values, with these constants.
 fn only_compares(random: &mut Random, program: &mut Program, constants: &[i64]) {
     let chosen = |random: &mut Random| {
         let low = random.between(0, 1);
@@ -243,7 +243,7 @@ fn programs_with_constants() {
         only_compares(&mut random, &mut program, constants);
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
         let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order), ..Default::default() };
-        // Constants lie between -2 and 3; as many values outside as are chosen.
+        // Constants lie between -2 and 3; for each choice one more value outside this range is sufficient.
         let bounded = bounded(&program, 4);
         agree(&format!("seed {seed}"), [&program, &bounded], model, options, seed % 2 == 0)
     };
@@ -280,7 +280,7 @@ fn more_cells_than_fit_a_byte() {
 }
 
 #[test]
-fn what_the_machine_does_not_represent_is_not_claimed() {
+fn programs_beyond_the_machine_are_unknown() {
     let open = "shared a[4] open; thread t { var i = 7, r; r = a[i]; assert r != 0; } thread u { skip; }";
     let cases = "shared a[16]; thread t { var i = * in 0..16, j = * in 0..16, k = * in 0..16, r, s, q;
         atomic { r = a[i]; s = a[j]; q = a[k]; } assert r != 0; } thread u { var z; z = *; skip; }";
@@ -339,7 +339,7 @@ fn many_buffered_cells_become_one_group() {
         options: Options { contexts: Some(4), domain: Some(DomainName::Order), ..Default::default() },
     };
     let results = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
-    // Whether there is time for four contexts or not, the steps of three fit.
+    // Whether or not there is time for four contexts, the steps of three contexts fit.
     assert!(!results.iter().any(|c| matches!(c.verdict(), Verdict::Unsafe)));
 }
 

@@ -1,8 +1,8 @@
-//! All engines against the reference semantics on random programs that look into the corners of the language: ranges and choices below
-//! 0, most of them over the naturals; remainders, quotients, bits and wraparound; open arrays; indivisible steps that store after they may have faulted; locks held by faulted threads.
+//! All engines against the reference semantics on random programs with corner cases of the language: ranges and choices below
+//! 0, mostly over the naturals; remainders, quotients, bits and wraparound; open arrays; atomic steps that store after they may have faulted; locks held by faulted threads.
 //!
-//! Where an access may leave the window of an open array there is no proof, but a violation on the way there is one. A normal run takes
-//! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
+//! If an access may leave the window of an open array there is no proof, but a violation before that is one. A normal run tests
+//! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ use fencewright_testing::{Random, Shape, program};
 
 const MOST_STATES: usize = 1_500;
 
-/// Everything reachable inside what is modelled, and whether something leads out of it; nothing if there is too much.
+/// All states that are reachable within what is modelled, and whether some step leads out of it; `None` if there are too many.
 fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)> {
     let reference = Reference::new(program, model);
     let mut work = initial_states(&reference, MOST_STATES, &mut || false).ok()?;
@@ -41,7 +41,7 @@ fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)>
                 Ok((next, _)) if states.insert(next.clone()) => work.push(next),
                 Ok(_) | Err(Refusal::Disabled(_)) => {}
                 Err(Refusal::Limit(Limit::Window, _)) => beyond = true,
-                // Numbers are mathematical, but not here.
+                // Numbers are mathematical, but this test computes in 64 bits.
                 Err(Refusal::Limit(Limit::Overflow, _)) => return None,
             }
         }
@@ -49,7 +49,7 @@ fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)>
     Some((Reachable { states, deadlocks }, beyond))
 }
 
-/// One of each engine, with options drawn at random.
+/// One instance of each engine, with random options.
 fn engines(random: &mut Random) -> Vec<(&'static str, Box<dyn Engine>)> {
     let options = explicit::Options {
         live_variables: random.one_in(2),
@@ -77,7 +77,7 @@ fn engines(random: &mut Random) -> Vec<(&'static str, Box<dyn Engine>)> {
     ]
 }
 
-/// How many answers of each kind there were: safe, unsafe, unknown.
+/// The numbers of answers of each kind: safe, unsafe, unknown.
 type Counts = BTreeMap<&'static str, [usize; 3]>;
 
 /// Compares all engines on one program; false if it is too large.
@@ -98,7 +98,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
             let property = &checked.property;
             let holds = reachable.satisfies(&program, model, property).expect("small values");
             let about = format!("seed {seed}, {model:?}, {name}, property {}", property.name);
-            // Of a final state that is to exist, finding it is the proof. Everything else is shown by seeing all there is.
+            // An existential property is proved by one final state. Everything else needs a complete exploration.
             let (proof, refutation) = match property.kind.is_existence() {
                 true => (holds, !holds && !beyond),
                 false => (holds && !beyond, !holds),

@@ -1,4 +1,4 @@
-//! Random programs that are dense in loads and stores, so that many are not robust.
+//! Random programs with many loads and stores, so that many are not robust.
 
 use fencewright_program::{
     Action, Address, Edge, Expr, Fault, Init, Location, LocationId, Numbers, Op, Program, Range, Register,
@@ -6,8 +6,8 @@ use fencewright_program::{
 };
 use fencewright_testing::Random;
 
-/// A short program that is dense in loads and stores: straight lines with now and then a branch, a fence, a locked section, an
-/// indivisible step, a snapshot or a computed index.
+/// A short program with many loads and stores: straight-line code with an occasional branch, fence, locked section,
+/// atomic step, snapshot or computed index.
 pub fn dense_program(random: &mut Random) -> Program {
     let array = random.one_in(3);
     let cells = if array { 2 + random.below(2) } else { 1 };

@@ -1,6 +1,6 @@
 //! The explicit engine against the reference semantics, on random programs, in every configuration.
 //!
-//! A normal run takes 2,500 programs, each with one configuration drawn at random; `FENCEWRIGHT_PROGRAMS=N` takes N of them. With
+//! A normal run tests 2,500 programs, each with one random configuration; `FENCEWRIGHT_PROGRAMS=N` tests N of them. With
 //! `FENCEWRIGHT_LONG_TESTS=1` it is 100,000 programs, each with all configurations, which takes hours.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use fencewright_testing::arithmetic::compute;
 use fencewright_testing::bounds::{bound, exceeds};
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// Programs with more states than this are left to the engine alone.
+/// Programs with more states than this are not compared with the oracle.
 const MOST_STATES: usize = 4_000;
 
 fn long() -> bool {
@@ -37,7 +37,7 @@ fn configurations() -> Vec<Options> {
     all
 }
 
-/// A configuration, with any reduction.
+/// A random configuration with a random reduction.
 fn any_reduction(random: &mut Random) -> Options {
     let reduction = *random.pick(&Reduction::ALL);
     Options { reduction, ..random.pick(&configurations()).clone() }
@@ -49,7 +49,7 @@ fn ended() -> Property {
     Property { kind, ..Property::assertions() }
 }
 
-/// Everything one can observe of a final state: all registers and all memory.
+/// All observables of a final state: all registers and all memory.
 fn everything(program: &Program) -> Vec<Observable> {
     let registers = program.threads().flat_map(|(id, thread)| {
         (0..thread.registers.len() as u32).map(move |r| Observable::Register(id, RegisterId(r)))
@@ -63,7 +63,7 @@ fn finals(program: &Program, model: MemoryModel, reachable: &Reachable) -> BTree
     finals.map(|s| s.registers.iter().flatten().chain(&s.memory).copied().collect()).collect()
 }
 
-/// What the oracle says of a program under one model.
+/// The oracle's results for a program under one model.
 struct Expected {
     /// Whether each property holds.
     verdicts: Vec<bool>,
@@ -72,7 +72,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// Nothing if the program is too large for the oracle.
+    /// `None` if the program is too large for the oracle.
     fn new(program: &Program, model: MemoryModel, most_states: usize) -> Option<Self> {
         let reachable = explore(program, model, most_states, &mut || false).ok()?;
         let holds = |p: &Property| reachable.satisfies(program, model, p).expect("small values");
@@ -89,7 +89,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, expected: &Expected, 
     let engine = Explicit { options: options.clone() };
     let task = Task::new(program, model, program.properties.clone());
     let (limits, progress) = (Limits::default(), Progress::default());
-    // Whatever the configuration, the states that were found are a proof, and the checker of certificates accepts it.
+    // In every configuration the set of states is a proof that the certificate checker accepts.
     let confirm = Confirm { exploration: None, ..Confirm::default() };
     let answers = check(&engine, &task, &limits, &progress, confirm);
     assert_eq!(answers.len(), expected.verdicts.len(), "seed {seed}, {model:?}, {options:?}");
@@ -140,7 +140,7 @@ fn the_explicit_engine_agrees_with_the_reference_semantics() {
                     for model in MemoryModel::ALL {
                         let Some(expected) = Expected::new(&program, model, most_states) else { continue };
                         let mut agree = |options: &Options| {
-                            // Programs this small hardly ever start threads by themselves.
+                            // Programs this small hardly ever start worker threads by themselves.
                             let threads_from = if random.one_in(4) { 0 } else { options.threads_from };
                             let options = Options { threads_from, ..options.clone() };
                             agree(seed, &program, model, &expected, &options);
@@ -225,7 +225,7 @@ fn a_bound_on_buffers_that_is_reached_is_never_a_proof() {
             match checked.verdict() {
                 Verdict::Safe => {
                     assert!(expected, "seed {seed}, {model:?}, {:?}: {checked:?}", engine.options);
-                    // A search that leaves interleavings out may do without some of the stores, unless they are local.
+                    // A reduced search may miss some stores, unless the reduction only prefers local steps.
                     let sees_all = matches!(engine.options.reduction, Reduction::None | Reduction::Local);
                     let shown = checked.trace().is_some();
                     assert!(
@@ -281,7 +281,7 @@ fn a_limit_of_explicit_computation_is_never_a_proof() {
     assert!(met > 20, "only {met} programs leave the window");
 }
 
-/// Buffers grow without end, so states are packed anew, in ever wider layouts, for a large part of the time: the limit is often reached just then, by one
+/// Buffers grow without bound, so states are repacked in ever wider layouts for a large part of the time: the time limit is often reached just then, by one
 /// worker before the others.
 #[test]
 fn a_search_that_runs_out_of_time_while_it_packs_states_anew_tells_what_it_found() {
@@ -302,7 +302,7 @@ fn a_search_that_runs_out_of_time_while_it_packs_states_anew_tells_what_it_found
         let [early, below] = &checked[..] else { panic!("two properties") };
         let timed_out = |c: &Checked| matches!(c.verdict(), Verdict::Unknown(Reason::Timeout(_)));
         assert!(timed_out(below), "{milliseconds} ms: {:?}", below.verdict());
-        // An execution is replayed before it counts.
+        // An execution counts only after it was replayed.
         assert!(matches!(early.verdict(), Verdict::Unsafe) || timed_out(early), "{:?}", early.verdict());
         found += usize::from(matches!(early.verdict(), Verdict::Unsafe));
     }

@@ -1,6 +1,6 @@
 //! Dynamic partial order reduction against the reference semantics, on random programs.
 //!
-//! `FENCEWRIGHT_LONG_TESTS=1` takes many more programs, `FENCEWRIGHT_PROGRAMS` says how many.
+//! `FENCEWRIGHT_LONG_TESTS=1` tests many more programs; `FENCEWRIGHT_PROGRAMS` sets their number.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use fencewright_engines::dynamic::Waiting;
 use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
 use fencewright_executions::oracle::{Incomplete, explore};
-use fencewright_executions::traces;
 use fencewright_lang::load;
 use fencewright_program::{Action, LocationId, MemoryModel, Op, Program, Property};
+use fencewright_testing::traces;
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 
@@ -68,7 +68,7 @@ fn one_execution_of_each_trace_is_explored() {
     assert!(compared > 1_000 && met[0] > 10_000 && met[1] > 5_000, "{compared} programs with {met:?} traces");
 }
 
-/// A program whose steps touch this or that, depending on values that others write.
+/// A program whose steps access different cells, depending on values that other threads write.
 fn depending_on_values(random: &mut Random) -> Program {
     let mut text = String::from("shared y, a[2];\n");
     for t in 0..4 {
@@ -210,7 +210,7 @@ fn loops_that_only_wait_are_steps_that_wait() {
         }
         asked += program.properties.len();
         decided += program.properties.len() - unsettled;
-        // How many executions: those of the program with steps that wait.
+        // The engine explores as many executions as the program with waiting steps has maximal traces.
         let task = Task::new(&program, model, Vec::new());
         let waiting = Waiting::new(&task, &limits).expect("more loops wait if nothing looks");
         let Some(expected) = traces::count(&waiting.program, model, 1_000) else { continue };
@@ -250,12 +250,12 @@ fn the_indexer_has_one_trace_until_threads_collide() {
     }
 }
 
-/// What would be missed, or found by mistake, if loops that wait were recognised with less care. Where nothing is said of whether the property holds,
-/// it does not, the loop is kept, and there must be no proof.
+/// Violations that would be missed, or reported wrongly, if waiting loops were recognised with less care. If no expected result is given,
+/// the property is violated, the loop is kept, and there must be no proof.
 #[test]
 fn loops_that_wait_hide_nothing() {
     let programs = [
-        // A property looks into the loop.
+        // A property mentions a label inside the loop.
         (
             "shared x, y; thread p { while x == 0 { inside: skip; } } thread q { y = 1; x = 1; }
             forbid f: p@inside && y == 1;",
@@ -281,10 +281,10 @@ fn loops_that_wait_hide_nothing() {
             "f",
             Some(false),
         ),
-        // What leads back may fault, and so may what waits.
+        // The back edge may fault, and so may the waiting step.
         ("shared y, a[2]; thread p { var s; loop { s = a[y]; } } thread q { y = 5; }", "assertions", None),
         ("shared a[2]; thread p { var r = 5; await a[r] == 1; }", "assertions", Some(false)),
-        // A thread that goes round moves, unless another one holds the lock, and it has not ended.
+        // A looping thread can move unless another thread holds the lock, and it has not ended.
         (
             "shared x; thread p { var r; loop { skip; r = x; } } thread q { lock; assume x == 1; unlock; }",
             "deadlock",
@@ -296,7 +296,7 @@ fn loops_that_wait_hide_nothing() {
             "f",
             Some(true),
         ),
-        // When the second of two conditions holds, the first one need not any more.
+        // When the second of two conditions holds, the first one need not hold any more.
         (
             "shared x = 1, y; thread p { await x == 1 && y == 1; } thread q { x = 0; y = 1; }
             finally f: never x == 0;",
@@ -322,9 +322,9 @@ fn loops_that_wait_hide_nothing() {
     }
 }
 
-/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1: which thread marks first, and which one then sees first that both have; and the
-/// same after two increments each and a load of what the other has (Figs. 4.5 and 4.6). A thread that loads less than 2 is stuck; under SC one of them
-/// loads 2, and what the other loads makes 4 traces. Under TSO and PSO increments load from the buffer or from memory, and there are more.
+/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1: the traces differ in which thread marks first, and which one then first sees both marks; and the
+/// same after two increments each and a load of the other's counter (Figs. 4.5 and 4.6). A thread that loads less than 2 is stuck; under SC one of them
+/// loads 2, and the value that the other loads gives 4 traces. Under TSO and PSO increments load from the buffer or from memory, so there are more.
 #[test]
 fn the_traces_of_the_thesis() {
     let mark = "atomic { goal = goal + 1; } atomic { assume goal == 2; success = success + 1; }";
@@ -351,10 +351,10 @@ fn the_traces_of_the_thesis() {
     }
 }
 
-/// Whether no thread can come back to where it was, so that all executions end.
+/// Whether no thread can return to a location, so that all executions end.
 fn is_acyclic(program: &Program) -> bool {
     program.threads.iter().all(|thread| {
-        // Locations that can be left forever: those whose edges all lead to such locations.
+        // Locations from which every path ends, as a fixpoint: those all of whose edges lead to such locations.
         let mut left = vec![false; thread.locations.len()];
         let leads_on = |n: usize, left: &[bool]| {
             thread.edges_from(LocationId(n as u32)).all(|(_, edge)| left[edge.to.index()])
@@ -366,7 +366,7 @@ fn is_acyclic(program: &Program) -> bool {
     })
 }
 
-/// All examples whose executions end, loops that only wait being steps that wait.
+/// All examples whose executions end, with loops that only wait translated to waiting steps.
 #[test]
 fn acyclic_examples_have_the_verdicts_of_a_full_search() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -410,7 +410,7 @@ fn acyclic_examples_have_the_verdicts_of_a_full_search() {
     assert!(compared > 80 && waiting > 8, "{compared} compared, {waiting} of them with loops that wait");
 }
 
-/// Whether a run has a proof of a property that does not hold, or a violation of one that does; and how many have no verdict.
+/// Checks that a run has no wrong proof and no wrong violation; returns the number of unknown verdicts.
 fn unknown(program: &Program, model: MemoryModel, what: &str) -> usize {
     let reachable = explore(program, model, MOST_STATES, &mut || false);
     let limits = Limits::starting_now(Some(Duration::from_millis(100)), None, Default::default());
@@ -418,7 +418,7 @@ fn unknown(program: &Program, model: MemoryModel, what: &str) -> usize {
     for checked in run(program, model, &program.properties, &limits).verdicts {
         let expected = match &reachable {
             Ok(reachable) => reachable.satisfies(program, model, &checked.property),
-            // What was not explored is no proof.
+            // An incomplete exploration proves nothing.
             Err(Incomplete::UnboundedChoice | Incomplete::Limit) if checked.trace().is_none() => None,
             Err(_) => continue,
         };
@@ -506,7 +506,7 @@ fn a_limit_holds_while_races_of_a_long_execution_are_reversed() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
-/// What is put first when a race is reversed is as long as the execution: it must not take a call for each step of it.
+/// The sequence that reverses a race may be as long as the execution: it must not be built by recursion.
 #[test]
 fn long_executions_take_no_stack() {
     let text = "shared x, c; thread p { var r; r = x; r = x; } thread q { x = 1; x = 2; }

@@ -1,7 +1,7 @@
-//! Engine `extrapolate` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and every proof is one that the
-//! checker of certificates accepts.
+//! Engine `extrapolate` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and the certificate checker accepts every
+//! proof.
 //!
-//! A normal run takes 250 random programs, with and without predicates that the file suggests; `FENCEWRIGHT_PROGRAMS=N` takes N of them.
+//! A normal run tests 250 random programs, with and without predicates suggested in the file; `FENCEWRIGHT_PROGRAMS=N` tests N of them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use fencewright_program::{BinaryOp, Expr, Formula, MemoryModel, Observable, Prog
 use fencewright_testing::arithmetic::compute;
 use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
 
-/// A vocabulary drawn at random: how memory cells and registers compare with constants and with each other.
+/// A random vocabulary: comparisons of memory cells and registers with constants and with each other.
 fn vocabulary(random: &mut Random, program: &Program) -> Vec<Formula> {
     let mut leaves: Vec<Observable> = (0..program.cells() as u32).map(Observable::Memory).collect();
     for (t, thread) in program.threads.iter().enumerate() {
@@ -42,7 +42,7 @@ fn vocabulary(random: &mut Random, program: &Program) -> Vec<Formula> {
         .collect()
 }
 
-/// What a verdict says about a property that holds, or does not; whether it decides.
+/// Checks a verdict against the expected one; returns the answer, or `None` if it is unknown.
 fn judge(checked: &Checked, holds: bool, about: &str) -> Option<bool> {
     match checked.verdict() {
         Verdict::Safe => {
@@ -101,7 +101,7 @@ fn it_agrees_with_the_reference_semantics() {
     assert!(safe > wanted / 8 && violated > wanted / 8, "{safe} safe, {violated} unsafe, {unknown} unknown");
 }
 
-/// One property of an example.
+/// Checks one property of an example.
 fn example(file: &str, property: &str, model: MemoryModel, options: Options) -> Checked {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
     let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -113,8 +113,8 @@ fn example(file: &str, property: &str, model: MemoryModel, options: Options) -> 
     all.pop().unwrap_or_else(|| panic!("{file} has a property {property}"))
 }
 
-/// The seven algorithms of EXTRA13 s. 6.2 with their properties, and with fences for TSO and for PSO. The queue
-/// without fences takes too long for a test under PSO.
+/// The seven algorithms of EXTRA13 s. 6.2 with their properties, and with fences for TSO and for PSO. The unfenced queue
+/// takes too long for a test under PSO.
 const ALGORITHMS: [[&str; 4]; 7] = [
     ["dekker.fw", "mutex", "dekker.fenced.fw", "dekker.fenced.fw"],
     ["peterson.fw", "mutex", "peterson.fenced.fw", "peterson.pso.fw"],
@@ -140,7 +140,7 @@ fn the_algorithms_of_the_paper_are_proved() {
     }
 }
 
-/// What the abstractions took on a property of a program, which must be proved.
+/// The cost of each abstraction for a property of a program, which must be proved.
 fn accounts(text: &str, property: &str, model: MemoryModel, method: Method) -> Vec<Account> {
     let record = Arc::new(Mutex::new(Record::default()));
     let options = Options { method, record: Some(Arc::clone(&record)), ..Options::default() };
@@ -154,7 +154,7 @@ fn accounts(text: &str, property: &str, model: MemoryModel, method: Method) -> V
     record.lock().expect("the engine has ended").accounts.clone()
 }
 
-/// That a sum is zero follows only from what two predicates say. Cubes of the SC proof do as well as those that are searched.
+/// Two predicates together imply that a sum is zero. Cubes of the SC proof are as good as those found by search.
 #[test]
 fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
     let text = "shared x, y;
@@ -190,7 +190,7 @@ fn the_array_queue_stays_in_bounds_under_pso() {
     }
 }
 
-/// How many stores a buffer holds in the proof of an example, and how its predicates were found.
+/// The bound on buffers in the proof of an example, and the source of its predicates.
 fn bound(file: &str, property: &str, model: MemoryModel) -> (Option<u32>, Option<Attempt>) {
     let record = Arc::new(Mutex::new(Record::default()));
     let options = Options { record: Some(Arc::clone(&record)), ..Options::default() };
@@ -211,7 +211,7 @@ fn an_overflow_raises_k() {
     assert_eq!(k("dekker.fenced.fw", "mutex"), Some(3));
     assert_eq!(k("peterson.fenced.fw", "mutex"), Some(3));
     assert_eq!(k("szymanski.fenced.fw", "mutex"), Some(4));
-    // A loop that fills a buffer without end overflows with every k.
+    // A loop that fills a buffer without bound overflows for every k.
     let checked = example("thesis-3-3.fw", "goal", MemoryModel::Tso, Options::default());
     assert!(
         matches!(checked.verdict(), Verdict::Unknown(Reason::Unsupported(what, _)) if what.contains("8 stores"))
@@ -229,7 +229,7 @@ fn predicates_of_the_sc_proof_are_enough_for_the_first_four() {
 }
 
 #[test]
-fn what_only_store_buffers_do_is_found() {
+fn violations_that_need_store_buffers_are_found() {
     for file in ["store-buffering.fw", "peterson.fw", "dekker.fw"] {
         let property = if file == "store-buffering.fw" { "both_missed" } else { "mutex" };
         for model in [MemoryModel::Tso, MemoryModel::Pso] {

@@ -1,7 +1,7 @@
 //! Search up to symmetry, on random families of threads: properties that name threads, cells that belong to threads, numbers of threads as
 //! values; and families that are almost symmetric.
 //!
-//! A normal run takes 2,000 programs; `FENCEWRIGHT_PROGRAMS=N` takes N.
+//! A normal run tests 2,000 programs; `FENCEWRIGHT_PROGRAMS=N` tests N.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use fencewright_smt::Prover;
 use fencewright_testing::families::family;
 use fencewright_testing::{Random, programs_or, spread};
 
-/// Programs with more states than this are left out.
+/// Programs with more states than this are skipped.
 const MOST_STATES: usize = 3_000;
 
 fn program(text: &str) -> Program {
@@ -63,8 +63,8 @@ fn add(a: [usize; 4], b: [usize; 4]) -> [usize; 4] {
     std::array::from_fn(|n| a[n] + b[n])
 }
 
-/// Compares one program; says how many questions were decided, in how many threads were exchanged, in how many of the families that are
-/// not symmetric on purpose they were not, and how many violations there are.
+/// Compares one program. Returns the number of decided questions, of those where symmetry was used, of deliberately asymmetric families where it
+/// was not, and of violations.
 fn agrees(seed: u64) -> [usize; 4] {
     let mut random = Random::new(seed);
     let near = random.one_in(2);
@@ -92,7 +92,7 @@ fn agrees(seed: u64) -> [usize; 4] {
             let confirmed = checked.checked() == Some(true) || property.kind.is_existence();
             assert!(confirmed, "seed {seed}, {model:?}: {checked:?}\n{text}");
         }
-        // A search that finds what decides the property ends there.
+        // A search that finds evidence ends early.
         let ended_early = expected == property.kind.is_existence();
         assert!(
             with.work.states <= without.work.states || ended_early,
@@ -117,7 +117,7 @@ fn the_number_of_states_does_not_depend_on_the_number_of_workers() {
                 check(&Explicit { options }, &task, &limits, &Progress::default(), Confirm::NOTHING);
             matches!(checked[0].verdict(), Verdict::Safe).then_some(checked[0].work.states)
         };
-        // A loop that nothing drains has infinitely many states.
+        // A loop that is never drained has infinitely many states.
         if explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false).is_ok() {
             assert_eq!(states(1), states(3), "seed {seed}");
         }
@@ -155,7 +155,7 @@ fn queues_of_thread_numbers_are_symmetric() {
 }
 
 #[test]
-fn what_depends_on_the_order_of_threads_is_not_symmetric() {
+fn dependence_on_the_order_of_threads_is_not_symmetric() {
     let with = |body: &str, property: &str| {
         let text = format!(
             "shared x, tail = 3, flag[3]; thread p[me in 0..3] {{ var r, t = 3; {body} l: skip; }} {property}"
@@ -166,7 +166,7 @@ fn what_depends_on_the_order_of_threads_is_not_symmetric() {
     let exchanged = [["p[0]", "p[1]", "p[2]"]];
     assert_eq!(with("flag[me] = 1; x = 1;", mutex), exchanged);
     assert_eq!(with("t = tail; await t == me; tail = 3;", mutex), exchanged);
-    // One of three goes first, whoever that is; the other two are alike.
+    // Any one of the three threads goes first; the other two are symmetric.
     assert_eq!(with("await tail == 0;", mutex), exchanged);
     let none: [[&str; 0]; 0] = [];
     assert_eq!(with("x = me; if x < me { r = 1; }", mutex), none);
@@ -180,7 +180,7 @@ fn what_depends_on_the_order_of_threads_is_not_symmetric() {
     assert_eq!(with("flag[me] = 1;", "forbid p[0]@l && (p[1]@l || p[2]@l);"), [["p[1]", "p[2]"]]);
 }
 
-/// The set of states that shows `assertions` and whatever else holds of a program.
+/// The set of states that proves `assertions` and the other properties that hold.
 fn proof(program: &Program, model: MemoryModel, options: Options) -> Option<(StateSet, Claim)> {
     let results = verdicts(program, model, &program.properties, options);
     let certificate = results.iter().find_map(|result| result.certificate())?;
@@ -223,7 +223,7 @@ fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
         let lost = without(&set, random.below(states.len() / words));
         assert!(accepted(&program, lost, &claim).is_err(), "seed {seed}: a state is missing\n{text}");
         if set.symmetry.is_empty() {
-            // No set is smaller because it says that its threads may be exchanged.
+            // Claiming symmetry of asymmetric threads does not make a set acceptable.
             let threads = [0, 1].map(|t| program.threads[t].family.as_ref().expect("an instance").1);
             let family = Family { threads: vec![0, 1], numbers: threads.to_vec(), ..Family::default() };
             let liar = StateSet { symmetry: vec![family], ..set };
@@ -236,7 +236,7 @@ fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
             let refused = accepted(&program, liar, &claim);
             lying += usize::from(matches!(refused, Err(Rejection::Symmetry(_))));
             let liar = StateSet { symmetry: Vec::new(), ..set.clone() };
-            // Without its families a set is one of all states, or none at all.
+            // Without its families, a set proves the claim only if it has all states.
             let all = proof(&program, model, Options { symmetry: false, ..options }).expect("a proof").0;
             let PackedStates::Plain(width, full) = &all.states else { panic!("they are not compressed") };
             let complete = states.len() / words == full.len() / width;
@@ -249,7 +249,7 @@ fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
 
 #[test]
 fn large_families_without_numbers_are_sorted_not_tried_in_all_orders() {
-    // All threads end at the same place with different registers: 14! orders.
+    // All threads end at the same location with different registers: 14! orders.
     for model in [MemoryModel::Sc, MemoryModel::Tso] {
         let program = program(
             "shared x;
@@ -259,7 +259,7 @@ fn large_families_without_numbers_are_sorted_not_tried_in_all_orders() {
         let (set, claim) = proof(&program, model, Options::default()).expect("it holds");
         assert_eq!(set.states.count(), 15);
         assert_eq!(accepted(&program, set.clone(), &claim), Ok(()));
-        // Whoever leaves something out has to wait for the answer no longer.
+        // A set without one of its states is rejected quickly too.
         for n in 0..15 {
             assert!(accepted(&program, without(&set, n), &claim).is_err(), "without state {n}");
         }

@@ -13,7 +13,7 @@ use fencewright_testing::corpora::corpora;
 use fencewright_testing::{Random, Shape, contend, program};
 use fencewright_transform::extend::AttackingStore;
 
-/// Programs with more states than this are not finite enough.
+/// Programs with more states than this are skipped.
 const MOST_STATES: usize = 4_000;
 
 fn looks_at_memory(property: &Property) -> bool {
@@ -28,7 +28,7 @@ fn has_locks(program: &Program) -> bool {
     program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock))
 }
 
-/// How many properties of a kind were decided, out of how many, and why not.
+/// The number of properties of a kind, how many were decided, and the reasons for the others.
 #[derive(Default, Debug)]
 struct Tally {
     decided: usize,
@@ -36,7 +36,7 @@ struct Tally {
     why: BTreeMap<String, usize>,
 }
 
-/// Checks `wanted` programs with these options and counts what was decided.
+/// Checks `wanted` programs with these options and counts the decided properties.
 fn agree(options: Options, wanted: usize, first_seed: u64, contended: bool) -> BTreeMap<&'static str, Tally> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let parts = std::thread::scope(|scope| {
@@ -136,12 +136,12 @@ fn agree_part(
     tallies
 }
 
-/// How many programs to look at: with `FENCEWRIGHT_LONG_TESTS=1`, twenty times as many.
+/// The number of programs: with `FENCEWRIGHT_LONG_TESTS=1`, twenty times as many.
 fn wanted(programs: usize) -> usize {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 20 * programs } else { programs }
 }
 
-/// How much of each kind must be decided, in percent.
+/// Checks the minimum percentage of decided properties of each kind.
 fn check_tallies(tallies: &BTreeMap<&'static str, Tally>, control: usize, final_states: usize) {
     for (kind, tally) in tallies {
         println!("{kind}: {} of {} decided {:?}", tally.decided, tally.asked, tally.why);
@@ -153,7 +153,7 @@ fn check_tallies(tallies: &BTreeMap<&'static str, Tally>, control: usize, final_
     at_least("control", control);
     at_least("control, locks", control);
     at_least("final", final_states);
-    // A violation can be found, but its absence is not shown.
+    // Violations can be found, but not proofs.
     at_least("memory", 40);
     at_least("deadlock, locks", 10);
 }
@@ -200,7 +200,7 @@ fn example(file: &str, defines: &[(&str, i64)]) -> Program {
     }
 }
 
-/// What the engine says about a property of a program, and how long it takes.
+/// The verdict of the engine on a property of a program, and the time it takes.
 fn verdict(program: &Program, property: &str, options: Options, time: Duration) -> (Checked, Duration) {
     let properties = program.properties.iter().filter(|p| p.name == property).cloned().collect();
     let task = Task::new(program, MemoryModel::Tso, properties);
@@ -397,7 +397,7 @@ fn definite(checked: &Checked) -> Option<bool> {
     }
 }
 
-/// Choices that fault stop a thread at once, with its lock and its delayed stores: they are not supported, and that is said.
+/// A choice that faults stops its thread at once, with its lock and its delayed stores. This is unsupported, and has to be reported as such.
 #[test]
 fn choices_that_fault_are_never_a_proof() {
     let texts = [

@@ -1,9 +1,9 @@
 //! Every machine with every domain, on random programs, against the reference semantics.
 //!
-//! The search itself is asked, not an engine: nobody replays what it finds or refines what was too coarse. So whatever it calls closed must be
-//! safe, however coarse machine and domain are; and where both are exact, whatever it finds must be possible. The machine `contexts`
-//! shows what happens within so many contexts, and is compared with exactly that. A domain may decline a program, for a reason; each
-//! pair must decide a good number of them.
+//! This tests the search itself, not an engine: its results are neither replayed nor refined. A closed search must mean that the property holds,
+//! however coarse machine and domain are; and where both are exact, evidence must be reachable. The machine `contexts`
+//! covers executions within a number of contexts, and is compared with exactly those. A domain may decline a program, with a reason; each
+//! pair must decide a good number of programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,20 +32,20 @@ use crate::bounded::{Count, MOST, agree, bounded, load};
 const DOMAINS: [DomainName; 4] =
     [DomainName::Concrete, DomainName::Zones, DomainName::Predicates, DomainName::Order];
 
-/// What a search says about a property.
+/// The result of a search for evidence about a property.
 #[derive(Debug)]
 enum Found {
-    /// All states were seen, and none of them is evidence.
+    /// All states were searched, and none of them is evidence.
     Nothing,
     /// There may be a violation.
     Violation,
-    /// It does not know.
+    /// The search gave up.
     Declined(Reason),
 }
 
-/// A search of a machine with a domain.
+/// Searches a machine with a domain.
 fn search<M: Machine<Phase = ()>>(machine: &M, mut domain: impl Domain, property: &Property) -> Found {
-    // Many states are many seconds. This limit is one of the search and not of the clock.
+    // A limit on memory rather than time, so that the result does not depend on the clock.
     let limits = Limits::starting_now(None, Some(8 << 20), Default::default());
     let properties = std::slice::from_ref(property);
     let mut reach = Reach::new(machine, properties, &mut domain, &limits);
@@ -59,7 +59,7 @@ fn search<M: Machine<Phase = ()>>(machine: &M, mut domain: impl Domain, property
     }
 }
 
-/// A search with the domain of this name.
+/// Searches with the domain of this name.
 fn search_with<M: Machine<Phase = ()>>(
     name: DomainName,
     machine: &M,
@@ -79,7 +79,7 @@ fn search_with<M: Machine<Phase = ()>>(
                         .expect("there are no limits"),
                 ),
             };
-            // Some with rows for sums of memory cells and registers.
+            // Some zones have rows for sums of memory cells and registers.
             let variables = BufferMachine::new(program, Buffers::Sc).cells.len() as u32;
             let sums = (0..random.below(4)).filter_map(|_| {
                 let cells: BTreeSet<u32> = (0..3).map(|_| random.below(variables as usize) as u32).collect();
@@ -109,7 +109,7 @@ fn search_with<M: Machine<Phase = ()>>(
     }
 }
 
-/// The buffer machines, by name. An exact one does nothing that the reference semantics does not do.
+/// The buffer machines, by name, and whether each is exact: an exact one has only the behaviour of the reference semantics.
 fn machines(model: MemoryModel, cells: usize) -> Vec<(String, bool, Buffers)> {
     if model == MemoryModel::Sc {
         return vec![("sc".into(), true, Buffers::Sc)];
@@ -127,11 +127,11 @@ fn machines(model: MemoryModel, cells: usize) -> Vec<(String, bool, Buffers)> {
     machines
 }
 
-/// For each pair of machine and domain: how many properties it was asked about, found safe, and found to be violated.
+/// For each pair of machine and domain: the numbers of properties checked, found safe, and found to be violated.
 type Counts = BTreeMap<(String, String), [usize; 3]>;
 
-/// Asks all pairs about all properties of a program under a memory model. `finite` is the program with as many values to choose from as
-/// are enough.
+/// Checks all properties of a program under a memory model with all pairs. `finite` is the program with sufficiently many values to
+/// choose from.
 fn compare(
     about: &str,
     [program, finite]: [&Program; 2],
@@ -148,7 +148,7 @@ fn compare(
         let machine = random.pick(&machines(model, program.cells())).clone();
         for domain in DOMAINS {
             let (name, exact, buffers) = machine.clone();
-            // Explicit values need something to choose from.
+            // Explicit values need finite choices.
             let program = if domain == DomainName::Concrete { finite } else { program };
             let machine = BufferMachine::new(program, buffers);
             let found = match random.one_in(2) {
@@ -186,7 +186,7 @@ fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
     0..if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { long } else { normal }
 }
 
-/// A program that only copies, chooses and compares values, so that domain order does not decline it.
+/// A program that only copies, chooses and compares values, so that domain `order` does not decline it.
 fn comparing(seed: u64, random: &mut Random) -> (String, Program) {
     let shape = generate::Shape {
         threads: 2,

@@ -1,4 +1,4 @@
-//! All integration tests of this crate, as one program: they are linked once.
+//! All integration tests of this crate as one program, which is linked once.
 
 mod bounded;
 mod c_differential;

@@ -1,4 +1,4 @@
-//! What a certificate up to symmetry stands for.
+//! The permutations that a certificate up to symmetry stands for.
 
 use fencewright_certify::symmetry::Permutation;
 

@@ -1,10 +1,10 @@
-//! Data races that are found, and those that are none.
+//! Tests of data race detection: races that are found, and accesses that do not race.
 
 use fencewright_engines::Limits;
 use fencewright_engines::races::races;
 use fencewright_lang::load;
 
-/// The lines of the accesses that race, where every access but those that say `atomic` is plain.
+/// The lines of the accesses that race, where all accesses are plain except in lines with the word `atomic`.
 fn racing(text: &str) -> Vec<(usize, usize)> {
     let loaded = load("a.fw", text.as_bytes(), None, &[]).expect("it loads");
     let line = |span| loaded.sources.position(span).line;
@@ -20,7 +20,7 @@ fn unordered_accesses_race() {
 }
 
 #[test]
-fn what_a_flag_or_a_mutex_orders_does_not() {
+fn accesses_ordered_by_a_flag_or_a_mutex_do_not_race() {
     let flag = "shared x, y;\nthread p {\n  x = 1;\n  y = 1; // atomic\n}\nthread q {\n  var r;\n  await y == 1; // atomic\n  r = x;\n}\n";
     assert_eq!(racing(flag), []);
     let mutex = "shared x; mutex m;\nthread p[i in 0..2] {\n  lock m;\n  x = x + 1;\n  unlock m;\n}\n";
@@ -29,7 +29,7 @@ fn what_a_flag_or_a_mutex_orders_does_not() {
 }
 
 #[test]
-fn different_elements_do_not() {
+fn accesses_to_different_elements_do_not_race() {
     let text = |index: &str| {
         format!(
             "shared a[2];\nthread p {{\n  a[0] = 1;\n}}\nthread q {{\n  var r, i = {index};\n  r = a[i];\n}}\n"

@@ -1,8 +1,8 @@
-//! Partial order reductions against the reference semantics, on random programs, and the examples of THESIS16.
+//! Partial order reductions against the reference semantics, on random programs, and on the examples of THESIS16.
 //!
-//! A normal run takes 2,000 programs, each with every reduction under every memory model, in an order and with a number of workers drawn at random;
-//! `FENCEWRIGHT_PROGRAMS=N` takes N of them. Properties are asked for alone as often as together: what one of them sees, no reduction may
-//! leave out, so all of them together leave little to reduce.
+//! A normal run tests 2,000 programs, each with every reduction under every memory model, with a random order and number of workers;
+//! `FENCEWRIGHT_PROGRAMS=N` tests N of them. Properties are checked alone as often as together: no reduction may leave out a step that is visible to
+//! one of them, so that all of them together leave little to reduce.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -21,10 +21,10 @@ use fencewright_testing::arithmetic::compute;
 use fencewright_testing::families::family;
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
 
-/// Where sleep sets are in [`Reduction::ALL`]: persistent sets without them come before.
+/// The index of sleep sets in [`Reduction::ALL`]; persistent sets without them come just before.
 const SLEEP: usize = 4;
 
-/// Programs with more states than this are left out.
+/// Programs with more states than this are skipped.
 const MOST_STATES: usize = 2_000;
 
 /// A condition that every final state satisfies.
@@ -32,7 +32,7 @@ fn ended() -> Property {
     Property { kind: PropertyKind::Finally(Quantifier::Forall, Expr::Const(1)), ..Property::assertions() }
 }
 
-/// Everything one can observe of a final state: all registers and all memory.
+/// All observables of a final state: all registers and all memory.
 fn everything(program: &Program) -> Vec<Observable> {
     let registers = program.threads().flat_map(|(id, thread)| {
         (0..thread.registers.len() as u32).map(move |r| Observable::Register(id, RegisterId(r)))
@@ -40,7 +40,7 @@ fn everything(program: &Program) -> Vec<Observable> {
     registers.chain((0..program.cells() as u32).map(Observable::Memory)).collect()
 }
 
-/// A random program in which reductions have something to do, and something to get wrong.
+/// A random program with something to reduce, and with something that a wrong reduction would miss.
 fn random_program(random: &mut Random, seed: u64) -> Program {
     let mut program = program(random, Shape { corners: seed % 5 == 4, ..Shape::default() });
     match seed % 8 {
@@ -57,10 +57,10 @@ fn random_program(random: &mut Random, seed: u64) -> Program {
     program
 }
 
-/// States that were stored and steps that were taken where all were seen, for each reduction.
+/// For each reduction, the numbers of states and transitions in runs that were complete.
 type Seen = [(u64, u64); Reduction::ALL.len()];
 
-/// Runs every reduction on a program under a model, and compares with the reference semantics. Nothing if there are too many states.
+/// Runs every reduction on a program under a model, and compares with the reference semantics. `None` if there are too many states.
 fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) -> Option<Seen> {
     let reachable = explore(program, model, MOST_STATES, &mut || false).ok()?;
     let reference = Reference::new(program, model);
@@ -86,7 +86,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         let options = Options {
             order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
             workers: 1 + random.below(3),
-            // Programs this small hardly ever start threads by themselves.
+            // Programs this small hardly ever start worker threads by themselves.
             threads_from: if random.one_in(4) { 0 } else { 1_000 },
             reduction,
             live_variables,
@@ -96,7 +96,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         let engine = Explicit { options };
         let context = || format!("seed {seed}, {model:?}, {:?}", engine.options);
         let task = Task::new(program, model, asked.clone());
-        // What is a proof is accepted by the checker of certificates, and what is none does not pass for one.
+        // The certificate checker accepts all proofs, and an incomplete set of states is never offered as one.
         let confirm = Confirm { exploration: None, ..Confirm::default() };
         let answers = check(&engine, &task, &limits, &progress, confirm);
         let mut seen = None;
@@ -121,11 +121,11 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             Reduction::Persistent => persistent = seen,
             _ => {}
         }
-        // Favourites are a part of states, so local events first may have more states than no reduction.
+        // The preferred thread is part of the state, so `Local` may have more states than no reduction.
         if let (Some((states, _)), Some((all, _)), false) = (seen, all_seen, reduction == Reduction::Local) {
             assert!(states <= all, "{}: {states} states instead of {all}", context());
         }
-        // The states that sleep sets find are among those that persistent sets find.
+        // Sleep sets store a subset of the states that persistent sets store.
         if let (Some((states, _)), Some((all, _)), Reduction::Sleep) = (seen, persistent, reduction) {
             assert!(states <= all, "{}: {states} states instead of {all}", context());
         }
@@ -185,7 +185,7 @@ fn reductions_agree_with_the_reference_semantics() {
     let all = total[0].0;
     for (reduction, (states, steps)) in Reduction::ALL.iter().zip(total) {
         println!("{reduction:?}: {states} states, {steps} transitions");
-        // What each must leave out of the states between the initial and the final ones, where no property looks at them.
+        // The required reduction of the number of states, where no property looks at the intermediate ones.
         let most = match reduction {
             Reduction::None => all,
             Reduction::Local => all * 3 / 2,
@@ -195,13 +195,13 @@ fn reductions_agree_with_the_reference_semantics() {
         assert!(states <= most, "{reduction:?}: {states} of {all} states");
     }
     let (persistent, sleep) = (total[SLEEP - 1].1, total[SLEEP].1);
-    // Steps may be taken again when parts wake up that are not in a persistent set.
+    // Transitions may be repeated when threads outside the persistent set wake up.
     let (runs, longer) = (runs.into_inner(), longer.into_inner());
     println!("sleep sets take more transitions than persistent sets in {longer} of {runs} runs");
     assert!(sleep < persistent && longer * 200 <= runs, "{sleep} of {persistent}; {longer} of {runs}");
 }
 
-/// A program in which much sleeps and much wakes up: threads that meet all the time, groups of stores that leave in any order, families.
+/// A program in which sleep sets matter: threads that interact often, groups of stores that leave in any order, families.
 fn busy_program(random: &mut Random, seed: u64) -> Program {
     if seed % 4 == 3 {
         let text = family(random, false);
@@ -221,14 +221,14 @@ fn busy_program(random: &mut Random, seed: u64) -> Program {
     program
 }
 
-/// The values of some observables in all final states, and one verdict; nothing if there are too many states.
+/// The values of some observables in all final states, and one verdict; `None` if there are too many states.
 fn outcome(
     (program, model): (&Program, MemoryModel),
     (property, observed): (&Property, &[Observable]),
     options: Options,
 ) -> Option<(bool, BTreeSet<Vec<i64>>, u64)> {
     let engine = Explicit { options };
-    // Sleep sets need room too, and so do several workers. A search begins with half a MiB of tables, and may make them once more.
+    // Sleep sets and additional workers need more memory. A search starts with tables of half a MiB, and may double them once.
     let most = if engine.options.reduction == Reduction::None { (1 << 19) + (1 << 16) } else { 1 << 26 };
     let limits = Limits::starting_now(None, Some(most), Default::default());
     let task = Task::new(program, model, vec![property.clone()]);
@@ -246,14 +246,14 @@ fn outcome(
 }
 
 #[test]
-fn what_sleeps_is_found_elsewhere() {
+fn sleeping_steps_are_explored_elsewhere() {
     let wanted = programs_or(4_000) as u64;
     let compare = |seed: u64| -> Option<[u64; 2]> {
         let mut random = Random::new(13_002_000 + seed);
         let program = busy_program(&mut random, seed);
         let model = MemoryModel::ALL[random.below(3)];
         let property = random.pick(&program.properties).clone();
-        // The fewer registers are looked at, the more states are reached in several ways.
+        // The fewer registers are observed, the more states are reached in several ways.
         let mut observed = everything(&program);
         observed.retain(|o| !matches!(o, Observable::Register(..)) || random.one_in(4));
         let options = Options { workers: 1, reduction: Reduction::None, ..Options::default() };
@@ -278,8 +278,8 @@ fn what_sleeps_is_found_elsewhere() {
 }
 
 #[test]
-fn what_a_bound_cuts_off_does_not_sleep() {
-    // Once `x` is in the buffer, of the two ways one is cut off until the buffer has room.
+fn steps_disabled_by_a_bound_do_not_sleep() {
+    // Once `x` is in the buffer, the bound disables one of the two alternatives until the buffer has room.
     let text = "
         shared x, y;
         thread t { var r; x = 1; choose { y = 1; r = 1; } or { skip; } fence; x = 2; }
@@ -327,7 +327,7 @@ fn robustness_does_not_depend_on_the_reduction() {
     assert!(robust > 100 && not_robust > 30, "{robust} robust, {not_robust} not");
 }
 
-/// A bound that was reached is never a proof that a checker would be asked about.
+/// If a bound was reached, no proof is offered to the checker.
 #[test]
 fn a_bound_that_was_reached_is_no_proof() {
     let text = "shared x, y; thread p { while true { x = 1; } } thread q { y = 1; } forbid f: y == 2;";

@@ -1,4 +1,4 @@
-//! Programs that once got a wrong answer, and others that look as if they could.
+//! Programs that once got a wrong answer, and similar ones.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn program(text: &str) -> Program {
     }
 }
 
-/// What the explicit engine says about the first property (or deadlock), in one word, the same in all configurations.
+/// The verdict of the explicit engine on the first property (or deadlock) in one word; it must be the same in all configurations.
 fn verdict(text: &str, model: MemoryModel, deadlock: bool) -> &'static str {
     let program = program(text);
     let property = if deadlock { Property::deadlock() } else { program.properties[0].clone() };
@@ -66,7 +66,7 @@ fn a_layout_that_grows_keeps_every_value() {
 }
 
 #[test]
-fn extreme_values_do_not_meet() {
+fn extreme_values_are_distinct() {
     let text = "shared x = 9223372036854775805;
         thread p { x = 9223372036854775807; } thread q { x = -9223372036854775808; }
         finally never x == -9223372036854775808;";
@@ -101,7 +101,7 @@ fn a_formula_that_cannot_be_computed_decides_nothing() {
 }
 
 #[test]
-fn a_choice_behind_a_closed_door_does_not_move() {
+fn a_choice_after_a_failed_assumption_is_disabled() {
     let text = "shared x; thread p { var r; atomic { assume x == 1; r = *; } }";
     assert_eq!(verdict(text, MemoryModel::Tso, true), "unsafe");
     let text = "shared x; thread p { var r; atomic { r = *; assume r == 77; } }";
@@ -110,7 +110,7 @@ fn a_choice_behind_a_closed_door_does_not_move() {
 
 #[test]
 fn unlock_releases_the_favourite_thread() {
-    // After `unlock` the other thread must be able to run before this one goes on.
+    // After `unlock` the other thread must be able to run before this one continues.
     let text = "shared x, y;
         thread p { var r; lock; r = x; unlock; y = 1; done: skip; }
         thread q { var s; s = y; x = 1; end_: skip; }
@@ -157,7 +157,7 @@ fn limits_are_obeyed_promptly() {
     }
 }
 
-/// What `cegar` says about the first property.
+/// The verdict of `cegar` on the first property.
 fn proved(text: &str, model: MemoryModel, confirm: Confirm) -> Verdict {
     let program = program(text);
     let task = Task::new(&program, model, vec![program.properties[0].clone()]);

@@ -24,9 +24,9 @@ struct Relation {
     reach: Vec<u64>,
     nodes: Vec<usize>,
     section: Vec<Option<usize>>,
-    /// For each cell the last write in memory and the loads that saw it.
+    /// For each cell, the last write in memory and the loads that read it.
     memory: Vec<(Option<usize>, u64)>,
-    /// For each thread its buffered stores: node and early reads.
+    /// For each thread, its buffered stores: the node and the early reads.
     pending: Vec<Vec<(usize, u64)>>,
     cyclic: bool,
 }
@@ -117,7 +117,7 @@ impl Relation {
 }
 
 impl Relation {
-    /// Performs an event that can happen.
+    /// Performs an event that is enabled.
     fn advance(
         &mut self,
         program: &Program,
@@ -141,7 +141,7 @@ impl Relation {
     }
 }
 
-/// Whether every execution under TSO that ends with empty buffers has an acyclic happens-before relation; nothing if there
+/// Whether every execution under TSO that ends with empty buffers has an acyclic happens-before relation; `None` if there
 /// are too many.
 fn brute_force(program: &Program, limit: usize) -> Option<bool> {
     let reference = Reference::new(program, MemoryModel::Tso);
@@ -190,7 +190,7 @@ fn ask(program: &Program, notion: Notion, search: Search, all: bool) -> Robustne
     analyse(program, &options, &limits, &Progress::default())
 }
 
-/// How many programs of each kind were seen.
+/// The numbers of programs of each kind.
 #[derive(Debug, Default)]
 struct Seen {
     robust: usize,
@@ -203,12 +203,12 @@ struct Seen {
     too_large: usize,
 }
 
-/// Compares everything there is to compare about one program.
+/// Compares all results about one program.
 fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
     let answer = ask(program, Notion::HappensBefore, Search::Explicit, false);
     if explore(program, MemoryModel::Tso, 100_000, &mut || false).err() == Some(oracle::Incomplete::Limit) {
-        // Nobody knows what is outside the window of an open array, but a witness inside is one, and without any attack
-        // there is nothing to know.
+        // Behaviour outside the window of an open array is unknown, but a witness inside is valid, and without any attack
+        // there is nothing to decide.
         let inside = brute_force(program, 60_000);
         match answer.robust() {
             Ok(robust) => {
@@ -275,7 +275,7 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
             Ok(found) => {
                 seen.symbolic += 1;
                 assert_eq!(found, robust, "program {seed}: symbolically");
-                // A long certificate may not be checked in the time there is.
+                // There may not be enough time to check a long certificate.
                 seen.certified += usize::from(symbolic.checked() == Some(true));
             }
             Err(Reason::Contradiction(what)) => panic!("program {seed}: {what}"),
@@ -284,7 +284,7 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
     }
 }
 
-/// How many times more programs than usual to try.
+/// The factor on the number of programs.
 fn times() -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 20 } else { 1 }
 }
@@ -326,7 +326,7 @@ fn programs_with_corners_agree_with_brute_force() {
     assert!(seen.robust > 400 && seen.not_robust > 10 && seen.outside > 100, "{seen:?}");
 }
 
-/// The relation that brute force builds step by step and the one that is computed from a finished execution are the same.
+/// The relation that brute force builds step by step equals the one computed from a finished execution.
 #[test]
 fn both_computations_of_happens_before_agree() {
     let mut cyclic = 0;
@@ -342,7 +342,7 @@ fn both_computations_of_happens_before_agree() {
         };
         let (mut state, mut relation) = (first, Relation::new(&program));
         loop {
-            // Flushes are put off as long as possible, most of the time.
+            // Mostly delays flushes as long as possible.
             let mut events = reference.candidates(&state, &[]);
             events.retain(|event| reference.step(&state, event).is_ok());
             let steps = events.iter().filter(|e| matches!(e.kind, EventKind::Step { .. })).count();
@@ -429,7 +429,7 @@ fn the_shapes_of_the_literature() {
         false,
         false,
     );
-    // Message passing, and a race that is no cycle.
+    // Message passing, and a race without a cycle.
     check("shared x, y; thread p { x = 1; y = 1; } thread q { var r; r = y; r = x; }", true, true);
     check("shared x, y; thread p { var r; x = 1; r = y; } thread q { y = 1; }", true, false);
     // The cycle goes through three threads.
@@ -438,7 +438,7 @@ fn the_shapes_of_the_literature() {
         false,
         false,
     );
-    // A delayed value is read early.
+    // A thread reads its own delayed store early.
     check(
         "shared x, y; thread p { var r, s; x = 1; r = x; s = y; } thread q { var r, s; y = 1; r = y; s = x; }",
         false,
@@ -448,26 +448,26 @@ fn the_shapes_of_the_literature() {
 
 #[test]
 fn locks_are_respected() {
-    // A locked section is one event: without that rule this would have no cycle, and yet r = s = 0 is impossible under SC.
+    // A locked section is one event: otherwise there would be no cycle, although r = s = 0 is impossible under SC.
     check(
         "shared x, z; thread p { var r; lock; r = z; x = 1; unlock; } thread q { var s; z = 1; s = x; }",
         false,
         false,
     );
-    // Nobody can look into a locked section.
+    // Other threads cannot observe the inside of a locked section.
     check(
         "shared x, y; thread p { var r; lock; x = 1; r = y; unlock; } thread q { var r; lock; y = 1; r = x; unlock; }",
         true,
         true,
     );
-    // The attacker reads only while nobody else holds the lock: it cannot see the first store and miss the second.
+    // The attacker reads only while no other thread holds the lock: it cannot see the first store and miss the second.
     check(
         "shared w, x, y, z; thread p { var r, s; z = 1; r = x; s = y; assume r == 1 && s == 0; r = w; } \
          thread q { lock; x = 1; y = 1; unlock; } thread s { var r; w = 1; fence; r = z; }",
         true,
         false,
     );
-    // A section that ends in register work is left like any other.
+    // A section that ends with register operations is left like any other.
     check(
         "shared x, y; thread p { var r; lock; r = 1; unlock; x = 1; r = y; } \
          thread q { var r; lock; r = x; assume r == 0; r = r + 1; unlock; y = 1; r = x; }",
@@ -489,7 +489,7 @@ fn computed_addresses_and_indivisible_steps() {
         true,
         true,
     );
-    // All accesses of an atomic step are in the cone, also those before the one that enters it.
+    // All accesses of an atomic step are in the cone, including those before the one that enters it.
     check(
         "shared x, y; thread p { var r; x = 1; r = y; } thread q { var r; atomic { r = x; y = 1; } }",
         false,
@@ -512,7 +512,7 @@ fn a_fault_is_an_event() {
         false,
         false,
     );
-    // The load is out of range, but it has happened; a store that is out of range has not.
+    // The load is out of range but has happened; a store that is out of range has not.
     check(
         "shared x, y = 2; thread p { var r: 0..2; x = 1; r = y; } thread q { var r; y = 1; fence; r = x; }",
         false,
@@ -541,7 +541,7 @@ fn unbounded_integers() {
         assert_eq!(answer.robust(), Ok(robust), "{name}");
         assert_eq!(answer.checked(), Some(true), "{name}");
     }
-    // Tickets grow without end, and a store can be delayed past a load of another cell: only a symbolic proof ends.
+    // Tickets grow without bound, and a store can be delayed past a load of another cell: only a symbolic proof terminates.
     let guarded = "\
 shared next, serving, data, seen;
 thread p[me in 0..2] {
@@ -576,7 +576,7 @@ fn threads_that_are_alike_have_the_same_attacks() {
 }
 
 #[test]
-fn negative_indices_over_the_naturals_are_not_called_robust() {
+fn negative_indices_over_the_naturals_are_not_robust() {
     for text in [
         "numbers nat; shared y, a[-1..1]; thread p { var i, r; a[i - 1] = 1; r = y; }
          thread q { var s; y = 1; fence; s = a[-1]; }",

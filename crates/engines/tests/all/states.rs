@@ -1,6 +1,6 @@
 //! Proofs by sets of states: the steps of their checker against the reference semantics, and sets that were tampered with.
 //!
-//! A normal run takes some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
+//! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
@@ -33,7 +33,7 @@ fn random_program(seed: u64) -> Program {
     program(&mut Random::new(seed), shape)
 }
 
-/// The set of states that proves something about a program, if there is one: of those properties that hold, or that no final state satisfies.
+/// The set of states that proves properties of a program, if there is one, with the properties: those that hold, and existential ones that fail.
 fn proof(program: &Program, model: MemoryModel, options: Options) -> Option<(Arc<StateSet>, Vec<Property>)> {
     // Otherwise the search may not end.
     explore(program, model, 3_000, &mut || false).ok()?;
@@ -59,7 +59,7 @@ fn states(set: &StateSet) -> &[u64] {
     }
 }
 
-/// A packed state as the reference semantics has it; registers that are not live are 0.
+/// A packed state as a state of the reference semantics; dead registers are 0.
 fn unpacked(set: &StateSet, program: &Program, state: &[u64]) -> State {
     let layout = &set.layout;
     let registers = |t: usize| {
@@ -94,7 +94,7 @@ fn unpacked(set: &StateSet, program: &Program, state: &[u64]) -> State {
     }
 }
 
-/// A state with 0 in all registers that are not live.
+/// A state with 0 in all dead registers.
 fn reduced(set: &StateSet, mut state: State) -> State {
     for (t, registers) in state.registers.iter_mut().enumerate() {
         let live = &set.live[t][state.locations[t].index()];
@@ -150,7 +150,7 @@ fn accepted(set: StateSet, program: &Program, claim: Claim) -> Result<(), Reject
     certify(&certificate, program, &Prover, &stop).map(|_| ())
 }
 
-/// The claim that all these properties hold, or fail if they are `finally exists`.
+/// The claims that all these properties hold or, for `finally exists`, fail.
 fn claims(properties: &[Property]) -> Vec<Claim> {
     let (exist, hold): (Vec<&Property>, Vec<&Property>) =
         properties.iter().partition(|p| p.kind.is_existence());
@@ -188,7 +188,7 @@ fn a_set_without_one_of_its_states_is_refused() {
     assert!(tried > 1_000);
 }
 
-/// More steps from one state than are looked up together, and one state too few among those that come first and those that come last.
+/// More steps from one state than are looked up at a time, where the first or the last target is missing.
 #[test]
 fn all_steps_of_a_state_with_very_many_are_looked_up() {
     let text = "shared x; thread p { var r; r = * in 0..10000; x = r; } forbid negative: x < 0;";
@@ -236,7 +236,7 @@ fn tampered(set: &StateSet, program: &Program, random: &mut Random) -> StateSet 
             packed[n] ^= 1 << random.below(64);
         }
         1 => {
-            // Whatever can be seen in final states, or goes wrong, is left out.
+            // Removes all states that are final, faulty or deadlocked.
             let reference = Reference::new(program, set.model.into());
             let keep = |state: &&[u64]| {
                 let state = unpacked(&set, program, state);
@@ -245,7 +245,7 @@ fn tampered(set: &StateSet, program: &Program, random: &mut Random) -> StateSet 
             packed = packed.chunks_exact(words).filter(keep).flatten().copied().collect();
         }
         2 | 3 => {
-            // A register is not live any more.
+            // Marks a register as dead.
             let location = random.below(set.live[thread].len());
             let live = &mut set.live[thread][location];
             if !live.is_empty() {
@@ -301,14 +301,14 @@ fn random_field(random: &mut Random, words: usize) -> Field {
     Field::new(random.below(words) as u32, shift, bits, random.between(-2, 2)).expect("it fits")
 }
 
-/// What the oracle says of a claim about a property.
+/// The oracle's answer about a claim for a property.
 fn is_true(reachable: &Reachable, program: &Program, model: MemoryModel, property: &Property) -> bool {
     let holds = reachable.satisfies(program, model, property).expect("small values");
     holds != property.kind.is_existence()
 }
 
 #[test]
-fn nothing_false_is_proved_whatever_is_done_to_a_set() {
+fn tampered_sets_prove_only_true_claims() {
     let (mut refused, mut still) = (0, 0);
     for seed in 0..programs(250) {
         let program = random_program(seed);
@@ -317,7 +317,7 @@ fn nothing_false_is_proved_whatever_is_done_to_a_set() {
         let reduction = *random.pick(&[Reduction::Local, Reduction::None, Reduction::Persistent]);
         let options = Options { workers: 1, reduction, ..Options::default() };
         let Ok(reachable) = explore(&program, model, 3_000, &mut || false) else { continue };
-        // Everything is seen, because one property holds; with the others a claim is false.
+        // The engine issues a set only after a complete search, so every property that is not in `proved` is refuted and a claim for it is false.
         let Some((set, proved)) = proof(&program, model, options) else { continue };
         let names: BTreeSet<&String> = proved.iter().map(|p| &p.name).collect();
         for property in &program.properties {
@@ -345,7 +345,7 @@ fn nothing_false_is_proved_whatever_is_done_to_a_set() {
 }
 
 #[test]
-fn what_is_written_is_read_again_or_refused() {
+fn damaged_certificates_are_unreadable_or_not_wrong() {
     let mut random = Random::new(7);
     let (mut written, mut unreadable) = (0, 0);
     for seed in 0..programs(60) {
@@ -373,7 +373,7 @@ fn what_is_written_is_read_again_or_refused() {
                 1 => damaged[n] = *random.pick(b"0123456789AZaz+/,[]{}\""),
                 _ => _ = damaged.remove(n),
             }
-            // It may still be a proof, perhaps with another name for something; it may not be accepted and wrong.
+            // It may still be a proof, perhaps with a different name; it must not be accepted and wrong.
             match Certificate::read(damaged.as_slice()) {
                 Err(_) => unreadable += 1,
                 Ok(damaged) => {
@@ -394,7 +394,7 @@ fn what_is_written_is_read_again_or_refused() {
 
 #[test]
 fn no_final_state_is_not_some_final_state() {
-    // A claim that `finally exists` fails is no claim that it holds, nor about any other property.
+    // A claim that a `finally exists` fails is neither a claim that it holds nor one about another property.
     let mut asked = 0;
     for seed in 0..programs(60) {
         let program = random_program(seed);
@@ -443,7 +443,7 @@ fn roomy(program: &Program, model: MemoryModel) -> Layout {
     Layout { words: words.get() as usize, ..layout }
 }
 
-/// All values that something may have at the start.
+/// All possible initial values.
 fn initial_values(init: Init) -> std::ops::RangeInclusive<i64> {
     match init {
         Init::Value(value) => value..=value,
@@ -452,16 +452,16 @@ fn initial_values(init: Init) -> std::ops::RangeInclusive<i64> {
     }
 }
 
-/// What a set leaves out besides registers that are not live.
+/// The steps that a set leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeftOut {
-    /// Steps of others after local edges: as many edges are local as possible.
+    /// Steps of other threads after local edges: as many edges as possible are local.
     LocalFirst,
-    /// What is not in persistent sets: threads may still do as little as possible, and go through their locations in an order drawn with this seed.
+    /// Steps outside persistent sets, with minimal sets of future operations; threads go through their locations in an order drawn with this seed.
     Persistent(u64),
 }
 
-/// As little as the checker lets threads do from each of their locations on, and as few classes of cells.
+/// Reduces the future operations of threads at each location, and the classes of cells, as far as the checker permits.
 fn least_futures(set: &mut StateSet, program: &Program, properties: &[Property], seed: u64) {
     let mut random = Random::new(seed);
     let threads = || program.threads.iter();
@@ -496,7 +496,7 @@ fn least_futures(set: &mut StateSet, program: &Program, properties: &[Property],
     let bits: BTreeSet<u32> = bits.chain(0..3).collect();
     for (t, thread) in program.threads.iter().enumerate() {
         let places = thread.locations.len();
-        // All others are nothing to the checker.
+        // The checker ignores all other bits.
         let known = bits.iter().fold(0u64, |all, bit| all | 1 << bit);
         try_out(set, &|persistent| {
             persistent.future[t].iter_mut().flatten().for_each(|word| *word &= known);
@@ -512,8 +512,8 @@ fn least_futures(set: &mut StateSet, program: &Program, properties: &[Property],
     }
 }
 
-/// A set that leaves out whatever the checker lets it leave out: as few live registers as possible, as many steps as possible in one of two ways, and no state that
-/// is not asked for. Nothing if it has more than a few thousand states, or a step goes beyond what can be computed.
+/// A set that leaves out everything that the checker permits: minimal live registers, as many steps as possible in one of two ways, and all states
+/// that are not required. `None` if it has more than a few thousand states, or a step cannot be computed.
 fn least(
     program: &Program,
     model: MemoryModel,
@@ -604,7 +604,7 @@ fn least(
 }
 
 #[test]
-fn whatever_may_be_left_out_does_not_matter() {
+fn minimal_accepted_sets_prove_only_true_claims() {
     let (mut proofs, mut refused, mut reduced) = (0, 0, 0);
     for seed in 0..programs(400) {
         let program = random_program(seed);
@@ -626,7 +626,7 @@ fn whatever_may_be_left_out_does_not_matter() {
     assert!(proofs > 200 && refused > 200 && reduced > 200);
 }
 
-/// A random program whose threads have much to do on their own, or hold the lock, or meet all the time.
+/// A random program whose threads have many local steps, hold the lock, or interact often.
 fn eventful_program(seed: u64) -> Program {
     let mut random = Random::new(21_000_000 + seed);
     if seed % 8 == 7 {
@@ -648,10 +648,10 @@ fn eventful_program(seed: u64) -> Program {
     program
 }
 
-/// Whatever a certificate says about what threads may still do, in which order they go and which cells are in one class: if the checker lets it
-/// pass, a set that is closed under the steps it asks for shows exactly what is true.
+/// Whatever a certificate states about future operations, orders and classes of cells: if the checker accepts it,
+/// a set that is closed under the required steps proves only true claims.
 #[test]
-fn whatever_persistent_sets_leave_out_does_not_matter() {
+fn minimal_persistent_sets_prove_only_true_claims() {
     let wanted = programs_or(500) as u64;
     let tried = |seed: u64| {
         let (mut proofs, mut refused, mut states, mut all) = (0, 0, 0, 0);
@@ -678,31 +678,31 @@ fn whatever_persistent_sets_leave_out_does_not_matter() {
     assert!(proofs > 200 && refused > 200 && states * 5 < all * 4);
 }
 
-/// Conditions of persistent sets that random programs hardly ever need: each of these programs violates its property, along an execution that one of them keeps.
+/// Conditions of persistent sets that random programs hardly ever need: each of these programs violates its property, and one of the conditions preserves the execution.
 #[test]
 fn each_condition_of_persistent_sets_is_needed() {
     let never =
         "shared x, y; thread t { var r; r = y; } thread u { x = 1; y = 1; } finally f: never t.r == 1;";
     let programs = [
-        // What is further back in a buffer comes later, and matters.
+        // Stores further back in a buffer come later, but matter.
         (MemoryModel::Tso, never),
-        // Who waits for the lock can do something else, and it is not the same.
+        // A thread that waits for the lock has another step, with a different effect.
         (
             MemoryModel::Sc,
             "shared x; thread t { var r; choose { r = x; } or { skip; } } thread u { lock; x = 5; skip; unlock; }
              finally f: never t.r == 5;",
         ),
-        // A property sees a thread and its buffer.
+        // The property depends on a location of the thread and on a cell that its buffer writes.
         (MemoryModel::Tso, "shared x; thread t { x = 1; a: skip; b: skip; } forbid f: x == 1 && t@a;"),
-        // A store cannot leave its buffer any more, for somebody who holds the lock has faulted.
+        // A store cannot leave its buffer any more, because the holder of the lock has faulted.
         (MemoryModel::Tso, "shared x; thread t { x = 1; fence; } thread u { lock; assert 0; unlock; }"),
-        // A thread that faults is seen to leave.
+        // A fault is visible.
         (MemoryModel::Sc, "shared x; thread t { assert 0; } thread u { x = 1; x = 2; }"),
-        // Who writes first takes away what others could have read, or is not the last who writes.
+        // The first write may hide a value from readers, and it is not the last write.
         (MemoryModel::Sc, "shared x; thread t { x = 1; } thread u { var r; r = x; } finally f: never u.r == 0;"),
         (MemoryModel::Sc, "shared x; thread t { x = 1; } thread u { x = 2; } finally f: never x == 1;"),
         (MemoryModel::Sc, "shared x; thread t { x = 1; } thread u { x = 2; } finally f: never x == 2;"),
-        // Who waits to take the lock can do something else.
+        // A thread that waits for the lock has another step.
         (
             MemoryModel::Sc,
             "shared x; thread t { var r; choose { lock; r = x; unlock; } or { skip; } } thread u { lock; x = 1; unlock; }
@@ -742,7 +742,7 @@ fn each_condition_of_persistent_sets_is_needed() {
     }
 }
 
-/// Where an array is large, the class of its first cells stands for all of them.
+/// The class of the first cells of a large array stands for all of its cells.
 #[test]
 fn cells_of_a_large_array_are_in_one_class() {
     let text = "shared a[20]; thread t { var i; i = 19; a[i] = 1; } thread u { var r; r = a[19]; }
@@ -757,7 +757,7 @@ fn cells_of_a_large_array_are_in_one_class() {
     assert!(matches!(set.validate(&program, &proved), Err(Rejection::Reduction(_))));
 }
 
-/// What threads may still do is known exactly: every bit less is refused, and so is a cell less that is in a class.
+/// Future operations are exact: removing any bit is rejected, and so is removing a cell from a class.
 #[test]
 fn threads_that_may_do_less_than_they_do_are_refused() {
     let (mut bits, mut cells, mut families) = (0, 0, 0);

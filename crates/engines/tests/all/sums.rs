@@ -1,5 +1,5 @@
 //! Invariants that relate more than two variables: engine `cegar` finds the sums that programs compute with, and its proofs are checked. A
-//! slightly wrong variant of each program is found to be wrong.
+//! slightly wrong variant of each program is found to be unsafe.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::load;
 use fencewright_program::MemoryModel;
 
-/// Checks a program under all memory models, as it is and with `BUG = 1`: safe and unsafe.
+/// Checks a program under all memory models, unchanged (safe) and with `BUG = 1` (unsafe).
 #[track_caller]
 fn decided(text: &str) {
     decided_under(text, &MemoryModel::ALL);
@@ -109,7 +109,7 @@ fn sums_of_growing_counters() {
     );
 }
 
-/// Each event is counted in `c` before it is counted by its thread.
+/// Each event is counted in `c` before its thread counts it.
 #[test]
 fn parts_are_never_ahead_of_the_whole() {
     decided(
@@ -138,7 +138,7 @@ fn work_done_and_work_handed_out() {
     );
 }
 
-/// The sequence number is twice a counter: sums, differences and residues of the same cells, and a certificate that has them all.
+/// The sequence number is twice a counter: sums, differences and residues of the same cells, in one certificate.
 #[test]
 fn a_sequence_lock_that_counts() {
     decided_under(

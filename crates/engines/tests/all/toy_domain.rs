@@ -1,4 +1,4 @@
-//! A new domain in one file: whether values are even or odd, run by the unchanged search on the machines there are.
+//! A new domain in one file: parity of values, used by the unchanged search with the existing machines.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Kept, Summarised};
 use fencewright_program::{BinaryOp, Expr, MemoryModel, Program, UnaryOp};
 
-/// What is known about a value: a set of remainders by 2.
+/// The knowledge about a value: a set of remainders modulo 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Parity {
     even: bool,
@@ -34,10 +34,10 @@ impl Parity {
     }
 }
 
-/// The domain: for each live cell its parity.
+/// The parity domain: the parity of each live cell.
 struct Parities;
 
-/// The commands of a step, and where cells are before and after it.
+/// The commands of a step, and the live cells before and after it.
 struct Commands {
     before: Vec<CellId>,
     commands: Vec<Command>,
@@ -70,7 +70,7 @@ fn parity(e: &Expr<CellId>, of: &impl Fn(CellId) -> Parity) -> Parity {
     }
 }
 
-/// Whether a condition may hold.
+/// Whether a condition may have the value `wanted`.
 fn may_hold(e: &Expr<CellId>, wanted: bool, of: &impl Fn(CellId) -> Parity) -> bool {
     match e {
         Expr::Unary(UnaryOp::Not, operand) => may_hold(operand, !wanted, of),
@@ -107,7 +107,7 @@ impl Domain for Parities {
         let mut values: Vec<(CellId, Parity)> =
             transition.before.iter().copied().zip(state.iter().copied()).collect();
         for command in &transition.commands {
-            // The newest value of a cell is the last one.
+            // The last entry of a cell is its current value.
             let of = |cell: CellId| values.iter().rev().find(|(c, _)| *c == cell).map_or(ANY, |(_, p)| *p);
             let written = match command {
                 Command::Assume(e) if !may_hold(e, true, &of) => return Ok(()),
@@ -138,7 +138,7 @@ impl Domain for Parities {
         size_of::<Vec<Parity>>() + size_of_val(&**state)
     }
 
-    /// Parity is not a bound.
+    /// Parity cannot be expressed by bounds.
     fn cube(&self, _live: &Live, _state: &Vec<Parity>) -> Cube {
         Cube::new()
     }
@@ -172,7 +172,7 @@ fn unproved(program: &Program, buffers: Buffers) -> BTreeSet<&str> {
 
 #[test]
 fn parity_proves_what_no_bound_does() {
-    // Neither variable has a bound, and which of them is ahead changes all the time.
+    // Neither variable is bounded, and either may be ahead.
     let text = "shared x, y = 1;
         thread p { var r; loop { r = x; x = r + 2; fence; } }
         thread q { var s; loop { s = x; y = 3 * s + 1; fence; } }
@@ -187,7 +187,7 @@ fn parity_proves_what_no_bound_does() {
             // x does reach 4.
             assert_eq!(unproved(&loaded.program, buffers), ["four"].into(), "{buffers:?}");
         }
-        // A store whose value is forgotten may be anything.
+        // A forgotten value of a store may be anything.
         let forgetful = Buffers::Partial { model, k: 0, kept, summaries };
         assert_eq!(unproved(&loaded.program, forgetful).len(), 3);
     }

@@ -1,7 +1,7 @@
-//! A new machine in one file: a store buffer with room for one store, run by the unchanged search with the domains there are.
+//! A new machine in one file: a store buffer with room for one store, used by the unchanged search with the existing domains.
 //!
 //! Two threads, each `x[me] := 1; r[me] := x[other]`. With a buffer of one store both can load 0 (store buffering); without one, under
-//! SC, they cannot; and a fence between the two statements rules it out again. The machine has nothing to do with programs of the tool.
+//! SC, they cannot; and a fence between the two statements excludes it again. The machine is independent of the tool's programs.
 
 use fencewright_engines::domain::Domain;
 use fencewright_engines::domain::concrete::Concrete;
@@ -13,20 +13,20 @@ use fencewright_program::{BinaryOp, Expr, Property, PropertyKind, Span};
 
 /// Two threads that store and then load.
 struct StoreBuffering {
-    /// Whether stores go through a buffer of one place.
+    /// Whether stores go through a buffer of size one.
     buffered: bool,
-    /// Whether a thread waits for its buffer before it loads.
+    /// Whether a thread waits for its buffer to drain before it loads.
     fenced: bool,
 }
 
-/// Where each thread is, and whether its buffer holds a store.
+/// The position of each thread, and whether its buffer holds a store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Control {
     at: [u8; 2],
     buffered: [bool; 2],
 }
 
-/// What a thread does.
+/// The event of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Store(usize),
@@ -34,7 +34,7 @@ enum Event {
     Load(usize),
 }
 
-/// The cells: memory, what was loaded, and what is buffered.
+/// The cells: memory, loaded values, and buffered values.
 fn memory(thread: usize) -> CellId {
     thread as CellId
 }
@@ -94,7 +94,7 @@ impl Machine for StoreBuffering {
         Some(steps)
     }
 
-    /// Whatever the property says: that both threads have loaded 0.
+    /// The property is fixed: both threads have loaded 0.
     fn evidence(&self, control: &Control, _property: &Property) -> Option<Vec<Evidence>> {
         let is_zero = |thread| Expr::binary(BinaryOp::Eq, Expr::Leaf(loaded(thread)), Expr::Const(0));
         let both = Expr::binary(BinaryOp::And, is_zero(0), is_zero(1));
@@ -112,7 +112,7 @@ impl Machine for StoreBuffering {
     }
 }
 
-/// The events that lead to both threads having loaded 0, or how many states there are without.
+/// The events that lead to both threads having loaded 0, or the number of states if that is unreachable.
 fn search(machine: &StoreBuffering, mut domain: impl Domain) -> Result<Vec<Event>, usize> {
     let limits = Limits::default();
     let property =
@@ -132,7 +132,7 @@ fn the_search_finds_store_buffering() {
     for path in [search(&weak, Concrete::new()), search(&weak, Zones::new(1, false))] {
         let path = path.expect("both can load 0");
         assert_eq!(path.iter().filter(|e| matches!(e, Event::Store(_))).count(), 2, "{path:?}");
-        // The shortest path: nobody's store reaches memory before both have loaded.
+        // On the shortest path, no store reaches memory before both threads have loaded.
         assert!(!path.iter().any(|e| matches!(e, Event::Flush(_))), "{path:?}");
     }
 }

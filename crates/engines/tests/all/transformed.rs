@@ -1,4 +1,4 @@
-//! Certificates of robustness, of proofs by way of SC, and up to symmetry: accepted as they are; with any number changed rejected, or
+//! Certificates of robustness, of engine `lazy`, and up to symmetry: accepted unchanged; with any number changed rejected, or
 //! still true of every state that the reference semantics reaches.
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn robust(program: &Program) -> Certificate {
     with_invariants(found.certificate().expect("it was asked for").clone(), program)
 }
 
-/// The same certificate with an invariant for each proof, which may be a set of states: invariants have numbers to change.
+/// The same certificate with an invariant in place of each set of states: invariants have numbers to change.
 fn with_invariants(mut certificate: Certificate, program: &Program) -> Certificate {
     assert!(accepted(&certificate, program));
     let programs = programs(&certificate.claim, program);
@@ -66,7 +66,7 @@ fn lazily(program: &Program) -> Certificate {
     with_invariants(safe(&Lazy { options, ..Lazy::default() }, program, MemoryModel::Tso), program)
 }
 
-// --- what certificates say, looked at by exploration -------------------------------------------------------------------------
+// --- the claims of certificates, checked by exploration ----------------------------------------------------------------------
 
 /// The programs that the proofs of a certificate are about, in order.
 fn programs(claim: &Claim, program: &Program) -> Vec<Program> {
@@ -113,7 +113,7 @@ fn instrumented(program: &Program) -> Vec<Program> {
     batches.into_iter().map(instrumented).collect()
 }
 
-/// Whether a state that SC reaches, with threads exchanged, satisfies a proof.
+/// Whether a state reachable under SC satisfies a proof after a permutation of threads.
 fn satisfies(
     machine: &BufferMachine<'_>,
     order: &Permutation,
@@ -140,7 +140,7 @@ fn satisfies(
     })
 }
 
-/// Whether everything that SC reaches in the programs of a certificate satisfies its proofs, as far as the reference semantics can
+/// Whether all states reachable under SC in the programs of a certificate satisfy its proofs, as far as the reference semantics can
 /// explore them.
 fn is_true(certificate: &Certificate, program: &Program) -> bool {
     let programs = programs(&certificate.claim, program);
@@ -167,7 +167,7 @@ fn for_each_number(value: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// The certificate with its n-th number changed, if it still is one.
+/// The certificate with its n-th number changed, if it can still be read.
 fn mutant(text: &Value, n: usize, by: i64) -> Option<Certificate> {
     let mut text = text.clone();
     let mut seen = 0;
@@ -206,7 +206,7 @@ fn mutate(name: &str, certificate: &Certificate, program: &Program) {
     }
     println!("{name}: {numbers} numbers; {rejected} mutants rejected, {harmless} accepted and true");
     assert!(rejected > harmless, "{name}: {rejected} rejected, {harmless} accepted");
-    // Proofs that are missing, too many, or not in their place.
+    // Missing, additional, or misplaced proofs.
     for n in 0..certificate.proofs.len() {
         let mut fewer = certificate.clone();
         let proof = fewer.proofs.remove(n);
@@ -217,7 +217,7 @@ fn mutate(name: &str, certificate: &Certificate, program: &Program) {
     }
 }
 
-/// An attack that only data rule out: nobody sets `go`.
+/// An attack that only data exclude: no thread sets `go`.
 const GUARDED: &str = "\
 shared x, y, go;
 thread p { var r; x = 1; r = y; }
@@ -232,7 +232,7 @@ fn certificates_of_robustness() {
     mutate("guarded", &certificate, &guarded);
     // The same certificate says nothing about a program in which the attack succeeds.
     assert!(!accepted(&certificate, &program(&GUARDED.replace("go;\n", "go = 1;\n"))));
-    // Where no attack is possible at first sight, nothing has to be proved.
+    // Without any attack, nothing has to be proved.
     let fenced = program("shared x, y; thread p[i in 0..2] { var r; x = 1; fence; r = y; }");
     let certificate = robust(&fenced);
     assert!(certificate.proofs.is_empty() && accepted(&certificate, &fenced));
@@ -265,14 +265,14 @@ fn certificates_by_way_of_sc() {
     let mut plain = certificate.clone();
     plain.claim = Claim::Lazy { properties: vec!["two".into(), "large".into()], extensions: Vec::new() };
     assert!(!accepted(&plain, &buffering));
-    // What looks at memory cannot be shown in this way.
+    // A property about memory cannot be shown in this way.
     let memory = program(&(BUFFERING.to_string() + "forbid both: x == 2 && y == 2;\n"));
     let mut wrong = certificate.clone();
     wrong.claim = Claim::Lazy { properties: vec!["both".into()], extensions: extensions.clone() };
     assert!(accepted(&certificate, &memory) && !accepted(&wrong, &memory));
 }
 
-/// Where a thread takes the lock, the program in which it may be given back has to be looked at too.
+/// If a thread takes the lock, a second proof is needed about the program in which it may be released anywhere.
 #[test]
 fn certificates_by_way_of_sc_with_locks() {
     let locked = program(

@@ -1,7 +1,7 @@
-//! Proofs up to the order of versions, against the reference semantics: random programs that copy, compare and make versions, as they are and with
+//! Proofs up to the order of versions, against the reference semantics: random programs that copy, compare and create versions, unchanged and with
 //! their loops unrolled; programs that break a rule; proofs that were tampered with.
 //!
-//! A normal run takes some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
+//! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn programs(few: u64) -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { few * 50 } else { few }
 }
 
-/// Buffers of some programs grow without end: that takes no more memory than this.
+/// The memory limit, which also ends runs whose buffers grow without bound.
 const MOST_BYTES: u64 = 1 << 22;
 
 fn loaded(text: &str) -> Program {
@@ -48,7 +48,7 @@ fn proved(program: &Program, model: MemoryModel) -> (Vec<Property>, Option<Arc<S
     (found, set)
 }
 
-/// A random body of a thread. `m` is the scale of the shared variables `a` and `b`. Some statements break the rules, if it says so.
+/// A random body of a thread. `m` is the scale of the shared variables `a` and `b`. With `breaks`, some statements break the rules.
 fn body(random: &mut Random, m: i64, breaks: bool) -> String {
     let mut text = String::new();
     for _ in 0..random.between(2, 4) {
@@ -80,7 +80,7 @@ fn body(random: &mut Random, m: i64, breaks: bool) -> String {
     text
 }
 
-/// A program of two threads with these bodies, each of them `times` times; forever if that is 0.
+/// A program of two threads with these bodies, each of them repeated `times` times, or for ever if that is 0.
 fn text(random: &mut Random, bodies: &[String], start: [&str; 2], times: usize) -> String {
     let mut text = format!("shared a = {}, b = {}, y;\n", start[0], start[1]);
     for (n, body) in bodies.iter().enumerate() {
@@ -100,7 +100,7 @@ fn text(random: &mut Random, bodies: &[String], start: [&str; 2], times: usize) 
     text
 }
 
-/// What is proved of a program is true of another one, which does a part of what the first one does.
+/// Checks that all proved properties of a program hold for `part`, whose executions are a subset.
 fn true_of_parts(program: &Program, part: &Program, model: MemoryModel, about: &str) -> Option<usize> {
     let reachable = explore(part, model, 20_000, &mut || false).ok()?;
     let (proved, _) = proved(program, model);
@@ -113,7 +113,7 @@ fn true_of_parts(program: &Program, part: &Program, model: MemoryModel, about: &
 }
 
 #[test]
-fn what_is_proved_is_true_of_some_turns_of_the_loops() {
+fn proofs_hold_for_a_bounded_number_of_iterations() {
     let (mut found, mut asked) = (0, 0);
     for seed in 0..programs(200) {
         let mut random = Random::new(seed);
@@ -164,7 +164,7 @@ fn accepted(set: StateSet, program: &Program, property: &Property) -> bool {
 }
 
 #[test]
-fn nothing_false_is_proved_whatever_is_done_to_versions() {
+fn tampered_versions_prove_only_true_claims() {
     let (mut refused, mut still) = (0, 0);
     for seed in 0..programs(100) {
         let mut random = Random::new(seed + 2_000_000);
@@ -210,7 +210,7 @@ fn nothing_false_is_proved_whatever_is_done_to_versions() {
     assert!(refused > 200 && still > 200);
 }
 
-/// Whether a program keeps to the rules, if `v` holds versions of this scale.
+/// Whether a program obeys the rules, if `v` holds versions of this scale.
 fn keeps_the_rules(text: &str, scale: i64) -> bool {
     let program = loaded(text);
     let is_v = |v: &fencewright_program::Variable| if v.name == "v" { scale } else { 0 };
@@ -253,7 +253,7 @@ fn rules() {
         (1, "if r + 1 == s { x = 1; }"),
         (1, "if r - s == 0 { x = 1; }"),
         (1, "if r { x = 1; }"),
-        // A step that looks at the version that it has made.
+        // A step that compares the version it has created.
         (1, "atomic { r = v; v = r + 1; s = v; assume s != r; }"),
         (4, "x = r % 3;"),
         (4, "x = r % 8;"),
@@ -316,7 +316,7 @@ fn renaming_keeps_the_order() {
     }
 }
 
-/// A stack with tags without bound (Treiber), and with tags of which there are too few.
+/// A stack with unbounded tags (Treiber), and with too few tags.
 #[test]
 fn tags_of_a_stack() {
     let text = |tag: &str| {
@@ -341,12 +341,12 @@ fn tags_of_a_stack() {
             proved(&loaded(&text(tag)), model).0.into_iter().map(|p| p.name).collect()
         };
         assert!(names("h / 4 + 1").contains(&"both".to_string()), "{model:?}");
-        // Then they are no versions.
+        // Then the tags are not versions.
         assert!(names("0").is_empty() && names("(h / 4 + 1) % 2").is_empty(), "{model:?}");
     }
 }
 
-/// If a register holds versions in one thread and plain numbers in another, an exchange of the two makes numbers of versions.
+/// If a register holds versions in one thread and plain numbers in another, exchanging the threads confuses the two.
 #[test]
 fn threads_that_are_exchanged_have_the_same_versions() {
     let text = "shared b;

@@ -12,7 +12,6 @@
 //! The number of stores kept in order comes from the spurious path: as many as are needed to exclude the first stores that overtake others on it. The
 //! algorithm as printed does not start with sets; here they are multisets with bound 1.
 
-pub mod backward;
 mod path;
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,7 @@ pub type Origins = Vec<Vec<Vec<EdgeId>>>;
 
 /// A program whose waiting loops are blocking steps.
 pub struct Waiting {
-    /// The program.
+    /// The transformed program.
     pub program: Program,
     /// For each of its edges, the sequence of original edges it stands for.
     pub origins: Origins,

@@ -35,7 +35,7 @@ const WRITES: u8 = 2;
 const FLUSHES: u8 = 4;
 
 impl Item {
-    /// A read.
+    /// A read of a value that does not decide whether the step is enabled.
     pub fn read(key: Key) -> Self {
         Item { key, mode: 0 }
     }
@@ -45,7 +45,7 @@ impl Item {
         Item { key, mode: WAITS }
     }
 
-    /// A write.
+    /// A write, which conflicts with every other access to the object.
     pub fn write(key: Key) -> Self {
         Item { key, mode: WRITES }
     }
@@ -138,7 +138,7 @@ pub struct Tables {
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,
-    /// The agents.
+    /// The numbering of the agents.
     pub agents: Agents,
 }
 
@@ -280,7 +280,7 @@ impl Agents {
         Agents { threads, flushers, buffers }
     }
 
-    /// How many there are.
+    /// The number of agents.
     pub fn count(&self) -> usize {
         self.threads + self.buffers.len()
     }
@@ -316,7 +316,7 @@ fn needs_lock(action: &Action, model: MemoryModel) -> bool {
     !is_local(action, model) && !matches!(action, Action::Fence)
 }
 
-/// What the formulas of state properties depend on.
+/// Computes the dependencies of the formulas of state properties: the cells and edges that can change their values.
 struct Seen<'t> {
     task: &'t Task<'t>,
     /// The key of the formula of property 0.

@@ -25,7 +25,7 @@ pub struct Buffered {
     pub thread: u32,
     /// The memory cell.
     pub cell: u32,
-    /// The value.
+    /// The stored value.
     pub value: i64,
     /// The numbers of stores and of store fences that the thread issued before it.
     pub issued: [u32; 2],

@@ -15,9 +15,9 @@ use super::footprint::{Footprint, conflict};
 /// One alternative of a step of an agent.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// The agent.
+    /// The agent that takes the step.
     pub agent: u32,
-    /// Which alternative.
+    /// The index of the alternative.
     pub alternative: u32,
     /// The number of alternatives of the step.
     pub total: u32,

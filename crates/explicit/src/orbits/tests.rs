@@ -13,7 +13,8 @@ use super::super::code::Code;
 use super::super::layout::Layout;
 use super::super::search::{Found, search};
 use super::super::{Options, Order, Reduction};
-use super::{Class, Representatives, next_permutation};
+use super::Class;
+use super::representatives::{Representatives, next_permutation};
 
 /// All states of a search in which no property is decided.
 fn all_states(task: &Task<'_>, options: &Options) -> (Code, Found) {

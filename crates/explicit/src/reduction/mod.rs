@@ -158,7 +158,7 @@ impl View {
     }
 }
 
-/// Of all entries of a buffer, the kinds that can be flushed now: the oldest, and under PSO all before the first barrier.
+/// The kinds of the entries of a buffer that can be flushed now: the oldest one, and under PSO all before the first barrier.
 fn heads(code: &Code, t: usize, entries: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     let most = if code.model == fencewright_program::MemoryModel::Pso { usize::MAX } else { 1 };
     let barrier = code.threads[t].barrier();

@@ -258,7 +258,7 @@ fn steps_that_commute_are_not_taken_in_both_orders() {
 
 /// The program on which the first algorithm of s. 4.1 as printed is not persistent: it chooses t1 alone, because the next step of t2 is a skip.
 #[test]
-fn what_others_will_do_counts_not_only_what_they_do_next() {
+fn future_steps_of_other_threads_count_not_only_next_ones() {
     let late = vec![Op::Skip, store(0, Expr::Const(1))];
     let program = program(1, vec![straight(vec![load(0)]), straight(late)], Expr::Const(0));
     for (model, reduction) in MemoryModel::ALL.into_iter().flat_map(|m| Reduction::ALL.map(|r| (m, r))) {

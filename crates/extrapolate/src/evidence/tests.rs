@@ -1,3 +1,5 @@
+//! Tests of the translation of states of the reduced program into invariants of the original program.
+
 use std::collections::BTreeSet;
 
 use fencewright_certify::{Certificate, Claim, Rejection, check as certify};
@@ -94,7 +96,6 @@ fn cell_of(entry: &Buffered) -> Option<u32> {
 
 /// On random programs, the translated states of the reduced program are exactly the states of the program. Where the queue machine is exact (no
 /// products and undefined results) they are a proof, and are rejected if one of them is removed.
-/// is not about products and undefined results) they are a proof, and with one of them missing they are none.
 #[test]
 fn all_states_of_the_reduced_program_are_a_certificate() {
     let (mut compared, mut proofs, mut buffered, mut barriers) = (0, 0, 0, 0);
@@ -158,7 +159,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
 
 /// Unconstrained counts and cells stand for all values within the bound, and values of places become buffer entries.
 #[test]
-fn what_is_not_known_means_everything_within_the_bound() {
+fn unknown_buffer_contents_allow_everything_within_the_bound() {
     let text = "shared x, y; thread p { x = 1; y = 2; } forbid early: y == 2 && x == 0;";
     let program = load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program;
     let reduced = reduce(&program, MemoryModel::Tso, &Bounds::PerThread(2)).expect("it can be reduced");

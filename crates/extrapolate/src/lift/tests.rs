@@ -1,3 +1,5 @@
+//! Tests of the lifting of predicates to the reduced program.
+
 use fencewright_lang::load;
 use fencewright_program::MemoryModel;
 use fencewright_reduce::{Bounds, reduce};
@@ -85,7 +87,8 @@ fn the_alternating_bit_protocol_has_the_predicates_of_the_paper() {
     }
 }
 
-/// The numbers of additional predicates, compared with the paper's. The paper also counts `overflow = 0`.
+/// The numbers of additional predicates, compared with the paper's. In the comments, `7 -> 20/18` means that the paper has 7 predicates under SC, and
+/// in total 20 under PSO and 18 under TSO; these include `overflow = 0`, which is not a predicate here.
 #[test]
 fn as_many_predicates_as_in_the_paper() {
     // 7 -> 20/18: counts 0 and 1 of four (two) buffers, one predicate on each variable for each thread that stores to it, `lhs`. Four of the paper's

@@ -1,6 +1,6 @@
-//! No cheaper set of fences suffices: all subsets are tried, on small random programs, on the reference semantics.
+//! Optimality of fence synthesis: on small random programs, all subsets are tried on the reference semantics.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
@@ -19,8 +19,8 @@ use fencewright_program::{
 use fencewright_testing::bounds::exceeds;
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// A program with a place before every location that something leaves. What formulas say of a location they say of where it is behind
-/// its place, or, if `before` says so, before it.
+/// A program with a place before every location that has outgoing edges. A formula about a location refers to the location after
+/// its place or, with `before`, before it.
 fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
     let mut places = Vec::new();
     let mut moved: Vec<Vec<LocationId>> = Vec::new();
@@ -45,17 +45,10 @@ fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
             });
         }
     }
-    Placed {
-        program,
-        places,
-        steps: BTreeMap::new(),
-        indivisible: Vec::new(),
-        fixed: HashSet::new(),
-        in_macros: HashMap::new(),
-    }
+    Placed { program, places, ..Placed::default() }
 }
 
-/// A thread in which every location with edges has an empty step before it; and the new numbers of its locations.
+/// A thread with an empty step before every location with outgoing edges, and the new numbers of its locations.
 fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Thread, Vec<LocationId>) {
     // Location n becomes 2n (before the step) and 2n + 1.
     let leaves = |n: usize| thread.locations[n].first_edge < thread.locations[n].last_edge;
@@ -91,7 +84,7 @@ fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Threa
     (marked, (0..thread.locations.len()).map(|n| LocationId(2 * n as u32 + 1)).collect())
 }
 
-/// The states of a program (or the final ones only), each as a formula; nothing if there are too many.
+/// The states of a program (or the final ones only), each as a formula; `None` if there are too many.
 fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<Formula>> {
     let reachable = explore(program, model, 3_000, &mut || false).ok()?;
     let reference = Reference::new(program, model);
@@ -114,8 +107,8 @@ fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<
     Some(found)
 }
 
-/// A random program whose threads mostly store and load: few others need fences. Some stores fault; a store to replace is known by its
-/// place in the text.
+/// A random program whose threads mostly store and load, because few others need fences. Some stores fault; a store to replace is identified
+/// by its span.
 fn accesses(random: &mut Random) -> Program {
     let mut program = program(random, Shape { threads: 2, length: 4, loops: false, ..Shape::default() });
     for variable in &mut program.variables {
@@ -143,7 +136,7 @@ fn accesses(random: &mut Random) -> Program {
     program
 }
 
-/// Whether a set suffices, by the reference semantics; nothing if there are too many states.
+/// Whether a set suffices, by the reference semantics; `None` if there are too many states.
 fn suffices(placed: &Placed, set: &[&Candidate], model: MemoryModel) -> Option<bool> {
     let program = Fenced::new(placed, set).program;
     let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
@@ -171,7 +164,7 @@ fn no_cheaper_set_suffices() {
             continue;
         }
         let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
-        // What is forbidden: states, or final states, that this model has and SC has not.
+        // Forbids states, or final states, that are reachable in this model but not under SC.
         let all_states = random.one_in(2);
         let of = |model| outcomes(&program, model, all_states);
         let (Some(under_sc), Some(weak)) = (of(MemoryModel::Sc), of(model)) else { continue };
@@ -200,7 +193,7 @@ fn no_cheaper_set_suffices() {
         let found = synthesise(&placed, &goal, &options, &Limits::default(), &Progress::default());
         let full: Vec<&Candidate> = all.iter().collect();
         if found.verdict == Verdict::Unfixable {
-            // More fences leave fewer executions: if all together do not help, none do.
+            // More fences leave fewer executions: if all together do not suffice, no subset does.
             assert_eq!(suffices(&placed, &full, model), Some(false), "seed {seed}, {model:?}");
             unfixable += 1;
             continue;
@@ -221,7 +214,7 @@ fn no_cheaper_set_suffices() {
     println!("{seed} programs: {fixed} fixed, {unfixable} unfixable, {safe} safe or too large");
 }
 
-/// What a state is like, as far as a formula can tell: locations, registers and memory.
+/// The parts of a state that a formula can mention: locations, registers and memory.
 fn seen(state: &State) -> Vec<Formula> {
     let is = |o, v| Formula::binary(BinaryOp::Eq, Expr::Leaf(o), Expr::Const(v));
     let mut parts = Vec::new();
@@ -234,7 +227,7 @@ fn seen(state: &State) -> Vec<Formula> {
     parts
 }
 
-/// A formula about data and labels that holds in no reachable state: what some state is like, but a thread is elsewhere, or at other places.
+/// A formula about data and labels that holds in no reachable state: some state's description, with a thread at other locations.
 fn elsewhere(random: &mut Random, program: &Program, states: &[State]) -> Option<Formula> {
     if states.is_empty() {
         return None;
@@ -267,7 +260,7 @@ fn elsewhere(random: &mut Random, program: &Program, states: &[State]) -> Option
     })
 }
 
-/// Fences are no longer monotone: properties look at labels, from either side of a place, and ask for executions. All subsets are tried.
+/// Fences are not monotone: properties mention labels on either side of a place, and existential properties occur. All subsets are tried.
 #[test]
 fn fences_that_do_harm_are_avoided() {
     let (mut fixed, mut unfixable, mut safe, mut harmful, mut seed) = (0, 0, 0, 0, 0);
@@ -364,7 +357,7 @@ fn fences_that_do_harm_are_avoided() {
             assert_eq!(found.verdict, Verdict::Unfixable, "{about}");
             let why = found.unfixable.expect("a reason");
             assert!(!why.properties.is_empty(), "{about}");
-            // The properties that are named cannot be had together.
+            // The named properties cannot hold together.
             let mut fewer = placed.clone();
             fewer.program.properties.retain(|p| why.properties.contains(&p.name));
             for (set, _) in &known {
@@ -393,7 +386,7 @@ fn fences_that_do_harm_are_avoided() {
             sufficient.iter().filter(|s| price(s) == cheapest).cloned().collect();
         assert_eq!(sets, expected, "{about}");
         assert!(found.sets_complete, "{about}");
-        // Some set that has all of a sufficient one does not suffice.
+        // Some superset of a sufficient set does not suffice.
         let within = |few: &Vec<usize>, many: &Vec<usize>| few.iter().all(|n| many.contains(n));
         harmful += usize::from(known.iter().any(|(set, e)| !e && sufficient.iter().any(|s| within(s, set))));
         fixed += 1;
@@ -407,7 +400,7 @@ fn fences_that_do_harm_are_avoided() {
     );
 }
 
-/// Whether a set suffices and keeps every buffer within the bound, by the reference semantics; nothing if there are too many states.
+/// Whether a set suffices and keeps every buffer within the bound, by the reference semantics; `None` if there are too many states.
 fn keeps(placed: &Placed, set: &[&Candidate], model: MemoryModel, bound: Bound) -> Option<bool> {
     let program = Fenced::new(placed, set).program;
     let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
@@ -428,7 +421,7 @@ fn buffers_are_kept_within_a_bound() {
             let entry = program.threads[0].entry;
             program.threads[0].edges.last_mut().into_iter().for_each(|edge| edge.to = entry);
         }
-        // What fails under SC no fence can help with.
+        // Fences cannot help with a property that fails under SC.
         let Ok(under_sc) = explore(&program, MemoryModel::Sc, 1_000, &mut || false) else { continue };
         let properties = std::mem::take(&mut program.properties);
         let hold = |p: &Property| under_sc.satisfies(&program, MemoryModel::Sc, p) == Some(true);

@@ -1,5 +1,5 @@
-//! The algorithms of EXTRA13 s. 6.2 as in the paper, at k = 1: fences that keep every buffer within one store are found, and the proof under SC
-//! is extrapolated to the program with these fences.
+//! The algorithms of EXTRA13 s. 6.2 as in the paper, at k = 1: finds fences that keep every buffer within one store, and extrapolates the proof
+//! under SC to the program with these fences.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,7 +25,7 @@ const ALGORITHMS: [(&str, &str); 7] = [
     ("ticket-lock", "mutex"),
 ];
 
-/// An example with the cheapest fences with which a property holds and no buffer holds more than one store; and how many fences these are.
+/// An example with the cheapest fences such that a property holds and no buffer holds more than one store; and the number of fences.
 fn with_fences(name: &str, property: &str, model: MemoryModel) -> (Program, usize) {
     let path = format!("{}/../../examples/{name}.fw", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -45,7 +45,7 @@ fn with_fences(name: &str, property: &str, model: MemoryModel) -> (Program, usiz
     (Fenced::new(&placed, &chosen).program, chosen.len())
 }
 
-/// Proves a property, with a certificate that is accepted; with how many stores in a buffer, and with which predicates.
+/// Proves a property, with an accepted certificate; returns the bound on buffers and the source of the predicates.
 fn prove(program: &Program, property: &str, model: MemoryModel, method: Method) -> (u32, Attempt) {
     let record = Arc::new(Mutex::new(Record::default()));
     let options = fencewright_engines::extrapolate::Options {
@@ -77,7 +77,7 @@ fn one_store_in_a_buffer_is_enough_with_fences_that_keep_it() {
                 let (k, attempt) = prove(&program, property, model, *method);
                 println!("{name} under {model:?}, {count} fences, {method:?}: k = {k}, {attempt:?}");
                 assert_eq!(k, 1, "{name} under {model:?}, {method:?}");
-                // What comes from the proof under SC suffices: no predicate was found by looking at P_M.
+                // The SC proof gives sufficient predicates: none came from refinement on P_M.
                 assert_ne!(attempt, Attempt::Refined, "{name} under {model:?}, {method:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! Fences for the papers' programs: as many as the papers say or fewer, proved to suffice, each one needed.
+//! Fences for the papers' programs: at most as many as in the papers, proved to suffice, each one necessary.
 
 use std::time::{Duration, Instant};
 
@@ -102,7 +102,7 @@ fn under_pso_both_kinds_of_fence_are_used() {
 }
 
 #[test]
-fn what_happens_under_sc_cannot_be_fixed() {
+fn violations_under_sc_cannot_be_fixed() {
     let text = b"shared x; thread p { x = 1; } thread q { var r; r = x; assert r == 0; }";
     let found = fences(&loaded("sc", text), MemoryModel::Tso, &Options::default());
     assert_eq!(found.verdict, Verdict::Unfixable);
@@ -121,19 +121,19 @@ fn labels_ends_and_pending_stores_count_as_they_should() {
         assert_eq!((&found.verdict, found.cost), (&verdict, cost), "{text}");
         assert!(found.optimal, "{text}");
     };
-    // A label on a loop is passed again and again.
+    // A label on a loop is passed in every iteration.
     let text = "shared x; thread p { L: while x < 3 { x = x + 1; fence; } } forbid again: p@L && x == 2;";
     check(text, usual, Verdict::Unfixable, 0);
-    // A thread that cannot go on has not left its label.
+    // A blocked thread has not left its label.
     let text =
         "shared y; thread p { var r; L: assume r == 1; } thread q { y = 1; } forbid left: !(p@L) && y == 1;";
     check(text, usual, Verdict::AlreadySafe, 0);
     check(&text.replace("L: assume", "{ L: } assume"), usual, Verdict::AlreadySafe, 0);
-    // A store that never arrives.
+    // A store that never reaches memory.
     let text = "shared x; thread p { x = 1; done: skip; } forbid early: p@done && x == 0;";
     check(text, usual, Verdict::Fixed, 2);
     check(text, swap, Verdict::Fixed, 1);
-    // At the end of a thread there is a place too.
+    // There is a place at the end of a thread too.
     let text = "shared x; thread p { x = 1; } forbid early: p@end && x == 0;";
     check(text, usual, Verdict::Fixed, 2);
     check(text, swap, Verdict::Fixed, 1);
@@ -151,7 +151,7 @@ fn labels_ends_and_pending_stores_count_as_they_should() {
 
 #[test]
 fn an_sc_execution_is_shown_as_one() {
-    // The store must be seen to arrive after the other thread has read.
+    // The store must visibly arrive after the other thread has read.
     let text = "shared x; thread p { x = 1; L: skip; } thread q { var r; r = x; Q: skip; }
                 forbid a: p@L && q@Q && q.r == 0 && x == 1;";
     let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
@@ -197,7 +197,7 @@ fn a_locked_instruction_in_place_of_a_store_that_faults() {
     }
 }
 
-/// Labels before statements that take no step of their own, and where control leads back to at once.
+/// Labels before statements that take no step of their own, and positions from which control returns at once.
 const STEPLESS: [&str; 20] = [
     "x = 1; choose { const c = 1; } choose { const d = 1; } or { x = 2; }",
     "while 0 { l: } x = 1; while x == 1 && 0 { k: x = 2; }",
@@ -221,12 +221,12 @@ const STEPLESS: [&str; 20] = [
     "goto l; k: x = 1; l: if x == 1 && 1 { m: stop; } else if x == 2 { n: goto k; } ",
 ];
 
-/// For every place: the program that is verified with a fence there is the one that the edited text says.
+/// For every place: the program that is verified with a fence there is the one that the edited text means.
 #[test]
-fn what_is_verified_is_what_is_written() {
+fn the_verified_program_is_the_edited_text() {
     let stepless = STEPLESS.iter().map(|body| {
         let text = format!("shared x; thread p[i in 0..2] {{ {body} }} forbid p[0]@l && p[1]@end && x == 7;");
-        // Where the label is not there, one that is.
+        // Without the label, uses another property.
         loaded(
             "stepless",
             if body.contains("l:") { text } else { text.replace("p[0]@l", "x == 5") }.as_bytes(),
@@ -256,14 +256,14 @@ fn a_fence_may_make_a_violation_by_where_it_stands() {
                 finally sb: never p.r == 0 && q.t == 0; forbid p1: x == 1 && p.s == 0 && !p@c;";
     let found = fences(&loaded("labels", text.as_bytes()), MemoryModel::Tso, &Options::default());
     assert_eq!((&found.verdict, found.cost, found.optimal), (&Verdict::Fixed, 2, true));
-    // Behind `c`, where it stands now, and not before it.
+    // After `c`, at the original place, not before it.
     let offset = text.find("a: r").expect("a label") as u32;
     assert_eq!(found.fences[0].fence.place.offset, offset);
     assert!(found.fences[0].needed_because.is_some());
 }
 
 #[test]
-fn what_exists_must_still_exist() {
+fn existential_properties_must_stay_satisfied() {
     let text = "shared x, y; thread p { var r; x = 1; r = y; } thread q { var s; y = 1; s = x; }
                 finally weak: exists p.r == 0 && q.s == 0; finally strong: never p.r == 0 && q.s == 0;";
     let check =
@@ -276,10 +276,10 @@ fn what_exists_must_still_exist() {
     let because = why.because.expect("a violation of the program as it is");
     assert_eq!(because.property.expect("a property").name, "strong");
     assert!(because.program.threads.iter().flat_map(|t| &t.edges).all(|e| e.action != Action::Fence));
-    // What fences leave may be asked for.
+    // An existential property may ask for executions that fences preserve.
     let fixed = check(&text.replace("exists p.r == 0", "exists p.r == 1"));
     assert_eq!((fixed.verdict, fixed.cost), (Verdict::Fixed, 4));
-    // What does not exist without fences either.
+    // An execution that does not exist even without fences.
     let found = check(&text.replace("exists p.r == 0", "exists p.r == 7"));
     assert_eq!(found.verdict, Verdict::Unfixable);
     let why = found.unfixable.expect("a reason");
@@ -287,7 +287,7 @@ fn what_exists_must_still_exist() {
 }
 
 #[test]
-fn spared_places_are_named_if_they_are_why() {
+fn spared_places_are_named_as_the_reason() {
     let text = "shared x, y; thread p { var r; x = 1; a: r = y; } thread q { var s; y = 1; fence; s = x; }
                 finally sb: never p.r == 0 && q.s == 0; forbid p@a && x == 7;";
     let check = |hint: &str, text: &str| {
@@ -299,12 +299,12 @@ fn spared_places_are_named_if_they_are_why() {
     assert_eq!(found.verdict, Verdict::Unfixable);
     let spared = found.unfixable.expect("a reason").spared;
     assert!(spared.len() == 1 && spared[0].spared, "{spared:?}");
-    // What happens under SC too happens without `spare`.
+    // Violations under SC happen without `spare` too.
     let found = check("spare p@a;", &text.replace("x == 7", "x == 1"));
     assert!(found.unfixable.expect("a reason").spared.is_empty());
 }
 
-/// A `for` that is unrolled is a loop: a fence before it costs as much and runs once.
+/// An unrolled `for` is a loop: a fence before it costs the same and runs once.
 #[test]
 fn fences_go_before_unrolled_loops() {
     let source = example("bakery");

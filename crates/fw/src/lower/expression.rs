@@ -3,15 +3,13 @@
 //! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` yields the store
 //! first, then the loads before it; jumps cost no step, because the start location *is* the target.
 
-use fencewright_program::{
-    Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, UnaryOp, VariableId,
-};
+use fencewright_program::{Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, VariableId};
 use fencewright_text::Diagnostic;
 
 use super::array::Binding;
 use super::call::Argument;
 use super::graph::Node;
-use super::thread::{ThreadLowering, Within};
+use super::thread::ThreadLowering;
 use crate::ast::{self, ExprKind, Name, Place};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -45,21 +43,7 @@ impl<'a> ThreadLowering<'a, '_> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
             ExprKind::Int(value) => Ok(Expr::Const(*value)),
-            ExprKind::Place(place) => {
-                if let Some(value) = self.constants.get(&place.name.text) {
-                    return match &place.index {
-                        None => Ok(Expr::Const(value)),
-                        Some(_) => Err(self.not_an_array(&place.name)),
-                    };
-                }
-                if let Some(binding) = self.local(&place.name.text) {
-                    return self.register_value(place, binding, e.span, before);
-                }
-                let address = self.address(place, before)?;
-                let register = self.temporary();
-                before.push(Before::Load(register, address, e.span));
-                Ok(Expr::Leaf(register))
-            }
+            ExprKind::Place(place) => self.read(place, e.span, before),
             ExprKind::Unary(op, operand) => {
                 let operand = self.flatten_part(operand, pure, before)?;
                 self.constants.check_unary(*op, operand.constant(), e.span)?;
@@ -126,41 +110,21 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// The address and the other arguments of a read-modify-write operation.
-    pub fn rmw_arguments(
-        &mut self,
-        e: &'a ast::Expr,
-        place: &'a Place,
-        before: &mut Vec<Before<'a>>,
-    ) -> Result<(Address, Vec<Pure>)> {
-        if matches!(self.within, Within::Snapshot | Within::Atomic) {
-            return Err(Diagnostic::new(
-                e.span,
-                "a read-modify-write operation cannot stand inside an atomic block",
-            )
-            .help("inside the block, read and write the variable: everything there is one step already"));
+    /// The value of a constant, a register or a shared variable.
+    fn read(&mut self, place: &'a Place, span: Span, before: &mut Vec<Before<'a>>) -> Result<Pure> {
+        if let Some(value) = self.constants.get(&place.name.text) {
+            return match &place.index {
+                None => Ok(Expr::Const(value)),
+                Some(_) => Err(self.not_an_array(&place.name)),
+            };
         }
-        if self.constants.get(&place.name.text).is_some() || self.local(&place.name.text).is_some() {
-            return Err(Diagnostic::new(
-                place.name.span,
-                format!("`{}` is not a shared variable", place.name.text),
-            ));
+        if let Some(binding) = self.local(&place.name.text) {
+            return self.register_value(place, binding, span, before);
         }
         let address = self.address(place, before)?;
-        let wraps = self.type_of(&address);
-        let arguments = match &e.kind {
-            ExprKind::Cas(_, old, new) => {
-                let (old, new) = (self.flatten(old, before)?, self.flatten(new, before)?);
-                vec![old, self.fitted(new, wraps, before)]
-            }
-            ExprKind::Swap(_, value) => {
-                let value = self.flatten(value, before)?;
-                vec![self.fitted(value, wraps, before)]
-            }
-            ExprKind::FetchAdd(_, value) => vec![self.flatten(value, before)?],
-            _ => unreachable!("only called on read-modify-write operations"),
-        };
-        Ok((address, arguments))
+        let register = self.temporary();
+        before.push(Before::Load(register, address, span));
+        Ok(Expr::Leaf(register))
     }
 
     /// The address of a mutex.
@@ -253,150 +217,6 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// Adds the atomic step of a read-modify-write operation, with its result in `result`.
-    pub fn rmw(
-        &mut self,
-        e: &ast::Expr,
-        address: Address,
-        mut arguments: Vec<Pure>,
-        result: RegisterId,
-        at: Option<Node>,
-        next: Node,
-    ) -> Node {
-        let old = self.temporary();
-        let load = Op::Load(old, address.clone());
-        match &e.kind {
-            ExprKind::Cas(..) => {
-                let from = at.unwrap_or_else(|| self.graph.node());
-                let set = |value| Op::Assign(result, Expr::Const(value));
-                self.cas(
-                    e.span,
-                    load,
-                    address,
-                    arguments,
-                    from,
-                    Some((vec![set(1)], next)),
-                    Some((vec![set(0)], next)),
-                );
-                from
-            }
-            ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
-                let value = arguments.pop().expect("one argument");
-                let value = match &e.kind {
-                    ExprKind::FetchAdd(..) => {
-                        let sum = folded(Expr::binary(BinaryOp::Add, Expr::Leaf(old), value));
-                        self.fitted(sum, self.type_of(&address), &[])
-                    }
-                    _ => value,
-                };
-                let ops = vec![load, Op::Store(address, value), Op::Assign(result, Expr::Leaf(old))];
-                self.graph.arc(at, next, Action::Atomic { ops, drains: true }, e.span)
-            }
-            _ => unreachable!("only called on read-modify-write operations"),
-        }
-    }
-
-    /// Adds the two edges of a compare-and-swap, for success and for failure, as far as these have targets.
-    #[allow(clippy::too_many_arguments)]
-    fn cas(
-        &mut self,
-        span: Span,
-        load: Op,
-        address: Address,
-        mut arguments: Vec<Pure>,
-        from: Node,
-        success: Option<(Vec<Op>, Node)>,
-        failure: Option<(Vec<Op>, Node)>,
-    ) {
-        let new = arguments.pop().expect("two arguments");
-        let expected = arguments.pop().expect("two arguments");
-        let Op::Load(old, _) = load else { unreachable!("a compare-and-swap starts with a load") };
-        let compare = |op| Op::Assume(Expr::binary(op, Expr::Leaf(old), expected.clone()));
-        if let Some((rest, next)) = success {
-            let mut ops = vec![load.clone(), compare(BinaryOp::Eq), Op::Store(address, new)];
-            ops.extend(rest);
-            self.graph.arc(Some(from), next, Action::Atomic { ops, drains: true }, span);
-        }
-        if let Some((rest, next)) = failure {
-            let mut ops = vec![load, compare(BinaryOp::Ne)];
-            ops.extend(rest);
-            self.graph.arc(Some(from), next, Action::Atomic { ops, drains: true }, span);
-        }
-    }
-
-    /// Branches to `then` if the condition holds and to `otherwise` if not. At least one of them is given.
-    pub fn condition(
-        &mut self,
-        e: &'a ast::Expr,
-        at: Option<Node>,
-        then: Option<Node>,
-        otherwise: Option<Node>,
-    ) -> Result<Node> {
-        let mark = self.mark();
-        let node = match &e.kind {
-            ExprKind::Unary(UnaryOp::Not, operand) if self.takes_steps(operand) => {
-                self.condition(operand, at, otherwise, then)?
-            }
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.takes_steps(e) => {
-                match self.decided(*op, left) {
-                    Some(true) => {
-                        let value = self.never_evaluated(*op, right)?;
-                        self.branch(value, at, then, otherwise, e.span)
-                    }
-                    Some(false) => self.condition(right, at, then, otherwise)?,
-                    None => {
-                        let right = Some(self.condition(right, None, then, otherwise)?);
-                        match op {
-                            BinaryOp::And => self.condition(left, at, right, otherwise)?,
-                            _ => self.condition(left, at, then, right)?,
-                        }
-                    }
-                }
-            }
-            ExprKind::If(condition, first, second) if self.takes_steps(e) => match self.constant(condition) {
-                Some(value) => {
-                    let (chosen, other) = if value != 0 { (first, second) } else { (second, first) };
-                    self.flatten(other, &mut Vec::new())?;
-                    self.condition(chosen, at, then, otherwise)?
-                }
-                None => {
-                    let first = self.condition(first, None, then, otherwise)?;
-                    let second = self.condition(second, None, then, otherwise)?;
-                    self.condition(condition, at, Some(first), Some(second))?
-                }
-            },
-            ExprKind::Cas(place, ..) => {
-                let mut before = Vec::new();
-                let (address, arguments) = self.rmw_arguments(e, place, &mut before)?;
-                let load = Op::Load(self.temporary(), address.clone());
-                self.precede(before, at, |this, at| {
-                    let from = at.unwrap_or_else(|| this.graph.node());
-                    let [success, failure] = [then, otherwise].map(|to| to.map(|node| (Vec::new(), node)));
-                    this.cas(e.span, load, address, arguments, from, success, failure);
-                    Ok(from)
-                })?
-            }
-            _ => {
-                let mut before = Vec::new();
-                let pure = self.flatten(e, &mut before)?;
-                self.precede(before, at, |this, at| Ok(this.branch(pure, at, then, otherwise, e.span)))?
-            }
-        };
-        self.release(mark);
-        Ok(node)
-    }
-
-    /// Whether the left side of `&&` or `||` decides; `None` if it is not constant.
-    fn decided(&self, op: BinaryOp, left: &ast::Expr) -> Option<bool> {
-        Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
-    }
-
-    /// The value of `&&` or `||` whose left side decides. The right side is still checked for errors.
-    fn never_evaluated(&mut self, op: BinaryOp, right: &'a ast::Expr) -> Result<Pure> {
-        self.flatten(right, &mut Vec::new())?;
-        Ok(Expr::Const(i64::from(op == BinaryOp::Or)))
-    }
-
     /// The value of an expression if it is constant: without accesses, and independent of registers.
     pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
@@ -417,28 +237,6 @@ impl<'a> ThreadLowering<'a, '_> {
             }
             _ => self.constants.eval(e).ok(),
         }
-    }
-
-    fn branch(
-        &mut self,
-        pure: Pure,
-        at: Option<Node>,
-        then: Option<Node>,
-        otherwise: Option<Node>,
-        span: Span,
-    ) -> Node {
-        let decided = pure.constant().and_then(|value| if value != 0 { then } else { otherwise });
-        if let Some(target) = decided {
-            return self.jump(at, target, span);
-        }
-        // Even a constant condition becomes an assumption, so that a thread without a target is blocked here and has not terminated.
-        let from = at.unwrap_or_else(|| self.graph.node());
-        for (target, condition) in [(then, pure.clone()), (otherwise, negated(pure))] {
-            if let Some(target) = target {
-                self.graph.arc(Some(from), target, Action::Op(Op::Assume(condition)), span);
-            }
-        }
-        from
     }
 
     /// Jumps to `to` without a step, unless `at` is already a location.
@@ -497,28 +295,6 @@ impl<'a> ThreadLowering<'a, '_> {
 }
 
 /// Folds constants at the root. An expression without a value (division by zero, a shift out of range) is kept, so that it faults at run time.
-fn folded(e: Pure) -> Pure {
+pub fn folded(e: Pure) -> Pure {
     e.constant().map_or(e, Expr::Const)
-}
-
-/// The negation; a comparison is inverted.
-fn negated(e: Pure) -> Pure {
-    use BinaryOp::*;
-    let flipped = |op| match op {
-        Eq => Some(Ne),
-        Ne => Some(Eq),
-        Lt => Some(Ge),
-        Le => Some(Gt),
-        Gt => Some(Le),
-        Ge => Some(Lt),
-        _ => None,
-    };
-    match e {
-        Expr::Unary(UnaryOp::Not, operand) => *operand,
-        Expr::Binary(op, left, right) => match flipped(op) {
-            Some(op) => Expr::Binary(op, left, right),
-            None => Expr::Binary(op, left, right).not(),
-        },
-        e => e.not(),
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use fencewright_program::{
-    BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, Thread, ThreadId,
+    BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, Span, Thread, ThreadId,
 };
 use fencewright_text::Diagnostic;
 
@@ -60,39 +60,7 @@ impl FormulaLowering<'_, '_> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
             ExprKind::Int(value) => Ok(Expr::Const(*value)),
-            ExprKind::Place(place) => {
-                let name = &place.name;
-                if let (Some(value), None) = (self.constants.get(&name.text), &place.index) {
-                    return Ok(Expr::Const(value));
-                }
-                let Some(&id) = self.names.shared.get(&name.text) else {
-                    return Err(self.unknown(name));
-                };
-                let variable = &self.program.variables[id.index()];
-                let offset = match (&place.index, variable.indices) {
-                    (None, None) => 0,
-                    (Some(index), Some(range)) => {
-                        let i = self.constants.eval(index)?;
-                        if !range.contains(i) {
-                            return Err(Diagnostic::new(
-                                e.span,
-                                format!("index {i} is outside `{}`", name.text),
-                            ));
-                        }
-                        (i - range.low) as u32
-                    }
-                    (None, Some(_)) => {
-                        return Err(Diagnostic::new(
-                            name.span,
-                            format!("`{}` is an array and needs an index", name.text),
-                        ));
-                    }
-                    (Some(_), None) => {
-                        return Err(Diagnostic::new(name.span, format!("`{}` is not an array", name.text)));
-                    }
-                };
-                Ok(Expr::Leaf(Observable::Memory(variable.base + offset)))
-            }
+            ExprKind::Place(place) => self.place(place, e.span),
             ExprKind::Unary(op, operand) => {
                 let operand = self.formula(operand)?;
                 self.constants.check_unary(*op, operand.constant(), e.span)?;
@@ -102,20 +70,7 @@ impl FormulaLowering<'_, '_> {
                 let left = self.formula(left)?;
                 let right = self.formula(right)?;
                 self.constants.check_operator(*op, left.constant(), right.constant(), e.span)?;
-                if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
-                    return Err(Diagnostic::new(
-                        e.span,
-                        "a formula may divide only by a constant other than 0",
-                    ));
-                }
-                if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
-                    && !right.constant().is_some_and(|by| (0..64).contains(&by))
-                {
-                    return Err(Diagnostic::new(
-                        e.span,
-                        "a formula may shift only by a constant from 0 to 63",
-                    ));
-                }
+                check_divisor(*op, &right, e.span)?;
                 Ok(match op {
                     BinaryOp::And | BinaryOp::Or => joined(*op, vec![left, right]),
                     _ => folded(Expr::binary(*op, left, right)),
@@ -129,30 +84,63 @@ impl FormulaLowering<'_, '_> {
                 let (id, locations) = self.at(thread, label)?;
                 Ok(Expr::Leaf(Observable::At(id, locations)))
             }
-            ExprKind::Register(thread, register) => {
-                let id = self.thread(thread)?;
-                let code = self.program.thread(id);
-                let index = register.index.as_ref().map(|index| self.constants.eval(index)).transpose()?;
-                let text = match index {
-                    None => register.name.text.clone(),
-                    Some(index) => format!("{}[{index}]", register.name.text),
-                };
-                match self.inner[id.index()].registers.get(text.as_str()) {
-                    Some(r) => Ok(Expr::Leaf(Observable::Register(id, *r))),
-                    None => {
-                        let message = format!("thread `{}` has no register `{text}`", code.name);
-                        let known =
-                            code.registers.iter().map(|r| r.name.as_str()).filter(|n| !n.starts_with('%'));
-                        Err(with_nearest(Diagnostic::new(register.name.span, message), &text, known))
-                    }
-                }
-            }
+            ExprKind::Register(thread, register) => self.register(thread, register),
             ExprKind::Call(..) => {
                 Err(Diagnostic::new(e.span, "a property looks at a state and calls no procedure"))
             }
             ExprKind::Quantified(quantifier, binders, body) => self.quantified(*quantifier, binders, body),
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
                 Err(Diagnostic::new(e.span, "a property looks at a state and cannot change it"))
+            }
+        }
+    }
+
+    /// The value of a constant, or a cell of a shared variable.
+    fn place(&mut self, place: &ast::Place, span: Span) -> Result<Formula> {
+        let name = &place.name;
+        if let (Some(value), None) = (self.constants.get(&name.text), &place.index) {
+            return Ok(Expr::Const(value));
+        }
+        let Some(&id) = self.names.shared.get(&name.text) else {
+            return Err(self.unknown(name));
+        };
+        let variable = &self.program.variables[id.index()];
+        let offset = match (&place.index, variable.indices) {
+            (None, None) => 0,
+            (Some(index), Some(range)) => {
+                let i = self.constants.eval(index)?;
+                if !range.contains(i) {
+                    return Err(Diagnostic::new(span, format!("index {i} is outside `{}`", name.text)));
+                }
+                (i - range.low) as u32
+            }
+            (None, Some(_)) => {
+                return Err(Diagnostic::new(
+                    name.span,
+                    format!("`{}` is an array and needs an index", name.text),
+                ));
+            }
+            (Some(_), None) => {
+                return Err(Diagnostic::new(name.span, format!("`{}` is not an array", name.text)));
+            }
+        };
+        Ok(Expr::Leaf(Observable::Memory(variable.base + offset)))
+    }
+
+    fn register(&mut self, thread: &ThreadRef, register: &ast::Place) -> Result<Formula> {
+        let id = self.thread(thread)?;
+        let code = self.program.thread(id);
+        let index = register.index.as_ref().map(|index| self.constants.eval(index)).transpose()?;
+        let text = match index {
+            None => register.name.text.clone(),
+            Some(index) => format!("{}[{index}]", register.name.text),
+        };
+        match self.inner[id.index()].registers.get(text.as_str()) {
+            Some(r) => Ok(Expr::Leaf(Observable::Register(id, *r))),
+            None => {
+                let message = format!("thread `{}` has no register `{text}`", code.name);
+                let known = code.registers.iter().map(|r| r.name.as_str()).filter(|n| !n.starts_with('%'));
+                Err(with_nearest(Diagnostic::new(register.name.span, message), &text, known))
             }
         }
     }
@@ -294,6 +282,19 @@ pub fn negation(formula: Formula) -> Formula {
         Expr::Unary(fencewright_program::UnaryOp::Not, inner) if is_boolean(&inner) => *inner,
         other => other.not(),
     }
+}
+
+/// Rejects what has no value in some states: a division or a shift by anything but suitable constants.
+fn check_divisor(op: BinaryOp, right: &Formula, span: Span) -> Result<()> {
+    if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
+        return Err(Diagnostic::new(span, "a formula may divide only by a constant other than 0"));
+    }
+    if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+        && !right.constant().is_some_and(|by| (0..64).contains(&by))
+    {
+        return Err(Diagnostic::new(span, "a formula may shift only by a constant from 0 to 63"));
+    }
+    Ok(())
 }
 
 /// Folds constants at the root. Formulas divide and shift by constants only, so every formula has a value.

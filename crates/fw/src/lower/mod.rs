@@ -2,14 +2,19 @@
 //! an edge of its own, and expands formulas.
 
 mod array;
+mod assign;
+mod atomic;
 mod call;
+mod condition;
 mod declare;
 mod effort;
 mod expression;
 mod formula;
 mod graph;
 mod property;
+mod rmw;
 mod scope;
+mod statement;
 mod thread;
 mod types;
 mod wait;

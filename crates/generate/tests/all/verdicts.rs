@@ -1,6 +1,6 @@
-//! The generated programs mean what they should: verdicts of engines against answers found another way.
+//! The generated programs have their intended meaning: verdicts of engines are compared with independently computed answers.
 //!
-//! Where values are only compared, a few of them are as good as infinitely many. So `*` is made `* in 0..K`, and engine
+//! If values are only compared, a few of them are sufficient. So `*` becomes `* in 0..K`, and engine
 //! `explicit` decides.
 
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn verdicts(engine: &dyn Engine, text: &str, model: MemoryModel) -> Vec<bool> {
         .collect()
 }
 
-/// The same with so many values.
+/// Whether each stated property holds with this many values.
 fn with_values(text: &str, values: usize, model: MemoryModel) -> Vec<bool> {
     let finite = text.replace("= *;", &format!("= * in 0..{values};"));
     verdicts(&Explicit::default(), &finite, model)
@@ -60,7 +60,7 @@ fn fenced_halves() -> (String, String) {
     (without(last), without(first))
 }
 
-/// Whether some word is accepted by all automata: the reachable part of their product.
+/// Whether all automata accept some common word, by search in their product.
 fn have_a_word_in_common(automata: &[Automaton], letters: usize) -> bool {
     let mut seen = BTreeSet::new();
     let mut waiting = vec![automata.iter().map(|a| a.initial).collect::<Vec<_>>()];
@@ -109,11 +109,11 @@ fn automata_without_accepting_states_or_transitions() {
     assert_eq!(with_values(&intersection(&[stuck(vec![0])], 1), 2, Sc), [false], "the empty word");
 }
 
-/// How many values there are beside the separator.
+/// Number of values besides the separator.
 const DATA: usize = 3;
 
-/// Whether a system whose transitions all lead to later states reaches its target (CONTEXT24 Fig. 2). What is lost is lost
-/// when something behind it is received.
+/// Whether a system whose transitions all lead to later states reaches its target (CONTEXT24 Fig. 2). A message is lost
+/// when a later one is received.
 fn reaches_target(system: &Lossy) -> bool {
     type Configuration = (usize, Vec<usize>, Vec<(usize, usize)>);
     let mut waiting: Vec<Configuration> = vec![(0, vec![0; system.variables], Vec::new())];
@@ -159,7 +159,7 @@ fn target_is_reached(system: &Lossy) -> bool {
 }
 
 #[test]
-fn what_is_sent_can_be_received_once_and_in_order() {
+fn messages_are_received_at_most_once_and_in_order() {
     use LossyOp::*;
     let check = |ops: &[LossyOp], expected: bool| {
         let transitions = ops.iter().enumerate().map(|(n, &op)| (n, op, n + 1)).collect();
@@ -187,7 +187,7 @@ fn programs_of_lossy_channel_systems_do_what_the_systems_do() {
     let mut answers = [0, 0];
     for seed in 0..150 {
         let mut system = random_lossy(seed, 6, 2, 2, 12);
-        // Without cycles both can be explored to the end.
+        // Without cycles both state spaces are finite.
         system.transitions.retain(|&(from, _, to)| from < to);
         let expected = reaches_target(&system);
         answers[usize::from(expected)] += 1;
@@ -209,7 +209,7 @@ fn properties_of_random_programs_hold_fail_and_fail_under_tso_only() {
             match answers {
                 (true, true) => hold += 1,
                 (true, false) => only_tso += 1,
-                // A `finally exists` may hold under TSO only, too.
+                // This includes a `finally exists` that holds under TSO only.
                 (false, _) => fail += 1,
             }
         }

@@ -1,4 +1,4 @@
-//! Every text that is generated loads, is laid out as `fencewright fmt` would, and stays in its fragment.
+//! Every generated text loads, is formatted as by `fencewright fmt`, and stays in its fragment.
 
 use fencewright_generate::Family;
 use fencewright_generate::random::{Numbers, Shape};

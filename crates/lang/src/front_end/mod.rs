@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_what_stands_between_separators() {
+    fn statements_are_split_at_separators() {
         statement("fw", "  x = 1; r = y + z; skip;", "z", "r = y + z;");
         statement("fw", "  x = 1; r = y + z; skip;", "x = 1;", "x = 1;");
         statement("fw", "    if x == 0 {\n", "x == 0", "if x == 0 {");

@@ -58,7 +58,7 @@ fn fails(globals: &str, body: &str) {
 }
 
 #[test]
-fn no_object_is_where_the_system_maps_nothing() {
+fn no_object_has_an_address_that_linux_never_maps() {
     fails("int a;", "if ((uintptr_t)&a >= 4096) assert(0);");
     holds("int a[2];", "assert((unsigned long)&a[0] > 16); assert((unsigned long)&a[1] > 16);");
     fails("int a[2];", "int *p = (int *)-1L; if (p > a) assert(0);");
@@ -92,7 +92,7 @@ fn errors_as_pointers_are_above_all_objects() {
 }
 
 #[test]
-fn a_number_in_the_range_of_addresses_may_be_one() {
+fn a_number_in_the_address_range_may_be_an_address() {
     refused("int a;", "assert((uintptr_t)&a != 0x20000);", "may be the address of an object");
     refused("int a;", "assert((uintptr_t)&a > 0x7f0000000000);", "may be the address of an object");
     // A number that is never compared with an address is an ordinary number.
@@ -178,9 +178,9 @@ fn locks_taken_in_the_order_of_their_addresses() {
 }
 
 #[test]
-fn behind_an_object_another_one_may_start() {
-    refused("int a, b;", "if (&a + 1 == &b) assert(0);", "which of these addresses");
-    refused("int a[2], b;", "int *p = a + 2; assert(p != &b);", "which of these addresses");
+fn an_object_may_start_one_past_the_end_of_another() {
+    refused("int a, b;", "if (&a + 1 == &b) assert(0);", "the order of these addresses");
+    refused("int a[2], b;", "int *p = a + 2; assert(p != &b);", "the order of these addresses");
     holds("int a[2], b;", "assert(&a[1] != &b); assert(&a[0] + 2 == &a[2]);");
 }
 
@@ -206,7 +206,7 @@ fn bits_of_addresses_are_refused() {
 }
 
 #[test]
-fn bits_that_are_free_may_be_used() {
+fn free_pointer_bits_may_be_used() {
     let globals = "struct node { long v; } a = { 3 }; _Atomic(uintptr_t) w;";
     let get = "uintptr_t x = atomic_load(&w);";
     holds(
@@ -233,7 +233,7 @@ fn the_distance_of_different_arrays_is_undefined() {
 }
 
 #[test]
-fn freed_memory_may_come_back() {
+fn freed_memory_may_be_reused() {
     fails("", "int *p = malloc(4); free(p); int *q = malloc(4); assert(p != q);");
     fails("", "int *p = malloc(4); free(p); int *q = malloc(4); assert(p == q);");
     holds("", "int *p = malloc(4); int *q = malloc(4); assert(p != q); free(p); free(q);");
@@ -241,7 +241,7 @@ fn freed_memory_may_come_back() {
 
 /// An object freed by one thread is reused by an allocation of another.
 #[test]
-fn freed_memory_comes_back_elsewhere() {
+fn memory_freed_by_one_thread_is_reused_by_another() {
     let globals = "long *old; void *frees(void *p) { free(p); return 0; }";
     let before = "long *p = malloc(8); old = p; pthread_t t; pthread_create(&t, 0, frees, p);";
     let after = "long *q = malloc(8);";
@@ -262,7 +262,7 @@ fn freed_memory_comes_back_elsewhere() {
 }
 
 #[test]
-fn other_objects_may_lie_where_one_was() {
+fn a_freed_address_may_belong_to_another_object() {
     let place = "an_address_at_which_another_object_was";
     ends(
         &main_does(
@@ -315,7 +315,7 @@ fn a_list_ends_where_it_starts() {
 }
 
 #[test]
-fn the_structure_around_null_is_not_null() {
+fn container_of_null_is_not_null() {
     let globals = format!("{LISTS} struct node first;");
     fails(&globals, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
     let start = globals.replace("int key; struct list l;", "struct list l; int key;");
@@ -328,7 +328,7 @@ const AROUND: &str = "struct list { struct list *next; };
     void *writer(void *p) { from = &nodes[0].l; return p; }";
 
 #[test]
-fn an_end_is_not_always_before_what_comes_next() {
+fn the_order_of_an_end_pointer_and_another_object_is_undecided() {
     let arrays = "int a[3], b[3];";
     ends(&main_does(arrays, "int *p = a + 3; assert(p < b || b < p);"), "order_of_addresses");
     ends(&main_does(arrays, "if (a < b) assert(a + 3 < b);"), "order_of_addresses");
@@ -340,7 +340,7 @@ fn an_end_is_not_always_before_what_comes_next() {
 }
 
 #[test]
-fn other_members_of_no_structure_have_no_address() {
+fn members_of_a_container_that_does_not_exist_have_no_address() {
     for globals in
         [AROUND.to_string(), AROUND.replace("long key; struct list l;", "struct list l; long key;")]
     {
@@ -352,7 +352,7 @@ fn other_members_of_no_structure_have_no_address() {
 }
 
 #[test]
-fn a_head_is_read_by_way_of_an_entry_with_its_number() {
+fn a_list_head_may_be_read_as_a_member_of_its_container() {
     for globals in
         [AROUND.to_string(), AROUND.replace("long key; struct list l;", "struct list l; long key;")]
     {

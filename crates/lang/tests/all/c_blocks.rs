@@ -92,9 +92,9 @@ fn checks_in_indivisible_steps_are_checks_before_them() {
     assert!(found.iter().all(|&found| found > programs / 30), "{found:?}");
 }
 
-/// Control never continues behind a call in which a check fails.
+/// Control never continues after a call in which a check fails.
 #[test]
-fn nobody_leaves_by_way_of_a_check_that_fails() {
+fn control_does_not_continue_after_a_failing_check() {
     let bodies = [
         "for (;;) { if (pthread_mutex_trylock(&locks[k])) goto out; assert(k != 2); break; } out: assert(k != 2);",
         "if (sem_trywait(&posts[k]) == 0 || k == 2) assert(k != 2);",

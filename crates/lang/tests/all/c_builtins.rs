@@ -107,7 +107,7 @@ fn alone(globals: &str, body: &str, expected: &[MemoryModel]) {
 #[track_caller]
 fn refused(body: &str, expected: &str) {
     let text = format!("{HEADERS} int main(void) {{ {body} return 0; }}");
-    let errors = loaded(&text).expect_err("it is not understood");
+    let errors = loaded(&text).expect_err("it is not supported");
     assert!(errors.iter().any(|error| error.contains(expected)), "{errors:?}");
 }
 
@@ -196,7 +196,7 @@ fn every_read_modify_write_drains() {
 }
 
 #[test]
-fn operations_compute_what_they_say() {
+fn atomic_operations_compute_the_documented_result() {
     let facts = [
         "atomic_int x = 5; assert(atomic_fetch_add(&x, 3) == 5 && x == 8);",
         "atomic_int x = 5; assert(atomic_fetch_sub(&x, 7) == 5 && x == -2);",
@@ -253,7 +253,7 @@ fn operations_compute_what_they_say() {
 }
 
 #[test]
-fn bits_are_counted_in_numbers_that_are_not_known() {
+fn bit_counts_of_unknown_values() {
     alone(
         "",
         "int n = __VERIFIER_nondet_uchar(); __VERIFIER_assume(n >= 1 && n <= 20); \
@@ -264,7 +264,7 @@ fn bits_are_counted_in_numbers_that_are_not_known() {
 }
 
 #[test]
-fn what_is_not_known_can_be_anything_of_its_type() {
+fn unknown_values_range_over_their_type() {
     alone("", "_Bool b = __VERIFIER_nondet_bool(); assert(b == 0 || b == 1);", ALL);
     alone("", "_Bool b = __VERIFIER_nondet_bool(); assert(b == 0);", NONE);
     alone(
@@ -288,14 +288,14 @@ fn ways_to_end() {
 }
 
 #[test]
-fn functions_that_are_not_known_are_refused_by_name() {
+fn unknown_functions_are_rejected_by_name() {
     refused("frobnicate(1);", "`frobnicate`");
     refused("void *p = realloc(malloc(4), 8);", "copy what is needed");
     refused("asm(\"hlt\");", "`hlt`");
     refused("asm(\"bswap %0\" : \"=m\"(*(int *)malloc(4)));", "bswap");
     refused("int a[2]; memset(a, 0, __VERIFIER_nondet_int());", "not known");
-    refused("char *p = malloc(__VERIFIER_nondet_uint());", "not known");
-    refused("mtx_t m; mtx_init(&m, mtx_plain | mtx_recursive);", "take again");
+    refused("char *p = malloc(__VERIFIER_nondet_uint());", "unknown");
+    refused("mtx_t m; mtx_init(&m, mtx_plain | mtx_recursive);", "recursive mutexes");
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn indivisible_sections() {
 }
 
 #[test]
-fn a_spin_lock_is_given_back_by_a_plain_store() {
+fn a_spin_lock_is_released_by_a_plain_store() {
     // A value read after the unlock may be older than the lock state that others see.
     let one = "pthread_spin_lock(&m); x = 1; pthread_spin_unlock(&m); a = y;";
     let other = "y = 1; atomic_thread_fence(memory_order_seq_cst); b = x;";
@@ -406,7 +406,7 @@ fn deadlock_free(globals: &str, one: &str, other: &str, expected: bool) {
 }
 
 #[test]
-fn who_waits_for_ever() {
+fn threads_that_wait_for_ever() {
     let locks = "pthread_mutex_t m, n;";
     let both = |a: &str, b: &str| {
         format!(
@@ -535,10 +535,7 @@ fn keys_have_a_value_for_each_thread() {
     };
     check("assert(r[0] == &v[0] && r[1] == &v[1]);", ALL);
     check("assert(r[0] == r[1]);", NONE);
-    refused(
-        "pthread_key_t k; pthread_key_create(&k, (void (*)(void *))main);",
-        "what a key calls when a thread ends",
-    );
+    refused("pthread_key_t k; pthread_key_create(&k, (void (*)(void *))main);", "destructors of keys");
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn pointers_and_structures() {
 }
 
 #[test]
-fn what_is_known_is_forgotten_where_it_changes() {
+fn known_values_are_forgotten_where_they_change() {
     // Through pointers, in loops, in callees, and at joins of paths.
     sequential(
         "volatile int v = 1; void set(int *p, int x) { *p = x; }",
@@ -371,7 +371,7 @@ fn waiting_is_awaiting() {
 }
 
 #[test]
-fn what_runs_alone_is_where_the_program_starts() {
+fn code_before_the_first_thread_determines_the_initial_state() {
     let text = printed(&format!(
         "{SB}struct lock {{ int state, next[2]; }} l; int *p; int a[3];
         void init(struct lock *l) {{ l->state = 3; for (int i = 0; i < 2; i++) l->next[i] = i + 4; }}
@@ -383,14 +383,14 @@ fn what_runs_alone_is_where_the_program_starts() {
 }
 
 #[test]
-fn what_is_not_understood_is_an_error_with_its_place() {
+fn unsupported_constructs_are_errors_with_a_position() {
     let both = |text: &str, parts: [&str; 2]| {
         let said = error(text);
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     };
     both(
         "int f(int n) { return n ? f(n - 1) : 0; } int main() { return f(3); }",
-        ["recursion is not understood: `f` calls `f`", "test.c:1:"],
+        ["recursion is not supported: `f` calls `f`", "test.c:1:"],
     );
     both(
         "int f(int); int g(int n) { return f(n); } int f(int n) { return g(n); } int main() { return f(3); }",
@@ -403,7 +403,7 @@ fn what_is_not_understood_is_an_error_with_its_place() {
 }
 
 #[test]
-fn many_threads_are_beyond_what_is_modelled() {
+fn too_many_threads_are_an_error() {
     let text = format!(
         "{SB}void *f(void *a) {{ return 0; }} int main() {{ pthread_t t; for (;;) pthread_create(&t, 0, f, 0); }}"
     );

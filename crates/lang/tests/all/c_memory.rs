@@ -131,7 +131,7 @@ fn structures_are_copied() {
 }
 
 #[test]
-fn values_that_nobody_wrote() {
+fn uninitialised_values() {
     let globals = "int x, y;";
     check(
         &threads(globals, "", &["int n; if (x) n = 1; if (n) y = 1", "x = 1"], "assert(y < 2)"),

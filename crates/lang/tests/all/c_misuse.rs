@@ -38,7 +38,7 @@ fn right(text: &str) {
 }
 
 const MUTEX: &str = "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;";
-const NOT_HELD: &str = "a mutex is given back by a thread that does not have it";
+const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 const MUTEX_GONE: &str = "a mutex is used after it was destroyed";
 
 #[test]
@@ -51,7 +51,7 @@ fn destroyed_mutexes() {
         wrong(&alone(&format!("{destroy} {use_it}")), MUTEX_GONE);
     }
     wrong(&beside(MUTEX, "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);", destroy), MUTEX_GONE);
-    let held = "a mutex is destroyed while a thread has it";
+    let held = "a mutex is destroyed while a thread holds it";
     wrong(&alone(&format!("pthread_mutex_lock(&m); {destroy}")), held);
     wrong(&beside(MUTEX, "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);", destroy), held);
     wrong(
@@ -87,7 +87,7 @@ fn destroying_drains_nothing() {
 }
 
 #[test]
-fn nobody_is_alone_before_all_threads_have_ended() {
+fn main_is_concurrent_until_all_threads_have_ended() {
     let fenced = "y = 1; __sync_synchronize(); b = x;";
     // The first iteration waits for the thread; it is analysed first as if it were the only one.
     let globals = "extern _Bool __VERIFIER_nondet_bool(void); pthread_mutex_t m; int x, y, a, b;";
@@ -126,7 +126,7 @@ fn mutexes_of_other_threads() {
 }
 
 #[test]
-fn mutexes_that_tell() {
+fn mutexes_that_return_errors() {
     let typed = |kind: &str, body: &str| {
         let init = format!(
             "pthread_mutexattr_t k; pthread_mutexattr_init(&k); pthread_mutexattr_settype(&k, PTHREAD_MUTEX_{kind}); pthread_mutex_init(&m, &k);"
@@ -152,7 +152,7 @@ fn mutexes_that_tell() {
 
 #[test]
 fn spin_locks() {
-    let not_held = "a spin lock is given back by a thread that does not have it";
+    let not_held = "a spin lock is unlocked by a thread that does not hold it";
     let gone = "a spin lock is used after it was destroyed";
     let lock = "pthread_spinlock_t m;";
     let alone = |body: &str| with_thread(lock, "", &format!("pthread_spin_init(&m, 0); {body}"));
@@ -160,7 +160,7 @@ fn spin_locks() {
     wrong(&alone("pthread_spin_destroy(&m); pthread_spin_lock(&m);"), gone);
     wrong(
         &alone("pthread_spin_lock(&m); pthread_spin_destroy(&m);"),
-        "a spin lock is destroyed while a thread has it",
+        "a spin lock is destroyed while a thread holds it",
     );
     wrong(&beside(lock, "pthread_spin_unlock(&m);", "pthread_spin_lock(&m);"), not_held);
     let works = "pthread_spin_lock(&m); pthread_spin_unlock(&m);";
@@ -186,11 +186,11 @@ fn locks_for_readers_and_writers() {
     let lock = "pthread_rwlock_t m = PTHREAD_RWLOCK_INITIALIZER;";
     let alone = |body: &str| with_thread(lock, "", body);
     let gone = "a lock for readers and writers is used after it was destroyed";
-    wrong(&alone("pthread_rwlock_unlock(&m);"), "a lock is given back by a thread that does not have it");
+    wrong(&alone("pthread_rwlock_unlock(&m);"), "a lock is unlocked by a thread that does not hold it");
     for use_it in ["rdlock", "wrlock", "tryrdlock", "trywrlock", "unlock"] {
         wrong(&alone(&format!("pthread_rwlock_destroy(&m); pthread_rwlock_{use_it}(&m);")), gone);
     }
-    let held = "a lock for readers and writers is destroyed while a thread has it";
+    let held = "a lock for readers and writers is destroyed while a thread holds it";
     wrong(&alone("pthread_rwlock_rdlock(&m); pthread_rwlock_destroy(&m);"), held);
     wrong(&alone("pthread_rwlock_wrlock(&m); pthread_rwlock_destroy(&m);"), held);
     right(&alone(
@@ -268,7 +268,7 @@ fn condition_variables() {
     let lock = "pthread_mutex_lock(&m);";
     let unlock = "pthread_mutex_unlock(&m);";
     let gone = "a condition variable is used after it was destroyed";
-    let without = "a thread waits for a condition variable with a mutex that it does not have";
+    let without = "a thread waits for a condition variable with a mutex that it does not hold";
     wrong(&with_thread(globals, "", "pthread_cond_wait(&c, &m);"), without);
     wrong(&beside(globals, lock, "pthread_cond_wait(&c, &m);"), without);
     let alone = |body: &str| with_thread(globals, "", &format!("pthread_cond_destroy(&c); {body}"));
@@ -293,7 +293,7 @@ fn condition_variables() {
 }
 
 #[test]
-fn condition_variables_that_wake_exactly() {
+fn condition_variables_without_spurious_wakeups() {
     let c = COptions { exact_waits: true, ..COptions::default() };
     let options = Options { c, ..Options::default() };
     let globals = "pthread_mutex_t m; pthread_cond_t c; int ready;";
@@ -306,7 +306,7 @@ fn condition_variables_that_wake_exactly() {
     assert_eq!(verdicts(&text(&format!("{wakes} {destroys}")), &options, "deadlock"), "sss");
 }
 
-const RELEASED: &str = "a thread is waited for or detached that was waited for or detached before";
+const RELEASED: &str = "a thread is joined or detached a second time";
 
 #[test]
 fn threads_are_released_once() {
@@ -366,8 +366,8 @@ fn threads_are_detached_once() {
 }
 
 #[test]
-fn nobody_waits_for_itself() {
-    let itself = "a thread waits for itself";
+fn a_thread_does_not_join_itself() {
+    let itself = "a thread joins itself";
     wrong(&beside("", "pthread_join(pthread_self(), 0);", "pthread_join(t, 0);"), itself);
     wrong(&with_thread("", "", "pthread_join(pthread_self(), 0);"), itself);
     wrong(
@@ -393,7 +393,7 @@ fn allocated(thread: &str, main: &str) -> String {
 
 /// Waiting and signalling are no memory accesses in the model, but their objects must be alive.
 #[test]
-fn condition_variables_that_are_gone() {
+fn destroyed_condition_variables() {
     let waits = "pthread_mutex_lock(&q->m); while (!q->done) pthread_cond_wait(&q->c, &q->m); pthread_mutex_unlock(&q->m);";
     let sets = "pthread_mutex_lock(&q->m); q->done = 1;";
     for call in ["signal(&q->c)", "broadcast(&q->c)", "destroy(&q->c)"] {
@@ -412,7 +412,7 @@ fn condition_variables_that_are_gone() {
 }
 
 #[test]
-fn condition_variables_that_are_nowhere() {
+fn invalid_pointers_to_condition_variables() {
     let globals = "pthread_mutex_t m; pthread_cond_t c, *p, many[2]; int i;";
     let lock = "pthread_mutex_lock(&m);";
     for call in ["signal(P)", "broadcast(P)", "destroy(P)", "wait(P, &m)", "timedwait(P, &m, 0)"] {
@@ -432,7 +432,7 @@ fn condition_variables_that_are_nowhere() {
 
 /// A constant index out of bounds, also in an atomic step.
 #[test]
-fn nothing_is_done_behind_a_check_that_always_fails() {
+fn code_after_a_check_that_always_fails_is_unreachable() {
     let at = |body: &str| {
         beside(
             "pthread_mutex_t locks[2]; atomic_int a[2]; int x;",

@@ -43,7 +43,7 @@ fn locals_have_no_value_each_time_their_block_is_entered() {
 }
 
 #[test]
-fn locals_that_are_gone_are_not_to_be_used() {
+fn locals_are_not_used_after_their_lifetime() {
     let f = "int *f(int n) { int x = n; return &x; }";
     memory(&watched(f, "if (*f(1)) out = go;"), "uuu");
     memory(&watched("", "int *p; { int x = 1; p = &x; if (*p) out = go; }"), "sss");
@@ -66,7 +66,7 @@ fn locals_that_are_gone_are_not_to_be_used() {
     memory(&rounds("if (p && *p) out = go; p = &x;"), "uuu");
     memory(&rounds("p = &x; if (p && *p) out = go;"), "sss");
     memory(&rounds("if (go) p = &x; if (p && *p) out = go; p = 0;"), "sss");
-    // Control enters a block behind the declaration.
+    // Control enters a block after the declaration.
     let entered = |block: &str| watched("", &format!("int *p = &go; {block} if (*p) out = 1;"));
     memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; break; case 1: x = 1; }"), "uuu");
     memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; out = *p; default: p = &go; }"), "sss");

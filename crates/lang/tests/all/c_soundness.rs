@@ -31,7 +31,7 @@ fn inside(globals: &str, before: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_is_written_at_once_is_computed_from_what_was_before() {
+fn atomic_updates_compute_from_the_old_value() {
     let exchange = |written: &str, holds: &str| {
         let text = format!(
             "atomic_int x = 10; int y;
@@ -49,7 +49,7 @@ fn what_is_written_at_once_is_computed_from_what_was_before() {
 }
 
 #[test]
-fn what_can_be_read_by_way_of_a_pointer_is_written() {
+fn stores_readable_through_a_pointer_are_kept() {
     assertions(
         "int x; int *p;
          void *thread(void *argument) { assert(*p == 0); return 0; }
@@ -70,7 +70,7 @@ fn thread_local_variables_keep_their_values_from_round_to_round() {
 }
 
 #[test]
-fn what_is_executed_beforehand_is_kept_where_a_function_is_looked_at_again() {
+fn precomputed_effects_survive_a_repeated_elaboration() {
     let again = "int turns(void) { int i = 0; again: i++; if (go == 0 && i < 3) goto again; return i; }";
     let body = |holds: &str| {
         format!("int n = 5; turns(); while (go == 0 && n < 8) n++; assert({holds}); int z = n;")
@@ -83,7 +83,7 @@ fn what_is_executed_beforehand_is_kept_where_a_function_is_looked_at_again() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_not_there_before_the_program_starts_either() {
+fn invalid_accesses_in_precomputed_code_are_faults() {
     memory(&inside("int a[3];", "a[5] = 1;", "int z = go;"), "uuu");
     memory(&inside("int a[3];", "a[2] = 1;", "int z = go + a[2];"), "sss");
     memory(&inside("static const int a[3] = { 1 };", "", "int z = a[4]; if (z) go = 2;"), "uuu");
@@ -91,7 +91,7 @@ fn a_place_that_is_not_there_is_not_there_before_the_program_starts_either() {
 }
 
 #[test]
-fn what_is_executed_beforehand_is_there_for_those_who_get_to_know_it() {
+fn precomputed_writes_are_visible_after_publication() {
     let text = |holds: &str| {
         format!(
             "struct s {{ int a, b; }}; struct s *_Atomic p;
@@ -105,7 +105,7 @@ fn what_is_executed_beforehand_is_there_for_those_who_get_to_know_it() {
 }
 
 #[test]
-fn operations_on_atomic_variables_check_what_they_find() {
+fn compound_assignments_of_atomics_check_for_undefined_results() {
     let text = |body: &str| {
         format!(
             "atomic_int z = 100; atomic_uint u = 3;
@@ -139,7 +139,7 @@ fn published(make: &str, publish: &str) -> String {
 }
 
 #[test]
-fn what_main_makes_beside_its_threads_is_written_before_they_see_it() {
+fn objects_made_while_threads_run_are_written_before_publication() {
     let release = "atomic_store_explicit(&slot, n, memory_order_release);";
     let relaxed = "atomic_store_explicit(&slot, n, memory_order_relaxed);";
     let number = "atomic_store_explicit(&number, (uintptr_t)n, memory_order_relaxed);";
@@ -162,7 +162,7 @@ fn what_main_makes_beside_its_threads_is_written_before_they_see_it() {
 }
 
 #[test]
-fn threads_are_waited_for_in_loops_that_nobody_can_count() {
+fn threads_are_joined_in_loops_of_unknown_length() {
     let text = |holds: &str| {
         format!(
             "int g, k;
@@ -208,7 +208,7 @@ fn found(globals: &str, puts: &str) -> String {
 }
 
 #[test]
-fn numbers_that_are_no_addresses_are_not_equal_to_any() {
+fn non_addresses_differ_from_every_address() {
     assertions(&found("int x, *g;", "g = &x;"), "sss");
     for number in ["1", "2", "4", "8", "16", "-1"] {
         assertions(&found("int x, *g;", &format!("g = (int *){number};")), "uuu");
@@ -235,7 +235,7 @@ fn numbers_that_are_no_addresses_are_not_equal_to_any() {
 }
 
 #[test]
-fn what_is_computed_from_an_address_may_be_one() {
+fn values_computed_from_an_address_may_be_addresses() {
     let through = |computed: &str| {
         inside(
             "unsigned k; uintptr_t w;",
@@ -249,7 +249,7 @@ fn what_is_computed_from_an_address_may_be_one() {
 }
 
 #[test]
-fn what_looks_first_drains_only_if_it_writes() {
+fn operations_that_test_first_drain_only_if_they_write() {
     let stores = |globals: &str, before: &str, between: &str| {
         format!(
             "#include <semaphore.h>
@@ -322,7 +322,7 @@ fn addresses_read_as_numbers_have_the_bits_of_addresses() {
 }
 
 #[test]
-fn who_is_stuck_and_who_has_ended_the_program() {
+fn stuck_threads_and_threads_that_exited_the_program() {
     let own = "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m);";
     deadlock(
         &inside("", "", &format!("{own} pthread_mutex_unlock(&m); pthread_mutex_lock(&m); int z = go;")),
@@ -381,7 +381,7 @@ fn translated(text: &str) -> String {
 }
 
 #[test]
-fn what_was_copied_stays_when_the_original_changes() {
+fn copies_survive_changes_of_the_original() {
     assertions(&inside("", "", "int a = go, b = a; a = 5; assert(b != 5); assert(b + a != 6);"), "uuu");
     assertions(&inside("", "", "int a = go, b = a; a = 5; assert(b != 5); assert(a == 5);"), "sss");
     assertions(&inside("", "", "int a = 7, b = a; if (go) a = 8; assert(a == 7);"), "uuu");
@@ -408,7 +408,7 @@ fn what_was_copied_stays_when_the_original_changes() {
 }
 
 #[test]
-fn what_is_known_at_the_head_of_a_loop_is_what_the_loop_leaves_alone() {
+fn facts_at_a_loop_head_are_those_the_loop_preserves() {
     let rounds = |rounds: &str| {
         let globals = "int own, kept = 4;";
         inside(globals, "", &format!("own = 1; kept = 4; int n = 0, last = n; {rounds} int z = go;"))
@@ -436,7 +436,7 @@ fn what_is_known_at_the_head_of_a_loop_is_what_the_loop_leaves_alone() {
 }
 
 #[test]
-fn values_computed_in_a_roundabout_way_are_known() {
+fn indirectly_computed_values_are_known() {
     let pointer = |offset: &str| {
         inside(
             "int x, a[2];",
@@ -455,7 +455,7 @@ fn values_computed_in_a_roundabout_way_are_known() {
 }
 
 #[test]
-fn of_a_number_whose_remainder_matters_only_that_is_chosen() {
+fn only_the_remainder_of_a_choice_is_chosen_if_only_it_matters() {
     let program = |use_: &str| {
         format!(
             "unsigned __VERIFIER_nondet_uint(void); int main(void) {{ unsigned n = __VERIFIER_nondet_uint(); {use_} }}"
@@ -472,7 +472,7 @@ fn of_a_number_whose_remainder_matters_only_that_is_chosen() {
 }
 
 #[test]
-fn what_nobody_wrote_still_decides_something() {
+fn branches_on_uninitialised_values_violate_memory() {
     for undecided in [
         "int u, v = u, w = u ^ v; if (w) go = 2;",
         "int u, v = u; if (u == v) go = 2;",
@@ -507,7 +507,7 @@ fn a_variable_of_one_thread_is_in_memory_for_what_drains_buffers() {
 }
 
 #[test]
-fn waiting_in_a_row_is_one_step_only_if_what_is_waited_for_stays() {
+fn consecutive_waits_are_joined_only_for_flags_that_stay_set() {
     let text = |signals: &str, waits: &str| {
         format!(
             "volatile int a, b; void *thread(void *argument) {{ {signals} return 0; }}
@@ -581,7 +581,7 @@ fn checks_that_were_passed_are_passed_for_the_same_value_only() {
 
 /// The translation leaves no checks where nothing can go wrong.
 #[test]
-fn nothing_is_left_where_nothing_can_go_wrong() {
+fn no_checks_remain_where_nothing_can_go_wrong() {
     let text = "int x, y, r, s, p;
         void *one(void *a) { r = x; p = r ^ r; *(&y + p) = 1; return 0; }
         void *other(void *a) { s = y; x = 1; return 0; }
@@ -621,7 +621,7 @@ fn threads_that_do_the_same_count_when_they_end() {
 
 /// A loop that only waits may compute the address that it reads in each iteration.
 #[test]
-fn a_loop_that_waits_looks_where_it_says() {
+fn a_waiting_loop_loads_the_awaited_place() {
     let program = |wait: &str| {
         format!(
             "int flag[4], which, z;

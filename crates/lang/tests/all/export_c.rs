@@ -152,7 +152,7 @@ fn every_statement_compiles() {
 }
 
 #[test]
-fn what_c_cannot_say_is_named() {
+fn inexpressible_constructs_are_named_for_c() {
     let cannot = |text: &str, what: &str| {
         let why = printed(text).expect_err("C cannot say this");
         assert!(why.contains(what), "{why}");

@@ -166,7 +166,7 @@ fn check_error(result: Result<String, Vec<Diagnostic>>, message: &str, text: &st
 }
 
 #[test]
-fn trencher_cannot_say_everything() {
+fn inexpressible_constructs_are_errors_for_trencher() {
     let check = |text: &str, what: &str, place: &str| {
         let message = format!("the trencher format cannot say {what}");
         check_error(export::trencher(&program(text)), &message, text, place);
@@ -192,7 +192,7 @@ fn trencher_cannot_say_everything() {
 }
 
 #[test]
-fn memorax_cannot_say_everything() {
+fn inexpressible_constructs_are_errors_for_memorax() {
     let check = |text: &str, what: &str, place: &str| {
         check_error(
             export::rmm(&program(text)),
@@ -217,7 +217,7 @@ fn memorax_cannot_say_everything() {
 }
 
 #[test]
-fn litmus_cannot_say_everything() {
+fn inexpressible_constructs_are_errors_for_litmus() {
     let check = |text: &str, what: &str, place: &str| {
         check_error(
             export::litmus(&program(text), "t"),
@@ -314,7 +314,7 @@ proptest! {
 
     /// An exported text can be imported again and has the same meaning, or the export fails.
     #[test]
-    fn what_is_written_can_be_read_and_means_the_same(text in programs()) {
+    fn exported_programs_are_imported_with_the_same_behaviour(text in programs()) {
         let before = program(&text);
         let exported = [
             (export::litmus(&before, "t"), import::litmus as fn(&str) -> Result<Parsed, Vec<Diagnostic>>),
@@ -341,7 +341,7 @@ proptest! {
 
 /// Random programs with every kind of action.
 #[test]
-fn graphs_written_as_fw_do_the_same() {
+fn graphs_exported_as_fw_have_the_same_behaviour() {
     let mut compared = 0;
     for seed in 0..60 {
         let shape = Shape { threads: 2, length: 4, ..Shape::default() };

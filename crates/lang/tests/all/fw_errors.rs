@@ -263,7 +263,7 @@ fn properties_and_declarations() {
 }
 
 #[test]
-fn independent_errors_are_all_reported_and_nothing_else() {
+fn exactly_the_independent_errors_are_reported() {
     check(
         "shared x = ;
 const N 3;
@@ -295,7 +295,7 @@ forbid x == 3;
 }
 
 #[test]
-fn what_is_too_deep() {
+fn nesting_depth_is_limited() {
     let deep = |open: &str, middle: &str, close: &str, n: usize| {
         format!("{}{middle}{}", open.repeat(n), close.repeat(n))
     };

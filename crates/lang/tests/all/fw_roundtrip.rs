@@ -366,19 +366,19 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_printed_is_read_as_the_same_tree(file in file()) {
+    fn printing_and_parsing_preserve_the_tree(file in file()) {
         let text = fw::print(&file);
         prop_assert_eq!(parse(&text), without_spans(&file), "{}", text);
     }
 
     #[test]
-    fn what_is_printed_is_formatted_already(file in file()) {
+    fn printed_text_is_formatted(file in file()) {
         let text = fw::print(&file);
         prop_assert_eq!(fw::format(&text).expect("it has no errors"), text);
     }
 
     #[test]
-    fn formatting_changes_nothing_but_white_space_and_nothing_the_second_time(
+    fn formatting_changes_only_white_space_and_is_idempotent(
         file in file(),
         noise in prop::collection::vec(any::<u8>(), 1..200),
     ) {

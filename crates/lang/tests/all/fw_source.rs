@@ -56,7 +56,7 @@ fn spans_of_all_kinds_are_shown() {
 }
 
 #[test]
-fn nothing_of_the_user_reaches_the_terminal_raw() {
+fn text_of_the_user_is_escaped_for_the_terminal() {
     let hostile = "\u{1b}[31m\u{7}\u{9b}\u{202e}\u{2066}\u{200b}\r\u{2028}";
     let file = SourceFile::new(format!("{hostile}\n.fw"), format!("x {hostile} y\nz"));
     let diagnostic = Diagnostic::new(Span::new(2, 5), format!("m {hostile}\n")).label(hostile).help(hostile);
@@ -78,7 +78,7 @@ fn colours_only_if_asked_for() {
 }
 
 #[test]
-fn twenty_are_shown_and_the_rest_is_counted() {
+fn twenty_diagnostics_are_shown_and_the_rest_counted() {
     let file = SourceFile::new("f", "x");
     let shown = |count: usize| {
         let shown = file.render(&vec![Diagnostic::new(Span::new(0, 1), "m"); count], false);
@@ -125,7 +125,7 @@ fn bytes_to_text() {
 }
 
 #[test]
-fn where_bytes_are_not_text_is_shown() {
+fn the_position_of_invalid_utf8_is_shown() {
     let bytes = b"\xef\xbb\xbfshared x;\nsha\xffred y;";
     let diagnostic = decode(bytes).unwrap_err();
     let shown = SourceFile::lossy("f", bytes).render(&[diagnostic], false);

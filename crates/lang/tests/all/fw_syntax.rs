@@ -44,7 +44,7 @@ fn quantifiers_reach_as_far_as_possible() {
 }
 
 #[test]
-fn names_that_are_nearly_words() {
+fn names_that_resemble_keywords() {
     check("and && not || xor", "and && not || xor");
     check("p[and].not == q@end", "p[and].not == q@end");
 }

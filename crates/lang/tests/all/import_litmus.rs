@@ -228,7 +228,7 @@ fn conditions() {
 }
 
 #[test]
-fn what_only_the_condition_mentions_is_zero() {
+fn locations_only_in_the_condition_start_at_zero() {
     check(
         "X86 t\n{}\nP0 ;\n MOV [x],$1;\nexists (0:RBX=0 /\\ z=0)",
         "shared x, z; thread P0 { var EBX; x = 1; } finally condition: exists P0.EBX == 0 && z == 0;",

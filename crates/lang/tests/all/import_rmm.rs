@@ -46,7 +46,7 @@ fn a_lock() {
 }
 
 #[test]
-fn the_others_are_numbered_without_oneself() {
+fn other_processes_are_numbered_without_the_own_one() {
     check(
         "forbidden A A A process(3) data f = 0 registers $r = 0 text A: read: $r := f[0]; read: $r := f[1]",
         "shared f[3]; thread p0 { var r; A: r = f[1]; r = f[2]; } thread p1 { var r; A: r = f[0]; r = f[2]; }
@@ -122,7 +122,7 @@ fn a_locked_block_with_a_write_empties_the_buffer() {
 }
 
 #[test]
-fn waiting_does_not_choose_a_branch() {
+fn a_waiting_read_does_not_select_a_branch() {
     check_text(
         "either { read: x = 1; nop or nop; read: x = 2 or { read: y = 3 } }",
         "choose { snapshot { assume x == 1; } skip; } or { skip; await x == 2; } or { { snapshot { assume y == 3; } } }",
@@ -130,7 +130,7 @@ fn waiting_does_not_choose_a_branch() {
 }
 
 #[test]
-fn some_branches_start_with_a_step_of_their_own() {
+fn some_branches_start_with_an_extra_step() {
     check_text(
         "L0: either { goto L0 or L1: nop or while true do nop or if true then nop }",
         "L0: choose { skip; goto L0; } or { skip; L1: skip; } or { skip; while true { skip; } } or { if true { skip; } }",

@@ -46,7 +46,7 @@ fn results_are_values() {
          finally forall p.r == 10 && p.s[1] == 14 && y == -10;",
         ALL,
     );
-    // Order of evaluation: operands before the call have been read, operands behind it have not.
+    // Order of evaluation: operands before the call have been read, operands after it have not.
     check(
         "shared x;
          fn set() { x = 1; return 5; }
@@ -72,7 +72,7 @@ fn results_are_values() {
 }
 
 #[test]
-fn registers_of_a_procedure_start_afresh() {
+fn registers_of_a_procedure_are_fresh_in_each_call() {
     check(
         "shared x;
          fn count(n) { var i, sum = 7; while i < n { i = i + 1; sum = sum + i; } return sum; }
@@ -172,7 +172,7 @@ fn labels_and_registers_have_the_name_of_the_procedure() {
 }
 
 #[test]
-fn what_is_refused() {
+fn errors_about_procedures() {
     refused(
         "fn f() { f(); } thread p { f(); }",
         "1:10 a procedure cannot call itself: `f` calls `f` [calls are copies of the text; use a loop]",

@@ -62,7 +62,7 @@ fn elements_are_steps() {
 }
 
 #[test]
-fn what_is_refused_about_arrays() {
+fn errors_about_arrays() {
     refused("thread p { var a[2]; a = 1; }", "1:22 `a` is an array and needs an index [write `a[0]`]");
     refused("thread p { var a[2]; a[2] = 1; }", "1:22 index 2 is outside `a`, whose indices are 0 to 1");
     refused("thread p { var a; a[0] = 1; }", "1:19 `a` is not an array");
@@ -122,7 +122,7 @@ fn mutexes_exclude() {
 }
 
 #[test]
-fn mutexes_are_held_by_somebody() {
+fn a_mutex_records_its_holder() {
     let text = "mutex m, n[2]; thread p { lock m; a: unlock m; } thread q { lock n[1]; b: unlock n[1]; }";
     check(&format!("{text} forbid p@a && m != 1; forbid q@b && n[1] != 2; forbid n[0] != 0;"), ALL);
     check(&format!("{text} finally forall m == 0 && n[1] == 0;"), ALL);
@@ -147,7 +147,7 @@ fn mutexes_are_held_by_somebody() {
 }
 
 #[test]
-fn what_is_refused_about_mutexes() {
+fn errors_about_mutexes() {
     refused(
         "mutex m; thread p { m = 1; }",
         "1:21 `m` is a mutex, not a variable [it is locked by `lock` and unlocked by `unlock`]",

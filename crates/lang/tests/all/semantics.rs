@@ -66,7 +66,7 @@ fn a_thread_reads_its_own_newest_store() {
 }
 
 #[test]
-fn properties_look_at_memory_not_into_buffers() {
+fn properties_read_memory_rather_than_buffers() {
     check("shared x; thread p { x = 1; after: skip; } forbid p@after && x == 0;", SC);
 }
 
@@ -161,7 +161,7 @@ fn while_the_lock_is_held_others_neither_load_nor_flush() {
 }
 
 #[test]
-fn whoever_waits_in_vain_is_stuck() {
+fn a_thread_that_waits_for_ever_is_stuck() {
     check_deadlock("shared x; thread p { await x == 1; }", false);
     check_deadlock("shared x; thread p { await x == 1; } thread q { x = 1; }", true);
     // An explicit loop can spin forever.
@@ -235,7 +235,7 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
 }
 
 #[test]
-fn whoever_waits_is_where_the_await_is() {
+fn a_waiting_thread_is_at_the_location_of_its_await() {
     let both = |property: &str| {
         format!(
             "shared x, y; thread p {{ l: await x == 1 && y == 1; }} thread q {{ x = 1; y = 2; }} {property}"
@@ -383,7 +383,7 @@ fn a_quantifier_is_a_truth_value_for_any_number_of_instances() {
 }
 
 #[test]
-fn binders_after_the_keyword_look_at_truth_only() {
+fn quantified_conditions_count_nonzero_as_true() {
     check("shared x = 3; thread p { skip; } forbid i in 0..1: x;", NONE);
     check("shared x = 3; thread p { skip; } invariant i in 0..1: x;", ALL);
     check("shared x = 3; thread p { skip; } invariant i in 0..1: !x;", NONE);

@@ -27,7 +27,7 @@ fn group(statements: Vec<Statement>) -> Statement {
 const TEXT: &str = "shared x, y; thread t { var r; r = x; l: y = r; if r == 1 { x = 2; } goto l; }";
 
 #[test]
-fn they_are_lowered_and_printed_as_what_they_consist_of() {
+fn groups_of_steps_are_lowered_and_printed_as_their_statements() {
     let Loaded { mut file, program, .. } = loaded(TEXT);
     let all = std::mem::take(body(&mut file));
     *body(&mut file) = vec![group(all)];
@@ -67,7 +67,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
         here(Side::After, "y = 4;"),
     ];
     assert_eq!(sides(&program), expected);
-    // With sites only the named statements are places, plus one behind a statement that no other follows.
+    // With sites only the named statements are places, plus one after a statement that no other follows.
     let mut sites = Sites::default();
     sites.insert(around, Site { before: true, after: true, bare: false, uses: 0 });
     program.sites = Some(sites);
@@ -75,7 +75,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
 }
 
 #[test]
-fn what_a_statement_does_is_its_own_even_if_it_stands_at_the_same_place() {
+fn statements_at_the_same_position_have_their_own_effects() {
     let mut program = loaded("shared x; thread t { if x == 1 { x = 2; } }");
     let all = std::mem::take(body(&mut program.file));
     let span = all[0].span;
@@ -95,7 +95,7 @@ fn what_a_statement_does_is_its_own_even_if_it_stands_at_the_same_place() {
 }
 
 #[test]
-fn copies_of_a_text_are_one_place_and_know_their_calls() {
+fn copies_of_a_procedure_share_positions_and_record_their_calls() {
     let mut program = loaded("shared x; thread t { x = 1; x = 1; }");
     let written = body(&mut program.file)[0].span;
     program.calls = ["f(1)", "f(2)"].map(|what| Call { what: what.into(), at: Span::default() }).to_vec();

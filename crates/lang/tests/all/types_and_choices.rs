@@ -78,7 +78,7 @@ fn copies_between_equal_types_are_plain() {
 }
 
 #[test]
-fn what_is_refused_about_types() {
+fn errors_about_types() {
     refused("shared x: u8 = 256;", "1:16 the initial value 256 is outside 0..=255");
     refused("thread p { var r: i8 = 128; }", "1:24 the initial value 128 is outside -128..=127");
     refused(

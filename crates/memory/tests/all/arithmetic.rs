@@ -78,7 +78,7 @@ fn expression(random: &mut Random, exact: bool, depth: usize) -> Expr<CellId> {
 }
 
 #[test]
-fn cases_say_what_the_value_is() {
+fn cases_agree_with_evaluation() {
     let (mut known, mut unknown, mut with_auxiliaries) = (0, 0, 0);
     for seed in 0..400 {
         let mut random = Random::new(seed);

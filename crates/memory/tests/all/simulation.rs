@@ -184,7 +184,7 @@ fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State
     results.find(|(result, _)| related(machine, result, next))
 }
 
-/// Whether a step of the machine reports that this event leaves what the machine represents.
+/// Whether a step of the machine reports that this event leads to a state that the machine cannot represent.
 fn leaves(machine: &BufferMachine<'_>, pair: &Pair, event: &Event) -> bool {
     let EventKind::Step { edge, chosen } = &event.kind else { return false };
     let steps = machine.steps(&pair.control);

@@ -46,7 +46,7 @@ fn read_back(text: &str, context: &str) -> Option<Program> {
 }
 
 #[test]
-fn what_is_printed_has_the_same_verdicts() {
+fn printed_programs_have_the_same_verdicts() {
     let (mut compared, mut violated) = (0, 0);
     for seed in 0..programs_or(300) as u64 {
         let mut random = Random::new(70_000 + seed);
@@ -146,7 +146,7 @@ fn the_c_text_of_every_example_compiles() {
 }
 
 #[test]
-fn what_would_be_too_large_is_refused() {
+fn too_large_programs_are_refused() {
     let refused = |text: &str, model, k: u32, why: &str| {
         let program = read_back(text, text).expect("a program");
         let refusal = reduce(&program, model, &Bounds::uniform(&program, model, k)).expect_err(text);

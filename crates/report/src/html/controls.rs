@@ -1,7 +1,7 @@
-//! Which points of threads a proof has together: control states, merged where the source has one line for several of them.
+//! Drawings of the control states of a proof. Locations with the same source line are merged into one point.
 //!
-//! Two drawings. For each two threads a table has a square for each two points at which they can be at the same time; mutual exclusion is a
-//! hole in it. And a graph has the control states themselves, in layers by their distance from the start.
+//! There are two drawings. For each pair of threads, a table has one square per pair of points, filled if the proof does not exclude that both
+//! threads are there together; mutual exclusion shows as a hole. A graph has one node per control state, in layers by distance from the start.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,50 +13,50 @@ use fencewright_program::{LocationId, ThreadId};
 use super::escape::text;
 use crate::words::{Source, grouped, shortened};
 
-/// A table has at most so many points of each thread.
+/// Maximum number of points of a thread in a table.
 const MOST_POINTS: usize = 64;
-/// At most so many pairs of threads have a table.
+/// Maximum number of pairs of threads that are drawn as tables.
 const MOST_TABLES: usize = 6;
-/// The graph has at most so many nodes, those nearest to the start.
+/// Maximum number of nodes of the graph; those nearest to the start are kept.
 const MOST_NODES: usize = 40;
-/// Of a table with more holes than this, no hole says by itself what it means.
+/// Maximum number of holes in a table that get a tooltip each.
 const MOST_HOLES: usize = 400;
-/// Longer names of points are cut.
+/// Maximum length of a point's name, in characters.
 const LONGEST_NAME: usize = 16;
 
-/// The side of a square of a table, and the height of a layer of a graph.
+/// Side of a square of a table, in pixels.
 const SQUARE: usize = 16;
 const LAYER: usize = 64;
-/// The width of a character of a label.
+/// Width of a character of a label, in pixels.
 const CHARACTER: usize = 7;
 
-/// A point: the locations of a thread that share a line, in the order of the text.
+/// A point: the locations of a thread that share a source line, in source order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
-    /// Whether the thread goes on from there, has ended or has faulted.
+    /// 0: the thread can continue; 1: it has ended; 2: it has faulted.
     kind: u8,
     file: u32,
     line: usize,
-    /// Tells points without a place apart.
+    /// Distinguishes points that have no position in the source.
     number: u32,
 }
 
-/// Control states of a program, as points of each thread.
+/// The control states of a proof, as a point for each thread.
 pub struct Controls<'a> {
     source: Source<'a>,
-    /// For each thread its points, by name.
+    /// For each thread, the names of its points.
     points: Vec<Vec<String>>,
-    /// Threads that may be exchanged.
+    /// Classes of threads that symmetry may permute.
     classes: Vec<Vec<usize>>,
-    /// All control states; of those that exchanging threads makes of each other, the one in which they are in order.
+    /// All control states; of each orbit under permutations of the classes, the sorted one.
     states: BTreeSet<Vec<usize>>,
     start: Vec<usize>,
-    /// For each thread the steps between its points.
+    /// For each thread, the pairs of points that one of its edges connects.
     moves: Vec<BTreeSet<(usize, usize)>>,
 }
 
 impl<'a> Controls<'a> {
-    /// The control states of a proof, given as the location of each thread; whatever exchanging threads of one class makes of them is one, too.
+    /// Takes the control states of a proof, each as one location per thread. Permutations within `classes` add further control states.
     pub fn new(
         source: Source<'a>,
         classes: Vec<Vec<usize>>,
@@ -96,7 +96,7 @@ impl<'a> Controls<'a> {
         Controls { source, points, classes, states, start, moves }
     }
 
-    /// The drawings.
+    /// The tables and the graph as HTML.
     pub fn html(&self) -> String {
         let mut html = String::new();
         let threads = self.points.len();
@@ -121,7 +121,7 @@ impl<'a> Controls<'a> {
         escape(&self.source.program.threads[thread].name)
     }
 
-    /// The table of two threads.
+    /// The table of a pair of threads.
     fn table(&self, a: usize, b: usize) -> String {
         let together = self.together(a, b);
         let (rows, columns) = (self.points[a].len().min(MOST_POINTS), self.points[b].len().min(MOST_POINTS));
@@ -187,7 +187,7 @@ impl<'a> Controls<'a> {
         svg
     }
 
-    /// The points at which two threads are together in some state, all exchanges of threads included.
+    /// The pairs of points that two threads occupy in some control state, with all permutations of threads applied.
     fn together(&self, a: usize, b: usize) -> BTreeSet<(usize, usize)> {
         let class = |thread: usize| {
             let own = self.classes.iter().find(|class| class.contains(&thread));
@@ -203,7 +203,7 @@ impl<'a> Controls<'a> {
         together
     }
 
-    /// Steps of control: the states that one thread leads to, and which thread that is.
+    /// Successors of a control state: each reachable state, with the thread that moves.
     fn successors(&self, state: &[usize]) -> BTreeMap<Vec<usize>, usize> {
         let mut targets = BTreeMap::new();
         for (thread, moves) in self.moves.iter().enumerate() {
@@ -219,7 +219,7 @@ impl<'a> Controls<'a> {
         targets
     }
 
-    /// The graph of control states.
+    /// The graph of control states, by breadth-first search from the start.
     fn graph(&self) -> String {
         if !self.states.contains(&in_order(self.start.clone(), &self.classes)) {
             return String::new();
@@ -294,12 +294,12 @@ impl<'a> Controls<'a> {
                         let middle = (from + to) / 2;
                         format!("M{x} {from}C{x} {middle} {to_x} {middle} {to_x} {to}")
                     }
-                    // Along a layer: below it.
+                    // Within a layer, the edge bends below it.
                     Ordering::Equal => {
                         let (from, below) = (y + 13, y + 36);
                         format!("M{x} {from}C{x} {below} {to_x} {below} {to_x} {from}")
                     }
-                    // Back to an earlier layer: around the right side.
+                    // An edge to an earlier layer goes around the right side.
                     Ordering::Less => {
                         let (from, to, bend) = (x + half, to_x + half, x.max(to_x) + half + 30);
                         format!("M{from} {y}C{bend} {y} {bend} {to_y} {to} {to_y}")
@@ -324,7 +324,7 @@ impl<'a> Controls<'a> {
     }
 }
 
-/// The nodes of each layer, each near the middle of those before it that lead there.
+/// The nodes of each layer, sorted by the average position of their predecessors in the layer before, which reduces crossings.
 fn ordered<'s>(
     layer_of: &'s BTreeMap<Vec<usize>, usize>,
     successors: &BTreeMap<Vec<usize>, BTreeMap<Vec<usize>, usize>>,
@@ -348,7 +348,7 @@ fn ordered<'s>(
     layers
 }
 
-/// A control state in which the threads of each class are in order.
+/// The canonical representative of a control state: within each class of threads, the points are sorted.
 fn in_order<T: Ord + Clone>(mut state: Vec<T>, classes: &[Vec<usize>]) -> Vec<T> {
     for class in classes {
         let mut own: Vec<T> = class.iter().map(|thread| state[*thread].clone()).collect();
@@ -358,7 +358,7 @@ fn in_order<T: Ord + Clone>(mut state: Vec<T>, classes: &[Vec<usize>]) -> Vec<T>
     state
 }
 
-/// The points of a thread by name, and which of them each location is; `usize::MAX` for one that is not reached.
+/// The names of the points of a thread, and for each location the index of its point; `usize::MAX` for unreached locations.
 fn points_of(source: Source<'_>, id: ThreadId, reached: &BTreeSet<LocationId>) -> (Vec<String>, Vec<usize>) {
     let thread = source.program.thread(id);
     let mut points: BTreeMap<Point, (String, Vec<LocationId>)> = BTreeMap::new();
@@ -380,7 +380,7 @@ fn points_of(source: Source<'_>, id: ThreadId, reached: &BTreeSet<LocationId>) -
             _ => Point { kind, file: 0, line: 0, number: 0 },
         };
         let (known, locations) = points.entry(point).or_insert_with(|| (name.clone(), Vec::new()));
-        // A label says more than a line.
+        // A label is more telling than a line number.
         if !at.labels.is_empty() && kind == 0 {
             known.clone_from(&name);
         }

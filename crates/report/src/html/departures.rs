@@ -1,40 +1,39 @@
-//! Departures of an execution from SC: steps that would do something else if every store had reached memory at once.
+//! Departures from SC: the steps of an execution that would have a different effect if every store reached memory at once.
 //!
-//! Under SC a store reaches memory at once. So a load would have read the store to its cell that was *issued* last, and no store would
-//! overwrite one that was issued after it. An execution in which neither goes otherwise is one under SC: take the flushes out. So
-//! every execution that SC does not have has a departure; the opposite does not hold, because independent steps may be in an order in which SC would
-//! have taken them later.
+//! Under SC a load reads the store to its cell that was *issued* last, and no store overwrites one that was issued later. If both hold for
+//! every step, the execution without its flushes is an SC execution. So every execution that is impossible under SC has a departure. The
+//! converse does not hold: a departure may be undone by reordering independent steps.
 
 use std::collections::VecDeque;
 
 use fencewright_program::reference::Access;
 use fencewright_program::{EventKind, Program, Replayed};
 
-/// What SC would have done otherwise in a step.
+/// A step's difference from SC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// The cell.
+    /// The memory cell.
     pub cell: u32,
-    /// The step that has issued the store which counts under SC, counted from 0.
+    /// The step that issued the last store to the cell, which SC would have in memory; counted from 0.
     pub store: usize,
-    /// What it stores.
+    /// The value of that store.
     pub value: i64,
-    /// What happened instead.
+    /// The effect that the step had instead.
     pub instead: Instead,
 }
 
-/// What happened instead of what SC would have done.
+/// The effect of a step that departs from SC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// A load saw an older store, or how memory was at the start, with this value.
+    /// A load read this value, from an older store or from initial memory.
     Read(i64),
-    /// The store of this step reached memory after one that was issued later.
+    /// The store of this step reached memory after one that was issued later, and overwrote it.
     Overwritten(usize),
 }
 
-/// The departures of each step.
+/// The departures of each step of an execution.
 pub fn departures(program: &Program, replayed: &Replayed) -> Vec<Vec<Departure>> {
-    // For each cell the store that was issued last, and the one that memory has.
+    // For each cell, the last store issued and the store whose value memory holds.
     let mut issued: Vec<Option<(usize, i64)>> = vec![None; program.cells()];
     let mut memory: Vec<Option<usize>> = vec![None; program.cells()];
     let mut pending: Vec<VecDeque<(usize, u32)>> = vec![VecDeque::new(); program.threads.len()];

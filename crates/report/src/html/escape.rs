@@ -1,20 +1,19 @@
-//! Text from a program, as parts of a page: nothing in it can become a tag, an attribute, a script or an instruction to a reader's eyes.
+//! Escapes program text for HTML and JSON, so that it cannot become a tag, an attribute, a script, or text that displays misleadingly.
 
 use fencewright_lang::source::escape;
 use serde::Serialize;
 
-/// A text between tags, or in an attribute with double quotes. What is invisible or turns the direction of reading is spelled out, line
-/// breaks too.
+/// Text for an element or a double-quoted attribute. Invisible characters, line breaks and changes of writing direction are spelled out.
 pub fn text(text: &str) -> String {
     marked(&escape(text))
 }
 
-/// Several lines of text between tags.
+/// Several lines of text for an element.
 pub fn lines(text: &str) -> String {
     text.lines().map(|line| marked(&line_of(line)) + "\n").collect()
 }
 
-/// A line of a source file with what is invisible in it spelled out, for a place where nothing else can happen to it. Tabs are blanks.
+/// A line of a source file with invisible characters spelled out and tabs as blanks; it is not escaped for HTML.
 pub fn line_of(line: &str) -> String {
     escape(&line.replace('\t', "    "))
 }
@@ -34,7 +33,7 @@ fn marked(text: &str) -> String {
     safe
 }
 
-/// JSON that stands in a `script` element: without `<`, `>` and `&` it contains neither the end of the element nor a comment.
+/// JSON for a `script` element: `<`, `>` and `&` are escaped, so that it contains neither the end of the element nor a comment.
 pub fn data(value: &impl Serialize) -> String {
     let json =
         serde_json::to_string(value).expect("all keys are strings and writing into memory cannot fail");

@@ -1,7 +1,7 @@
-//! An execution as data for the viewer: how it starts, what each step changes, what happens before what, and where it departs from SC.
+//! An execution as data for the viewer: the initial state, the changes of each step, the happens-before relation, and the departures from SC.
 //!
-//! States are not written one by one: a step has the differences from the state before it, so that a page with a long execution stays small, and the viewer
-//! puts them together. Where steps are left out, one entry has all the differences that they make.
+//! Each step stores its difference from the state before it, which keeps the page small; the viewer reconstructs the states. Steps that are
+//! left out become one entry with their combined difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +19,21 @@ use super::texts::Numbers;
 use crate::step::{Step, buffered_cell, cell_of, entry, is_temporary, steps};
 use crate::words::{Source, grouped, shortened};
 
-/// Of a longer execution the middle is left out: so many steps at its beginning and at its end are shown.
+/// In an execution with more steps than these together, only the first and the last steps are shown.
 const FIRST_STEPS: usize = 500;
 const LAST_STEPS: usize = 1_500;
-/// In a longer execution no cycle is looked for.
+/// Maximum number of steps for which happens-before is computed.
 const MOST_RELATED: usize = 2_000;
-/// If memory has more cells than this, only those are shown that the execution or the property is about, and of them at most so many.
+/// A program with more cells than `FEW_CELLS` shows only those that the execution or the property involves, and at most `MOST_CELLS` of them.
 const FEW_CELLS: usize = 64;
 const MOST_CELLS: usize = 200;
-/// If there are more threads than this, only those are shown that move, and of them at most so many.
+/// A program with more threads than `FEW_THREADS` shows only those that move, and at most `MOST_THREADS` of them.
 const FEW_THREADS: usize = 6;
 const MOST_THREADS: usize = 24;
-/// Longer texts of one step are cut.
+/// Maximum length of the description of a step, in characters.
 const LONGEST_WORDS: usize = 400;
 
-/// An execution.
+/// An execution, as the script of the page reads it.
 #[derive(Serialize)]
 pub struct Execution {
     model: &'static str,
@@ -44,18 +44,18 @@ pub struct Execution {
     values: Vec<Vec<String>>,
     places: Vec<Place>,
     steps: Vec<StepData>,
-    /// Why one step happens before another: the first, the relation, the second, and the cell if it is about one.
+    /// The happens-before relation, as (first step, name of the relation, second step, cell if the relation is about one).
     relations: Vec<(usize, &'static str, usize, Option<String>)>,
     cycle: Vec<LinkData>,
-    /// What the cycle, or that there is none, means.
+    /// The meaning of the cycle, or of its absence.
     because: String,
-    /// What the last state means.
+    /// The meaning of the last state for the property.
     conclusion: String,
-    /// What is not shown.
+    /// Sentences about the parts that are not shown.
     left_out: Vec<String>,
 }
 
-/// Where a thread is: a file of the page and a line, or a word.
+/// The position of a thread: a file of the page and a line, or a word such as `ended`.
 #[derive(Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Place {
@@ -65,12 +65,12 @@ enum Place {
 
 #[derive(Default, Serialize)]
 struct StepData {
-    /// Its number, counted from 1.
+    /// The number of the step, counted from 1.
     n: usize,
-    /// Whose it is; nothing for steps that are left out, and for threads that are not shown.
+    /// The index of its thread; `None` for steps that are left out and for threads that are not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<usize>,
-    /// Its name, if the thread is not shown.
+    /// The name of the thread, if that thread is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden: Option<String>,
     kind: &'static str,
@@ -84,26 +84,26 @@ struct StepData {
     /// Cells with their new values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<(usize, String)>,
-    /// Cells with what they would hold if stores reached memory at once, where that changes.
+    /// Cells with the values of stores as they are issued: memory as SC would have it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     issued: Vec<(usize, String)>,
-    /// Threads whose buffers change: where, how many entries go, and which come.
+    /// Changes of buffers: the thread, the index of the change, the number of entries removed there, and the entries inserted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     buffers: Vec<(usize, usize, usize, Vec<String>)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<(usize, usize, String)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     places: Vec<(usize, Place)>,
-    /// The thread that holds the lock afterwards, by name, if that changes; empty for nobody.
+    /// The name of the thread that holds the lock after the step, if that changes; empty if the lock is free.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
-    /// For a flush, the step whose store it is.
+    /// For a flush, the number of the step that issued the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<usize>,
-    /// For steps that are left out, those before them whose stores they flush.
+    /// For steps that are left out, the earlier steps whose stores they flush.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     flushed: Vec<usize>,
-    /// What SC would have done.
+    /// The departures of the step from SC, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sc: Vec<String>,
 }
@@ -117,29 +117,29 @@ struct LinkData {
     cell: Option<String>,
 }
 
-/// What is shown of an execution, and how it is named.
+/// The parts of an execution that are shown.
 pub struct View<'a> {
-    /// The program.
+    /// The program, with its source text.
     pub source: Source<'a>,
-    /// The execution.
+    /// The replayed execution.
     pub replayed: &'a Replayed,
-    /// What it is evidence about.
+    /// The property that the execution is evidence about.
     pub property: Option<&'a Property>,
-    /// The cycle, if it is known already.
+    /// A happens-before cycle, if the caller has one.
     pub cycle: Option<&'a [Link]>,
-    /// What the last state means.
+    /// The meaning of the last state for the property.
     pub conclusion: String,
-    /// The program as it is written, if this is one with other fences.
+    /// The original program, if the execution is one of a version with other fences.
     pub written: Option<&'a Program>,
 }
 
 impl View<'_> {
-    /// The places that the execution goes through.
+    /// The source positions of the steps.
     pub fn spans(&self) -> impl Iterator<Item = Span> + '_ {
         steps(self.source, self.replayed).filter_map(|step| step.span())
     }
 
-    /// The execution as data; `files` are the numbers of the files in the page.
+    /// The execution as data; `files` maps files to their numbers in the page.
     pub fn data(&self, files: &Numbers) -> Execution {
         let mut left_out = Vec::new();
         let threads = self.threads(&mut left_out);
@@ -172,7 +172,7 @@ impl View<'_> {
         }
     }
 
-    /// A value in words.
+    /// A value as text: C's undefined value is the word `undefined`.
     fn value(&self, value: i64) -> String {
         match Some(value) == self.source.front_end.undefined() {
             true => "undefined".into(),
@@ -180,7 +180,7 @@ impl View<'_> {
         }
     }
 
-    /// The same for a text with values in it.
+    /// A text in which the numeral of the undefined value is replaced by `undefined`.
     fn words(&self, text: &str) -> String {
         let text = shortened(&line_of(text), LONGEST_WORDS);
         match self.source.front_end.undefined() {
@@ -212,7 +212,7 @@ impl View<'_> {
         if all <= FEW_CELLS {
             return (0..all as u32).collect();
         }
-        // Those of the property come first, then those that are touched last.
+        // Cells of the property come first, then the most recently accessed ones.
         let mut involved: Vec<u32> = Vec::new();
         if let Some(formula) = self.property.and_then(Property::formula) {
             formula.for_each_leaf(&mut |observable| {
@@ -231,8 +231,7 @@ impl View<'_> {
         shown
     }
 
-    /// The happens-before relation of the execution in which the stores that are still buffered reach memory at the end; a cycle, and what it
-    /// means.
+    /// Adds the happens-before relation of the execution, completed by flushing all buffers. Returns a cycle, if there is one, and its meaning.
     fn relations(
         &self,
         relations: &mut Vec<(usize, &'static str, usize, Option<String>)>,
@@ -275,13 +274,13 @@ impl View<'_> {
         (found.iter().map(link).collect(), because.into())
     }
 
-    /// A step in few words.
+    /// A step as its thread and statement.
     fn event_in_words(&self, event: &Event) -> String {
         let what = self.statement(event).unwrap_or_else(|| "flush".into());
         format!("{}: {what}", line_of(&self.source.program.thread(event.thread).name))
     }
 
-    /// The statement of a step; none for a flush. A fence that is put beside a statement is not this statement.
+    /// The statement of a step; `None` for a flush. An inserted fence is shown as such, not as the statement it was put beside.
     fn statement(&self, event: &Event) -> Option<String> {
         let EventKind::Step { edge, .. } = &event.kind else { return None };
         let edge = self.source.program.thread(event.thread).edge(*edge);
@@ -295,7 +294,7 @@ impl View<'_> {
         Some(line_of(&if is_put { format!("(fence put beside {statement})") } else { statement }))
     }
 
-    /// What SC would have done in a step, in words.
+    /// A departure from SC, as a sentence.
     fn under_sc(&self, departure: &Departure) -> String {
         let program = self.source.program;
         let cell = program.cell_name(departure.cell);
@@ -328,7 +327,7 @@ fn name(relation: Relation) -> &'static str {
     }
 }
 
-/// The execution with all buffers flushed at its end, as far as locks allow; and whether they all are.
+/// The execution continued by flushing all buffers as far as the lock allows; and whether all buffers are empty then.
 fn completed(source: Source<'_>, replayed: &Replayed) -> (Replayed, bool) {
     let mut completed = replayed.clone();
     let reference = Reference::new(source.program, replayed.model);
@@ -346,7 +345,7 @@ fn completed(source: Source<'_>, replayed: &Replayed) -> (Replayed, bool) {
     (completed, complete)
 }
 
-/// What of a state is shown.
+/// The threads and cells of a [`View`] that are shown.
 struct Shown<'a> {
     view: &'a View<'a>,
     files: &'a Numbers,
@@ -369,7 +368,7 @@ impl Shown<'_> {
         self.named(thread).map(|(n, _)| self.view.value(values[n])).collect()
     }
 
-    /// Where a thread is.
+    /// The position of a thread at a location.
     fn place(&self, thread: ThreadId, location: LocationId) -> Place {
         let code = self.view.source.program.thread(thread);
         if location == code.fault {
@@ -384,13 +383,13 @@ impl Shown<'_> {
         }
     }
 
-    /// A place of the source as the page has it.
+    /// The number of a span's file in the page, and its line.
     fn line(&self, span: Span) -> Option<(usize, usize)> {
         let file = self.files.get(&span.file)?;
         Some((*file, self.view.source.position(span).line))
     }
 
-    /// The steps that are shown, and the positions of those that are.
+    /// The steps that are shown, and their indices in the execution.
     fn steps(&self, left_out: &mut Vec<String>) -> (Vec<StepData>, Vec<usize>) {
         let view = self.view;
         let all = view.replayed.events.len();
@@ -417,7 +416,7 @@ impl Shown<'_> {
                 flushed.extend(stores[n].filter(|store| *store <= gap.start));
                 if n + 1 == gap.end {
                     let words = format!("{} steps are left out", grouped(gap.len() as u64));
-                    // Of all stores to a cell the last one counts.
+                    // Of several stores to a cell, the last one determines its value.
                     let issued: BTreeMap<usize, String> = std::mem::take(&mut issued).into_iter().collect();
                     let (issued, flushed) = (issued.into_iter().collect(), std::mem::take(&mut flushed));
                     let mut skipped =
@@ -436,7 +435,7 @@ impl Shown<'_> {
         (data, numbers)
     }
 
-    /// A step without what it changes.
+    /// A step without its differences.
     fn step(&self, step: &Step<'_>) -> StepData {
         let source = self.view.source;
         let faults = step.effect.iter().any(|access| matches!(access, Access::Fault(_)));
@@ -458,7 +457,7 @@ impl Shown<'_> {
         }
     }
 
-    /// The stores of a step, whether they go to memory or to the buffer.
+    /// The cells and values that a step stores, to memory or to its buffer; none for a flush.
     fn issued(&self, step: &Step<'_>) -> impl Iterator<Item = (usize, String)> {
         let is_flush = matches!(step.event.kind, EventKind::Flush { .. });
         step.effect.iter().filter(move |_| !is_flush).filter_map(|access| match *access {
@@ -470,7 +469,7 @@ impl Shown<'_> {
         })
     }
 
-    /// What differs between two states.
+    /// Records the differences between two states.
     fn differences(&self, before: &State, after: &State, data: &mut StepData) {
         for (n, cell) in self.cells.iter().map(|cell| *cell as usize).enumerate() {
             if before.memory[cell] != after.memory[cell] {
@@ -504,7 +503,7 @@ impl Shown<'_> {
     }
 }
 
-/// The change of a buffer: where, how many entries go, and which come.
+/// The change of a buffer: the index where it starts, the number of entries removed, and the entries inserted.
 fn splice<'b>(before: &[Buffered], after: &'b [Buffered]) -> (usize, usize, &'b [Buffered]) {
     let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
     let (before, after) = (&before[start..], &after[start..]);
@@ -512,7 +511,7 @@ fn splice<'b>(before: &[Buffered], after: &'b [Buffered]) -> (usize, usize, &'b 
     (start, before.len() - end, &after[..after.len() - end])
 }
 
-/// For each flush the step whose store it is, counted from 1.
+/// For each flush, the number of the step that issued the store, counted from 1.
 fn stores(replayed: &Replayed) -> Vec<Option<usize>> {
     let most = replayed.events.iter().map(|event| event.thread.index() + 1).max().unwrap_or(0);
     let mut pending: Vec<Vec<(usize, u32)>> = vec![Vec::new(); most];

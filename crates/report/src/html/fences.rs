@@ -1,4 +1,4 @@
-//! Fences: the source with them in place, and for each one what happens without it.
+//! Answers about fences on a page: the source with the fences inserted, and for each fence the execution that it prevents.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,14 +19,14 @@ use crate::text::{conclusion, seconds};
 use crate::words::{Source, shortened};
 use fencewright_lang::source::escape;
 
-/// Files with more lines are shown around their changes only, so many lines before and after.
+/// A file with more than `MOST_LINES` lines is shown only within `AROUND` lines of its changes.
 const MOST_LINES: usize = 2_000;
 const AROUND: usize = 8;
-/// Longer lines are cut.
+/// Maximum length of a line, in characters.
 const LONGEST_LINE: usize = 300;
 
 impl Page {
-    /// Adds an answer about fences; `edited` are the files with the fences in them, or in words why there are none.
+    /// Adds the result of fence synthesis; `edited` is the sources with the fences inserted, or the reason why there are none.
     pub fn fences(
         &mut self,
         source: Source<'_>,
@@ -100,7 +100,7 @@ impl Page {
         self.answer(None, source, heading, body, executions);
     }
 
-    /// Adds which of the fences of a program are needed.
+    /// Adds the result of an audit: whether each existing fence is needed.
     pub fn audit(&mut self, source: Source<'_>, model: &str, audited: &[Audited]) {
         for fence in audited {
             let (verdict, class) = match &fence.need {
@@ -138,7 +138,7 @@ impl Page {
         }
     }
 
-    /// Adds an execution of a program with other fences.
+    /// Adds an execution of the program with a different set of fences.
     fn because(
         &mut self,
         source: Source<'_>,
@@ -166,7 +166,7 @@ impl Page {
     }
 }
 
-/// What happens without a fence, in one sentence.
+/// The effect of leaving a fence out, as a sentence.
 fn without(because: &Because) -> String {
     match (&because.property, because.overfull) {
         (_, Some(thread)) => {
@@ -179,7 +179,7 @@ fn without(because: &Because) -> String {
     }
 }
 
-/// Where a fence goes, in words.
+/// The place of a fence, in words.
 fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
     let at = source.position(fence.place.statement).line_name();
     let threads = thread_names(source.program, fence).join(", ");
@@ -194,7 +194,7 @@ fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
     )
 }
 
-/// What shows that the program with the fences is as it should be.
+/// The list of properties that hold with the fences, and how each was confirmed.
 fn proofs(found: &Synthesis) -> String {
     if found.proof.verdicts.is_empty() {
         return String::new();
@@ -212,7 +212,7 @@ fn proofs(found: &Synthesis) -> String {
     html
 }
 
-/// The files that get fences, with what is put into them marked.
+/// The files that change, with the inserted and removed lines marked.
 fn source_with(source: Source<'_>, edited: &Sources, found: &Synthesis) -> String {
     let mut html = String::from("<h3>The program with its fences</h3>\n");
     for ((id, old), (_, new)) in
@@ -226,7 +226,7 @@ fn source_with(source: Source<'_>, edited: &Sources, found: &Synthesis) -> Strin
     html
 }
 
-/// A line of a file, as it is or as it becomes.
+/// A line of a diff.
 struct Line<'a> {
     tag: ChangeTag,
     number: Option<usize>,
@@ -243,7 +243,7 @@ fn changed(source: Source<'_>, file: FileId, old: &str, new: &str, found: &Synth
             text: change.value().trim_end_matches(['\n', '\r']),
         })
         .collect();
-    // Each fence belongs to the added line nearest to its place, of those that no other fence has.
+    // Each fence is matched to the inserted line nearest to its place that no other fence is matched to.
     let mut old_line = 0;
     let mut added: Vec<(usize, usize)> = Vec::new();
     for (n, line) in lines.iter().enumerate() {
@@ -287,7 +287,7 @@ fn changed(source: Source<'_>, file: FileId, old: &str, new: &str, found: &Synth
             html,
             "<tr{class}><td class=\"number\">{}</td><td><code>{}</code></td><td class=\"why\">{}</td></tr>",
             line.number.map_or(String::new(), |n| n.to_string()),
-            // An empty line is as high as any other.
+            // A blank keeps the height of an empty line.
             match line.text {
                 "" => " ".to_owned(),
                 line => text(&line_of(&shortened(line, LONGEST_LINE))),

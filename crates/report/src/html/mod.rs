@@ -1,11 +1,11 @@
-//! Answers as one page that a browser shows without anything else: no network, no other file.
+//! Answers as one self-contained HTML page: a browser loads nothing else, neither from the network nor from other files.
 //!
-//! A [`Page`] gathers answers as they come. Whatever can be read without stepping through it is written as HTML here: the table of answers, what a
-//! verdict stands on, invariants, drawings of control states, programs with their fences. Executions are data, which the script of the page
-//! (`page.js`) turns into a viewer; each is there as text, too, for readers without scripts.
+//! A [`Page`] collects answers. Everything that is static is written as HTML here: the table of answers, the evidence for each verdict,
+//! invariants, drawings of control states, programs with their fences. Executions are JSON, which the script of the page (`page.js`) turns into
+//! a viewer; each execution is also there as text, for readers without scripts.
 //!
-//! Everything from a program is hostile. It becomes HTML only by way of `escape.rs`, and the script makes elements and texts, never markup. The
-//! page's own policy (`Content-Security-Policy`) allows this one script and this one style sheet, by their hashes, and nothing else.
+//! All program text is hostile. It becomes HTML only through `escape.rs`, and the script creates elements and text nodes, never markup. The
+//! content security policy of the page allows only this script and this style sheet, by their hashes.
 
 mod controls;
 mod departures;
@@ -35,14 +35,14 @@ use execution::View;
 use texts::Texts;
 
 const SCRIPT: &str = include_str!("page.js");
-/// How it looks in a browser, which says whether it should be dark.
+/// Style sheet for browsers, which follows the system's choice of dark or light.
 const IN_BROWSER: &str = concat!(
     include_str!("page.css"),
     "@media screen and (prefers-color-scheme: dark) { :root {\n",
     include_str!("dark.css"),
     "} }\n",
 );
-/// How it looks in a panel of an editor, which says so by a class.
+/// Style sheet for a panel of VS Code, which marks dark themes with a class.
 const IN_EDITOR: &str = concat!(
     include_str!("page.css"),
     "body:where(.vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light)) {\n",
@@ -51,21 +51,21 @@ const IN_EDITOR: &str = concat!(
     include_str!("editor.css"),
 );
 
-/// A page is not made larger than this: further answers are in its table only.
+/// Maximum size of a page in bytes; beyond it, answers appear only in the table.
 const MOST_BYTES: usize = 32 << 20;
-/// And it has no more rows than this.
+/// Maximum number of answers in the table.
 const MOST_ANSWERS: usize = 5_000;
 
-/// Answers for people who look at them in a browser, as they come.
+/// A page of answers, which is filled as they are found.
 pub struct Page {
     answers: Vec<Answer>,
     texts: Texts,
-    /// How many answers there are of each verdict, also of those that the page has no place for.
+    /// The number of answers for each verdict, including those that the page has no room for.
     counts: BTreeMap<&'static str, usize>,
     room: Room,
 }
 
-/// An execution as JSON, and the files of its program.
+/// An execution as JSON, and the source files of its program.
 struct Execution {
     files: Arc<str>,
     json: String,
@@ -77,30 +77,31 @@ impl Default for Page {
     }
 }
 
-/// An answer.
+/// One answer of a page.
 struct Answer {
     file: String,
-    /// What was asked.
+    /// The name of the property, or another question.
     question: String,
     model: String,
     verdict: &'static str,
-    /// How the verdict is coloured.
+    /// The CSS class that colours the verdict.
     class: &'static str,
-    /// What found it, how much it explored, how long it took.
+    /// The engine, the number of states, and the time.
     facts: Vec<String>,
-    /// Markup, in which `\u{0}` stands before the number of an execution among those of this answer, and before what is to be unique to it.
+    /// HTML in which a NUL character stands before each index of an execution of this answer and before each name that must be unique in the page;
+    /// [`section`] replaces both.
     body: String,
     executions: Vec<Execution>,
 }
 
 impl Answer {
-    /// How much of a page it takes, without the files of programs.
+    /// The bytes that the answer needs, without the source files.
     fn bytes(&self) -> usize {
         self.body.len() + self.executions.iter().map(|execution| execution.json.len()).sum::<usize>()
     }
 }
 
-/// What an answer says in its first line.
+/// The header of an answer.
 struct Heading<'a> {
     question: &'a str,
     model: &'a str,
@@ -114,12 +115,12 @@ impl Page {
         Page { answers: Vec::new(), texts: Texts::default(), counts: BTreeMap::new(), room }
     }
 
-    /// An empty page that will be a part of this one: together they are not larger than one may be.
+    /// An empty page that shares this page's limit on bytes, to be appended later.
     pub fn part(&self) -> Page {
         Page::within(self.room.clone())
     }
 
-    /// Adds the answer about a property. The program is called `name`, if that is not what its file is called.
+    /// Adds the answer about a property. `name` replaces the file name in the heading.
     pub fn check(&mut self, name: Option<&str>, source: Source<'_>, model: MemoryModel, checked: &Checked) {
         let (verdict, class) = match checked.verdict() {
             Verdict::Safe => ("safe", "good"),
@@ -163,7 +164,7 @@ impl Page {
         self.answer(name, source, heading, body, executions);
     }
 
-    /// Adds that a program could not be asked about.
+    /// Adds an error: the program could not be checked.
     pub fn fail(&mut self, file: &str, message: &str) {
         let body = format!("<p class=\"reason\">{}</p>\n", text(message));
         let file = file.to_owned();
@@ -181,7 +182,7 @@ impl Page {
         });
     }
 
-    /// Adds all that another one has, behind what this one has.
+    /// Appends the answers of another page.
     pub fn append(&mut self, other: Page) {
         for (verdict, count) in &other.counts {
             *self.counts.entry(verdict).or_default() += count;
@@ -202,7 +203,7 @@ impl Page {
         }
     }
 
-    /// Adds an execution: its data, and the place where it is shown.
+    /// Adds an execution: its data, and the element in which the script shows it.
     fn execution(&mut self, view: &View<'_>, body: &mut String, executions: &mut Vec<Execution>) {
         let (files, numbers) = texts::files(view.source, view.spans());
         let json = escape::data(&view.data(&numbers));
@@ -249,18 +250,18 @@ impl Page {
         self.answers.push(answer);
     }
 
-    /// Writes the whole page; whether everything was asked that should be.
+    /// Writes the whole page. `complete` says whether the run answered all of its questions.
     pub fn write(&self, complete: bool, to: &mut dyn io::Write) -> io::Result<()> {
         self.write_in(IN_BROWSER, complete, to)
     }
 
-    /// The same for a panel of an editor that shows pages as VS Code does: in its fonts and colours. Whenever a step is looked at, the page posts
-    /// the message `{file, line}`, the number of the file ([`FileId`](fencewright_program::FileId)) and the line, counted from 1, to the editor, or `{}` if the step has no line.
+    /// The page for a panel of VS Code, in its fonts and colours. When a step is selected, the page posts the message `{file, line}` to the editor, with the
+    /// number of the file ([`FileId`](fencewright_program::FileId)) and the line counted from 1, or `{}` if the step has no position.
     pub fn for_editor(&self) -> String {
         self.text(IN_EDITOR)
     }
 
-    /// The whole page as a text.
+    /// The whole page as a string, for a browser.
     pub fn for_browser(&self) -> String {
         self.text(IN_BROWSER)
     }
@@ -314,7 +315,7 @@ impl Page {
         write!(to, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
     }
 
-    /// Writes the data for the script: programs, each once, and executions.
+    /// Writes the data for the script: the source files of each program, once, and the executions.
     fn write_data(&self, to: &mut dyn io::Write) -> io::Result<()> {
         let executions = || self.answers.iter().flat_map(|answer| &answer.executions);
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -335,7 +336,7 @@ impl Page {
         write!(to, "]}}")
     }
 
-    /// The table of all answers, each with a link to its section.
+    /// The table of all answers, each linked to its section.
     fn table(&self) -> String {
         let mut html = String::from("<section class=\"answers\" aria-label=\"All answers\">\n<p>");
         for (word, class) in [
@@ -374,7 +375,7 @@ impl Page {
     }
 }
 
-/// The section of an answer, whose first execution has this number in the page.
+/// The section of an answer; `first` is the index of its first execution in the page.
 fn section(number: usize, answer: &Answer, first: usize) -> String {
     let Answer { file, question, model, verdict, class, facts, body, .. } = answer;
     let mut html = format!(
@@ -387,7 +388,7 @@ fn section(number: usize, answer: &Answer, first: usize) -> String {
         let _ = write!(html, "<span>{}</span> ", text(&fact));
     }
     html.push_str("</p>\n");
-    // Numbers of executions are those of the page, and names of parts are unique in it.
+    // Makes indices of executions and names of elements unique in the page.
     let mut parts = body.split('\u{0}');
     html.push_str(parts.next().unwrap_or_default());
     for part in parts {
@@ -406,7 +407,7 @@ fn section(number: usize, answer: &Answer, first: usize) -> String {
     html
 }
 
-/// Where and how a property is stated.
+/// The text and the line of a property.
 fn stated(source: Source<'_>, property: &Property) -> String {
     if property.span == Span::default() {
         return String::new();
@@ -416,7 +417,7 @@ fn stated(source: Source<'_>, property: &Property) -> String {
     format!("<p class=\"stated\"><code>{}</code> <span>line {}</span></p>\n", text(&excerpt), text(&at))
 }
 
-/// What was tried, and what grew, if there is no verdict.
+/// For an unknown verdict: the engines that were tried, and the explanations such as what grew without bound.
 fn tried(source: Source<'_>, checked: &Checked) -> String {
     let mut html = String::new();
     if !checked.tried.is_empty() {
@@ -453,7 +454,7 @@ fn tried(source: Source<'_>, checked: &Checked) -> String {
     html
 }
 
-/// An execution as text, for readers without scripts and for those who copy it.
+/// An execution as text, for readers without scripts and for copying.
 fn plain(source: Source<'_>, replayed: &Replayed, property: Option<&Property>) -> String {
     let text = match property {
         Some(property) => words::execution(source, replayed, property, Style::PLAIN),
@@ -469,7 +470,7 @@ fn plain(source: Source<'_>, replayed: &Replayed, property: Option<&Property>) -
     )
 }
 
-/// What an answer is about, and what somebody should look at.
+/// Notes on the translation, and warnings.
 fn remarks(source: Source<'_>) -> String {
     let mut items: Vec<String> = Vec::new();
     items.extend(source.front_end.meaning().map(text));
@@ -485,7 +486,7 @@ fn remarks(source: Source<'_>) -> String {
     format!("<h3>Notes</h3>\n<ul class=\"notes\">\n{items}</ul>\n")
 }
 
-/// The hash of a script or style sheet, as the policy of a page names it.
+/// The SHA-256 hash of a script or style sheet in base64, as the content security policy names it.
 fn hash(text: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut base64 = String::new();

@@ -1,17 +1,17 @@
 "use strict";
-// The viewer of executions. The data of the page are executions as differences from step to step; this puts the states together and
-// draws the one that is looked at. Everything shown is made of elements and texts: no string ever becomes markup.
+// The viewer of executions. The page has each execution as the differences between its states; the viewer reconstructs the states and
+// draws the selected one. It creates elements and text nodes only: no string ever becomes markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
   const MOST_CHIPS = 24; // of a longer buffer, the middle is left out
   const RELATIONS = ["program order", "reads from", "coherence", "from-read"];
-  // In a panel of an editor, the editor is told which line is looked at.
+  // In a panel of an editor, reports the selected line to the editor.
   const editor = typeof acquireVsCodeApi === "function" ? acquireVsCodeApi() : undefined;
   const arrows = (words) => words.replace(/ -> /g, " → ");
   const className = (relation) => "rel-" + relation.replace(/ /g, "-");
 
-  // An element with attributes and children; a string is a text.
+  // Creates an element with attributes and children; a string becomes a text node.
   function make(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -25,7 +25,7 @@
     return element;
   }
 
-  // All states, the first one before the first step. States share what a step does not change.
+  // All states, starting with the initial one. A state shares the parts that a step does not change with the previous state.
   function statesOf(execution) {
     const { memory, values, places } = execution;
     let state = { memory, issued: memory, values, places, buffers: execution.threads.map(() => []), lock: "" };
@@ -67,7 +67,7 @@
       this.program = data.programs[program];
       this.states = statesOf(execution);
       this.relaxed = execution.model !== "sc";
-      // Positions of steps by their numbers: steps may be left out.
+      // The index of each step by its number, because steps may be left out.
       this.positions = new Map(execution.steps.map((step, n) => [step.n, n + 1]));
       this.host = host;
       this.build();
@@ -129,11 +129,11 @@
       this.show(to);
     }
 
-    // One row for each step, one column for each thread; time goes downwards.
+    // One row per step and one column per thread; time runs downwards.
     buildLanes() {
       const { execution } = this;
       this.grid = make("div", { class: "grid", role: "listbox", "aria-label": "steps" });
-      // A thread that never moves needs a name and no more.
+      // A thread that never moves gets only its name.
       const moving = new Set(execution.steps.map((step) => step.thread).filter((thread) => thread !== undefined));
       this.moving = moving.size;
       const widths = execution.threads.map((_, thread) => (moving.has(thread) ? "minmax(10.5rem, 1fr)" : "4rem"));
@@ -169,14 +169,14 @@
       } else {
         event.append(make("code", {}, step.statement));
         if (step.words) event.append(make("span", { class: "what" }, arrows(step.words)));
-        // The calls that lead there are said where they change.
+        // The call stack is shown where it changes.
         if (step.calls && step.calls !== this.called[step.thread]) event.append(make("span", { class: "calls" }, step.calls));
         this.called[step.thread] = step.calls;
       }
       if (isInCycle) event.classList.add("in-cycle");
       if (step.sc) event.append(make("span", { class: "departs" }, "≠ SC"));
       if (step.thread === undefined) {
-        // A thread without a lane: all of them together.
+        // Threads without a lane share one.
         event.prepend(make("span", { class: "calls" }, step.hidden));
         event.style.gridColumn = "2 / -2";
       } else {
@@ -198,7 +198,7 @@
       return make("p", { class: "legend" }, ...items);
     }
 
-    // Why this is no execution under SC, or that it is one.
+    // Why this is not an SC execution, or that it is one.
     why() {
       const { execution } = this;
       if (execution.cycle.length === 0) return make("p", { class: "because" }, execution.because);
@@ -233,7 +233,7 @@
       this.marked = [];
     }
 
-    // Shows the state after so many steps.
+    // Shows the state after this step.
     show(step) {
       const next = Math.max(0, Math.min(this.last, step));
       if (this.step !== undefined) this.rows[this.step].setAttribute("aria-selected", "false");
@@ -297,7 +297,7 @@
       this.machine.replaceChildren(threads, make("div", { class: "cells" }, memory));
     }
 
-    // A buffer is a pipe: stores enter on the left and leave for memory on the right. What leaves in this step is still drawn.
+    // A buffer is drawn as a pipe: stores enter on the left and leave for memory on the right. A store that leaves in this step is still drawn.
     buffer(thread, entries, step) {
       const chips = entries.map((text) => make("span", { class: text === "|" ? "chip barrier" : "chip" }, text));
       const [, at, gone, come] = (step && step.buffers || []).find(([owner]) => owner === thread) || [0, 0, 0, []];
@@ -345,7 +345,7 @@
       if (shown) reveal(file.pane, shown.line, 0);
     }
 
-    // Measures where events are; then the arrows are drawn between them.
+    // Measures the positions of events, and draws the arrows between them.
     layOut() {
       const box = (row) => {
         const event = row.querySelector(".event");
@@ -372,7 +372,7 @@
       this.drawArrows();
     }
 
-    // A line beside a lane for as long as a store is in its buffer.
+    // A line beside the lane while a store is in the thread's buffer.
     drawBuffered() {
       const { steps } = this.execution;
       const left = new Map();
@@ -403,7 +403,7 @@
     drawArrows() {
       const { execution } = this;
       const which = this.arrows.value;
-      // If all are drawn, they are the same for every step.
+      // If all arrows are drawn, they do not depend on the step.
       if (!this.ready || (which === "all" && this.drawn === "all")) return;
       this.drawn = which;
       const current = this.step > 0 ? execution.steps[this.step - 1].n : 0;
@@ -444,7 +444,7 @@
     }
   }
 
-  // Scrolls a box, and nothing around it, so that a part of it can be seen.
+  // Scrolls a box, but not the page, until a part of it is visible.
   function reveal(box, part, above) {
     const top = part.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
     const bottom = top + part.offsetHeight;
@@ -452,7 +452,7 @@
     else if (bottom > box.scrollTop + box.clientHeight - 4) box.scrollTop = bottom - box.clientHeight * 0.7;
   }
 
-  // A viewer is made when its place comes near the window, or when it is printed.
+  // A viewer is created when it comes near the visible part of the page, or when the page is printed.
   const waiting = new Map();
   function begin(host) {
     if (!waiting.delete(host)) return;
@@ -470,7 +470,7 @@
     for (const host of [...waiting.keys()]) if (!host.closest("details:not([open])")) begin(host);
   });
 
-  // The reason of a fence is one click away: what a link points at is opened.
+  // Opens the details that a link points to, such as the reason for a fence.
   function open() {
     const target = document.getElementById(location.hash.slice(1));
     if (target instanceof HTMLDetailsElement) {
@@ -481,7 +481,7 @@
   addEventListener("hashchange", open);
   open();
 
-  // With one answer there is nothing else to begin with.
+  // A single answer is opened at once.
   const first = document.querySelector(".execution");
   if (first && !first.closest("details") && document.querySelectorAll(".answer").length === 1) {
     begin(first);

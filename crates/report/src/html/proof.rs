@@ -1,4 +1,4 @@
-//! A proof: what holds at each point of each thread, and which points there are together.
+//! A proof on a page: the facts that hold at each point of each thread, and the control states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,19 +15,19 @@ use crate::step::is_temporary;
 use crate::text::count;
 use crate::words::{Source, grouped, shortened};
 
-/// Of larger sets of states the values are not listed.
+/// Maximum number of states of a set whose values are listed.
 const MOST_STATES: u64 = 200_000;
-/// Nor those of sets whose states have more values than this altogether.
+/// Maximum number of values that all states of a set have together, if they are to be listed.
 const MOST_READ: usize = 20_000_000;
-/// What invariants say about each point is not worked out if that takes more operations than this, about.
+/// Maximum work for deriving facts from an invariant, as an estimate of operations.
 const MOST_WORK: usize = 1_000_000_000;
-/// Of more values than this, only the least and the greatest are shown.
+/// Maximum number of values that are listed one by one; above it, only the least and the greatest are shown.
 const MOST_VALUES: usize = 8;
-/// More rows of a table are left out, and more facts of a row.
+/// Maximum number of rows of the table.
 const MOST_ROWS: usize = 1_000;
 const MOST_FACTS: usize = 60;
 
-/// What shows that a property holds.
+/// The explanation of why a property holds.
 pub fn proof(source: Source<'_>, checked: &Checked) -> String {
     let enumerated;
     let stands_on = match checked.evidence() {
@@ -68,7 +68,7 @@ pub fn proof(source: Source<'_>, checked: &Checked) -> String {
     html
 }
 
-/// What to say of a proof whose points are not those of the program.
+/// The explanation for a proof whose control points are not those of the program.
 fn elsewhere(certificate: &Certificate) -> &'static str {
     match &certificate.claim {
         Claim::Sliced { .. } => {
@@ -81,7 +81,7 @@ fn elsewhere(certificate: &Certificate) -> &'static str {
     }
 }
 
-/// An inductive invariant.
+/// An inductive invariant: its facts at each point, and the drawings of its control states.
 fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
     let mut html = format!(
         "<p>The proof is an inductive invariant: it holds at the start, and no step leaves it. It has {} control states.{}</p>\n",
@@ -99,7 +99,7 @@ fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
         html.push_str("<h4>What holds whenever a thread is at a point</h4>\n");
         html.push_str(&table(source, &points));
     }
-    // Where nothing satisfies the invariant, nothing ever is.
+    // An unsatisfiable invariant means that the control state is unreachable.
     let reached = proof.states.iter().filter(|state| !state.invariant.is_empty());
     let locations = reached.map(|state| state.control().locations);
     let classes: Vec<Vec<usize>> =
@@ -107,7 +107,7 @@ fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
     html + &Controls::new(source, classes, locations).html()
 }
 
-/// Which threads are exchanged.
+/// The classes of threads that the proof treats up to symmetry.
 fn exchanged<'s>(source: Source<'_>, classes: impl Iterator<Item = &'s Vec<u32>>) -> String {
     let name = |thread: &u32| text(&source.program.threads[*thread as usize].name);
     let classes: Vec<String> =
@@ -118,7 +118,7 @@ fn exchanged<'s>(source: Source<'_>, classes: impl Iterator<Item = &'s Vec<u32>>
     }
 }
 
-/// A set of states.
+/// A set of states: the values at each point, and the drawings of its control states.
 fn states(source: Source<'_>, set: &StateSet) -> String {
     let families: Vec<&Vec<u32>> = set.symmetry.iter().map(|family| &family.threads).collect();
     let mut html = format!(
@@ -173,7 +173,7 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
     html + &Controls::new(source, classes, controls.into_iter()).html()
 }
 
-/// The values at a point, in words.
+/// The values at a point as facts such as `x == 1`.
 fn named(
     source: Source<'_>,
     set: &StateSet,
@@ -201,7 +201,7 @@ fn named(
     (ThreadId(thread as u32), location, facts)
 }
 
-/// What is known about points, as a table.
+/// The facts at each point, as a table.
 fn table(source: Source<'_>, points: &[(ThreadId, LocationId, Vec<String>)]) -> String {
     let mut html = String::from(
         "<div class=\"scroll\"><table class=\"points\"><thead><tr><th>thread</th><th>where</th><th>what holds</th></tr></thead>\n",

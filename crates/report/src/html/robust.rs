@@ -1,4 +1,4 @@
-//! Robustness: the witness with its cycle, or what shows that there is none.
+//! Answers about robustness on a page: the witness with its cycle, or the evidence that there is none.
 
 use std::fmt::Write as _;
 
@@ -15,11 +15,11 @@ use crate::words::{Source, grouped};
 use crate::{robust, words};
 use fencewright_lang::source::escape;
 
-/// More attacks are left out of the table.
+/// Maximum number of attacks in the table.
 const MOST_ATTACKS: usize = 500;
 
 impl Page {
-    /// Adds an answer about robustness; `list` lists all attacks.
+    /// Adds an answer about robustness; `list` adds a table of all attacks.
     pub fn robust(&mut self, source: Source<'_>, answer: &Robustness, list: bool) {
         let (verdict, class) = match answer.robust() {
             Ok(true) => ("robust", "good"),
@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// All attacks, and what came of each.
+/// The table of attacks, each with its verdict.
 fn attacks(source: Source<'_>, answer: &Robustness) -> String {
     let mut html = String::from(
         "<h3>Attacks</h3>\n<div class=\"scroll\"><table><thead><tr><th>thread</th><th>delayed store</th><th>past this load</th><th></th></tr></thead><tbody>\n",

@@ -1,4 +1,4 @@
-//! The source files of programs, as data of a page. Each text is there once, however many answers are about it.
+//! The source files of programs, as data of a page. Each distinct set of files is stored once, shared by all answers about it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::escape::line_of;
 use crate::words::{Source, shortened};
 
-/// A file with more lines is shown only around what the page speaks of.
+/// A file with more lines is shown only near the lines that the page mentions.
 const MOST_LINES: usize = 3_000;
-/// So many lines around each of these.
+/// Number of lines shown before and after each of them.
 const AROUND: usize = 20;
-/// Longer lines are cut.
+/// Maximum length of a line, in characters.
 const LONGEST_LINE: usize = 300;
 
-/// All texts of a page: the files of each program, as JSON.
+/// The sets of source files of a page, each as JSON.
 #[derive(Default)]
 pub struct Texts(HashSet<Arc<str>>);
 
@@ -28,20 +28,20 @@ struct Program {
 
 #[derive(Serialize)]
 struct File {
-    /// Which one of the program it is: whoever shows the page may know more about it.
+    /// The number of the file in the program, which the page sends to an editor.
     id: u32,
     name: String,
-    /// Lines in a row, with the number of the first.
+    /// Runs of consecutive lines, each with the number of its first line.
     parts: Vec<(usize, Vec<String>)>,
-    /// How many lines are left out.
+    /// The number of lines that are left out.
     left_out: usize,
 }
 
-/// Which number each file of a program has in the page.
+/// The index in the page of each file of a program.
 pub type Numbers = BTreeMap<FileId, usize>;
 
 impl Texts {
-    /// The same files, as the page has them already if it does; and whether it does.
+    /// Returns the stored copy of these files, and whether there was one already.
     pub fn shared(&mut self, files: &Arc<str>) -> (Arc<str>, bool) {
         match self.0.get(files) {
             Some(known) => (known.clone(), true),
@@ -52,14 +52,13 @@ impl Texts {
         }
     }
 
-    /// Forgets the files that nobody has.
+    /// Drops the files that no execution refers to any more.
     pub fn forget_unused(&mut self) {
         self.0.retain(|files| Arc::strong_count(files) > 1);
     }
 }
 
-/// The files of a program as JSON, of which these places are spoken of. A file that is part of this project is there only if one of them is in
-/// it.
+/// The files of a program as JSON; `places` are the positions that the page mentions. A built-in file is included only if one of them lies in it.
 pub fn files(source: Source<'_>, places: impl Iterator<Item = Span>) -> (String, Numbers) {
     let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
     for span in places.collect::<HashSet<Span>>() {

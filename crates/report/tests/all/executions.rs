@@ -1,4 +1,4 @@
-//! What people and programs get to see, for small programs: snapshots.
+//! Snapshots of all report formats for small programs.
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{
@@ -32,7 +32,7 @@ fn loaded(name: &str, text: &str) -> Loaded {
         .unwrap_or_else(|e| panic!("{}", e.sources.render(&e.diagnostics, false)))
 }
 
-/// Checks one property with one worker, so that the same trace is found every time; times are made up.
+/// Checks one property with one worker, so that the trace is deterministic; times are made up.
 fn checked(loaded: &Loaded, model: MemoryModel, property: Property) -> Checked {
     checked_with(Options::default(), loaded, model, property)
 }
@@ -49,7 +49,7 @@ fn checked_with(options: Options, loaded: &Loaded, model: MemoryModel, property:
     result
 }
 
-/// The first property of a program, in words.
+/// The verdict on the first property of a program, as text.
 fn shown(name: &str, text: &str, model: MemoryModel) -> String {
     let loaded = loaded(name, text);
     let result = checked(&loaded, model, loaded.program.properties[0].clone());
@@ -62,7 +62,7 @@ fn shown_result(loaded: &Loaded, model: MemoryModel, result: &Checked) -> String
 }
 
 /// The execution that a schedule describes, as evidence about a property. In the schedule `p` is a step of that thread
-/// (the first of its edges that can be taken), `p=2` one in which the `*` is 2, and `p!x` a flush of `x` from its buffer.
+/// (the first enabled edge), `p=2` a step whose `*` is 2, and `p!x` a flush of `x` from its buffer.
 fn walk(name: &str, text: &str, model: MemoryModel, property: Option<Property>, schedule: &str) -> String {
     let loaded = loaded(name, text);
     let program = &loaded.program;
@@ -227,7 +227,7 @@ fn long_executions_are_cut_in_the_middle() {
     assert!(shown.contains("... 2,601 steps are left out here; --full shows them"), "{shown}");
 }
 
-/// A program of this repository, and the counterexample to its first property.
+/// The counterexample to the first property of an example.
 fn example(name: &str, style: Style) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     let loaded = loaded(name, &std::fs::read_to_string(path).expect("an example"));
@@ -247,7 +247,7 @@ fn all_steps_are_shown_on_request() {
     insta::assert_snapshot!(example("dijkstra.fw", Style { full: true, ..Style::PLAIN }));
 }
 
-/// Eisenberg and McGuire 1972: long, with loops that only look around.
+/// Eisenberg and McGuire 1972: long, with loops that only read shared variables.
 const EISENBERG_MCGUIRE: &str = "\
 const N = 2;
 const IDLE = 0;

@@ -237,7 +237,7 @@ fn broken_proofs_are_rejected() {
 }
 
 #[test]
-fn interpolation_says_what_it_cannot_do() {
+fn unsupported_interpolation_is_reported() {
     let (x, a, b) = (Var(0), Var(1), Var(2));
     // x is even, x is odd: no interpolant without divisibility.
     let assertions =

@@ -292,7 +292,7 @@ fn mutate(random: &mut Random, proof: &mut Proof) -> bool {
 }
 
 #[test]
-fn damaged_proofs_never_refute_what_is_satisfiable_and_are_mostly_rejected() {
+fn damaged_proofs_never_refute_satisfiable_formulas() {
     let (rounds, seed) = rounds(3000);
     let mut random = Random(21 + seed);
     let (mut accepted, mut rejected) = (0, 0);

@@ -129,7 +129,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         self.search.bytes()
     }
 
-    /// The domain.
+    /// The domain that represents values.
     pub fn domain(&self) -> &D {
         self.search.domain()
     }

@@ -48,7 +48,7 @@ pub struct ContextStepName {
 pub enum Move {
     /// The active thread takes an edge.
     Edge {
-        /// The edge.
+        /// The edge of the active thread.
         edge: EdgeId,
         /// Which of its cases: see [`case`](fencewright_memory::StepName::case).
         case: u32,
@@ -97,12 +97,12 @@ impl<'p> Contexts<'p> {
         Contexts { machine: BufferMachine { buffers, ..self.machine.clone() } }
     }
 
-    /// The program.
+    /// The program that the machine runs.
     pub fn program(&self) -> &'p Program {
         self.machine.program
     }
 
-    /// The cells.
+    /// The numbering of memory cells, registers and values in groups.
     pub fn cells(&self) -> &Cells {
         &self.machine.cells
     }
@@ -229,7 +229,7 @@ impl Machine for Contexts<'_> {
         }
     }
 
-    /// The case is the number of groups that leave at the end of the execution.
+    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`.
     fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);
         let mut sees_memory = false;

@@ -10,7 +10,6 @@
 //!   start of its next context; if it has none, the steps are irrelevant.
 //! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only what properties
 //!   observe matters. If that excludes every violation, the context is not begun.
-//!   properties look at matters. If that rules out every violation, the context is not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,51 +23,9 @@ use fencewright_program::{
     PropertyKind, RegisterId, Thread, ThreadId,
 };
 use fencewright_verdict::{Limits, Reason, Task};
+use fixedbitset::FixedBitSet;
 
 use super::machine::{ContextControl, Contexts};
-
-/// A set of memory cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct CellSet(Vec<u64>);
-
-impl CellSet {
-    fn new(cells: usize) -> Self {
-        CellSet(vec![0; cells.div_ceil(64)])
-    }
-
-    fn insert(&mut self, cell: u32) {
-        self.0[cell as usize / 64] |= 1 << (cell % 64);
-    }
-
-    fn contains(&self, cell: u32) -> bool {
-        self.0[cell as usize / 64] >> (cell % 64) & 1 == 1
-    }
-
-    fn remove(&mut self, cell: u32) {
-        self.0[cell as usize / 64] &= !(1 << (cell % 64));
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let words = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
-        words
-            .flat_map(|(n, word)| (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| n as u32 * 64 + b))
-    }
-
-    /// Adds the intersection of two sets.
-    fn add_both(&mut self, a: &CellSet, b: &CellSet) {
-        self.0.iter_mut().zip(a.0.iter().zip(&b.0)).for_each(|(mine, (a, b))| *mine |= a & b);
-    }
-
-    /// Adds another set. Returns whether this set has changed.
-    fn add(&mut self, other: &CellSet) -> bool {
-        let mut changed = false;
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            changed |= theirs & !*mine != 0;
-            *mine |= theirs;
-        }
-        changed
-    }
-}
 
 /// How a context may end at a location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +62,7 @@ pub struct Relevance<'p> {
     properties: Vec<Property>,
     threads: Vec<ThreadFacts>,
     /// The memory cells that properties depend on.
-    observed: CellSet,
+    observed: FixedBitSet,
     /// Whether some property is about final states.
     finals: bool,
 }
@@ -114,10 +71,10 @@ impl<'p> Relevance<'p> {
     /// Analyses a program for the properties of a task.
     pub fn new(task: &Task<'p>, limits: &Limits) -> Result<Self, Reason> {
         let program = task.program;
-        let mut observed = CellSet::new(program.cells());
+        let mut observed = FixedBitSet::with_capacity(program.cells());
         for_each_observable(&task.properties, &mut |o| {
             if let Observable::Memory(cell) = o {
-                observed.insert(*cell);
+                observed.insert(*cell as usize);
             }
         });
         let finals = task.properties.iter().any(|p| matches!(p.kind, PropertyKind::Finally(..)));
@@ -128,7 +85,7 @@ impl<'p> Relevance<'p> {
 
     /// Whether a property depends on memory.
     pub fn sees_memory(&self) -> bool {
-        self.observed.0.iter().any(|word| *word != 0)
+        !self.observed.is_clear()
     }
 
     /// Whether a property is about final states.
@@ -156,21 +113,21 @@ impl<'p> Relevance<'p> {
         let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
         let mut read = self.observed.clone();
         // The cells that some thread may still load, and those that at least two threads may.
-        let (mut some, mut several) =
-            (CellSet::new(self.program.cells()), CellSet::new(self.program.cells()));
-        let mut loads = vec![CellSet::default(); locations.len()];
+        let none = FixedBitSet::with_capacity(self.program.cells());
+        let (mut some, mut several) = (none.clone(), none);
+        let mut loads = vec![FixedBitSet::new(); locations.len()];
         for t in ids().filter(|&t| goes_on(t)) {
             let (facts, location) = facts(t);
             let own = self.loaded(&facts.loads, location);
-            several.add_both(&some, &own);
-            some.add(&own);
+            several.extend(some.intersection(&own));
+            some.union_with(&own);
             // A thread reads its own buffered store instead of memory.
             let mut seen = own.clone();
             loads[t.index()] = own;
-            buffers[t.index()].0.iter().flatten().for_each(|&c| seen.remove(c));
-            read.add(&seen);
+            buffers[t.index()].0.iter().flatten().for_each(|&c| seen.remove(c as usize));
+            read.union_with(&seen);
         }
-        let mut live: Vec<CellId> = read.iter().map(|c| cells.id(Cell::Memory(c))).collect();
+        let mut live: Vec<CellId> = read.ones().map(|c| cells.id(Cell::Memory(c as u32))).collect();
         for t in ids() {
             let (facts, location) = facts(t);
             let id = |r: RegisterId| cells.id(Cell::Register(t, r));
@@ -181,10 +138,10 @@ impl<'p> Relevance<'p> {
             live.extend(facts.live.at(location).map(id));
             let groups = &buffers[t.index()];
             for (group, c, id) in groups.values(cells, t) {
-                let may_load = loads[t.index()].contains(c);
+                let may_load = loads[t.index()].contains(c as usize);
                 let own = may_load && groups.newest_group(c) == Some(group);
-                let others = several.contains(c) || (some.contains(c) && !may_load);
-                if own || self.observed.contains(c) || others {
+                let others = several.contains(c as usize) || (some.contains(c as usize) && !may_load);
+                if own || self.observed.contains(c as usize) || others {
                     live.push(id);
                 }
             }
@@ -194,15 +151,13 @@ impl<'p> Relevance<'p> {
     }
 
     /// The cells that a thread may load from a location on.
-    fn loaded(&self, loads: &Facts, location: LocationId) -> CellSet {
+    fn loaded(&self, loads: &Facts, location: LocationId) -> FixedBitSet {
         let cells = self.program.cells();
-        let mut loaded = CellSet::new(cells);
+        let mut loaded = FixedBitSet::with_capacity(cells);
         for fact in loads.at(location.0) {
             match fact.checked_sub(cells) {
-                None => loaded.insert(fact as u32),
-                Some(array) => {
-                    self.program.variables[array].cells().for_each(|cell| loaded.insert(cell as u32));
-                }
+                None => loaded.insert(fact),
+                Some(array) => loaded.insert_range(self.program.variables[array].cells()),
             }
         }
         loaded

@@ -17,6 +17,7 @@ use fencewright_memory::linear::{Constraint, Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
 use fencewright_verdict::Reason;
+use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 
 use super::bounds::{MOST, NONE, bound, close};
@@ -99,11 +100,8 @@ struct Vocabulary {
 /// A query: do the constraints entail the conclusion, or contradict each other if there is none?
 type Question = (Vec<Linear>, Option<Linear>);
 
-/// The set of predicates that hold, as one bit per predicate of the vocabulary of the live cells.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Known {
-    bits: Box<[u64]>,
-}
+/// The predicates that hold, by their positions in the vocabulary of the live cells.
+pub type Known = FixedBitSet;
 
 /// A step on predicates.
 pub struct PredicateTransition {
@@ -124,7 +122,7 @@ enum Predicate {
     General(Linear),
     /// Constant truth value.
     Constant(bool),
-    /// A conjunction: one predicate about each of the values that summary cells stand for.
+    /// A conjunction: the instances of a predicate for all values that its summary cells may stand for.
     All(Vec<Predicate>),
 }
 
@@ -186,24 +184,18 @@ impl Predicates {
     }
 }
 
-impl Known {
-    fn holds(&self, n: usize) -> bool {
-        self.bits[n / 64] >> (n % 64) & 1 == 1
-    }
-}
-
 impl Domain for Predicates {
     type State = Known;
     type Transition = PredicateTransition;
 
     fn cube(&self, live: &Live, known: &Known) -> Cube {
         let vocabulary = self.vocabulary(live);
-        let held = vocabulary.linear.iter().enumerate().filter(|(n, _)| known.holds(*n));
+        let held = vocabulary.linear.iter().enumerate().filter(|(n, _)| known.contains(*n));
         held.map(|(_, predicate)| Constraint::AtMost(predicate.clone())).collect()
     }
 
     fn blank(&self) -> Known {
-        Known { bits: Box::default() }
+        Known::new()
     }
 
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> PredicateTransition {
@@ -248,7 +240,7 @@ impl Domain for Predicates {
         let size = transition.size;
         let mut start = vec![NONE; size * size];
         (0..size).for_each(|i| start[i * size + i] = 0);
-        for (_, p) in transition.before.bounds.iter().enumerate().filter(|(n, _)| state.holds(*n)) {
+        for (_, p) in transition.before.bounds.iter().enumerate().filter(|(n, _)| state.contains(*n)) {
             if let Predicate::Difference(i, j, c) = p {
                 let entry = &mut start[i * size + j];
                 *entry = (*entry).min(*c);
@@ -257,7 +249,7 @@ impl Domain for Predicates {
         close(&mut start, size);
         for (n, way) in transition.ways.iter().enumerate() {
             let mut matrix = start.clone();
-            let copied = || way.copied.iter().filter(|(n, ..)| state.holds(*n));
+            let copied = || way.copied.iter().filter(|(n, ..)| state.contains(*n));
             let possible = copied().map(|(_, p, _)| p).chain(&way.assumed).all(|p| match p {
                 Predicate::Difference(i, j, c) => bound(&mut matrix, size, *i, *j, *c),
                 Predicate::Constant(holds) => *holds,
@@ -268,7 +260,7 @@ impl Domain for Predicates {
             }
             // If a predicate is not a difference constraint, the solver gets all known constraints.
             let known = || -> Vec<Linear> {
-                let held = transition.before.linear.iter().enumerate().filter(|(n, _)| state.holds(*n));
+                let held = transition.before.linear.iter().enumerate().filter(|(n, _)| state.contains(*n));
                 let copied = copied().map(|(_, _, linear)| linear);
                 held.map(|(_, p)| p).chain(copied).chain(&way.assumptions).cloned().collect()
             };
@@ -284,15 +276,15 @@ impl Domain for Predicates {
                 Predicate::General(linear) => self.entails(&known(), Some(linear)),
                 Predicate::All(_) => false,
             };
-            let mut bits = vec![0; transition.after.div_ceil(64)];
+            let mut known_after = Known::with_capacity(transition.after);
             for (m, p) in way.wanted.iter().enumerate() {
                 let holds = match p {
                     Predicate::All(parts) => parts.iter().all(follows),
                     p => follows(p),
                 };
-                bits[m / 64] |= u64::from(holds) << (m % 64);
+                known_after.set(m, holds);
             }
-            out.push((n as u32, Known { bits: bits.into() }));
+            out.push((n as u32, known_after));
         }
         Ok(())
     }
@@ -302,11 +294,11 @@ impl Domain for Predicates {
     }
 
     fn covers(&self, larger: &Known, smaller: &Known) -> bool {
-        larger.bits.iter().zip(&smaller.bits).all(|(l, s)| l & !s == 0)
+        larger.is_subset(smaller)
     }
 
     fn size(&self, known: &Known) -> usize {
-        size_of::<Known>() + size_of_val(&*known.bits)
+        size_of::<Known>() + size_of_val(known.as_slice())
     }
 
     fn describe(&self) -> Option<String> {

@@ -31,7 +31,7 @@ impl Residue {
         Residue { modulus, rest: value.rem_euclid(modulus) }
     }
 
-    /// The modulus.
+    /// The modulus; 1 if nothing is known.
     pub fn modulus(self) -> i64 {
         self.modulus
     }

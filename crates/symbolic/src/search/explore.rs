@@ -102,7 +102,7 @@ impl Origin {
 /// A state that may be evidence about a property.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
-    /// The node.
+    /// The index of the node that represents the state.
     pub node: u32,
     /// The index of the property.
     pub property: usize,
@@ -227,12 +227,12 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         self
     }
 
-    /// The machine.
+    /// The machine that is explored.
     pub fn machine(&self) -> &'a M {
         self.machine
     }
 
-    /// The domain.
+    /// The domain that represents values.
     pub fn domain(&self) -> &D {
         self.domain
     }

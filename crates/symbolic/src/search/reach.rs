@@ -68,7 +68,7 @@ impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
         self.search.bytes()
     }
 
-    /// The domain.
+    /// The domain that represents values.
     pub fn domain(&self) -> &D {
         self.search.domain()
     }

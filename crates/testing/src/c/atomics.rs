@@ -1,4 +1,4 @@
-//! Accesses of shared cells, in the words of C11, of gcc, of Linux, and plain.
+//! Accesses to shared cells in the notations of C11, gcc and Linux, and as plain accesses.
 
 use super::Writer;
 use super::cells::{Cell, Type};
@@ -10,7 +10,7 @@ impl Writer<'_> {
         self.cells[number].clone()
     }
 
-    /// Some cell as both languages write it; an index of an array may be computed.
+    /// A cell in both languages; an array index may be computed.
     fn place(&mut self, cell: &Cell) -> (String, String) {
         let Some(length) = cell.length else { return (cell.name.clone(), self.lvalue(cell, None)) };
         let (fw, c) = match self.random.one_in(2) {
@@ -73,7 +73,7 @@ impl Writer<'_> {
         self.store_to(&cell, value, kind);
     }
 
-    /// A store: of kind 0 behind a store-store fence, of kind 1 one that empties the buffers, otherwise plain.
+    /// A store: with kind 0 after a store-store fence, with kind 1 draining the buffer, otherwise plain.
     pub(super) fn store_to(&mut self, cell: &Cell, value: Value, kind: usize) {
         let (fw, lvalue) = self.place(cell);
         let converted = if cell.of == Type::Bool { cell.of.converted(&value.fw) } else { value.fw.clone() };
@@ -148,7 +148,7 @@ impl Writer<'_> {
         self.both(&format!("{fw} = {fw} {op} {by};"), &c);
     }
 
-    /// A read-modify-write operation, its result in a register.
+    /// A read-modify-write operation whose result goes to a register.
     pub(super) fn read_modify_write(&mut self) {
         let cell = self.cell();
         let (fw, lvalue) = self.place(&cell);
@@ -238,7 +238,7 @@ impl Writer<'_> {
         self.both(fw, c);
     }
 
-    /// What should hold of the cells at the end.
+    /// The condition on the cells that is asserted at the end.
     pub(super) fn final_condition(&mut self) -> Value {
         if let Some(litmus) = self.litmus {
             let [first, second] = litmus.results.map(|r| self.cells[r].clone());

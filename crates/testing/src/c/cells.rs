@@ -1,4 +1,4 @@
-//! Shared cells and where they live.
+//! Shared cells and their storage in the C program.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ impl Type {
         }
     }
 
-    /// In names.
+    /// The type as a part of a name.
     pub fn word(self) -> String {
         self.c().replace(' ', "_")
     }
@@ -51,7 +51,7 @@ impl Type {
         }
     }
 
-    /// The values that occur: cells of large types only ever hold what small registers held, and what was added to it.
+    /// The range of values: cells of large types only hold values of registers, which are small, and sums of them.
     pub fn values(self) -> (i64, i64) {
         match self {
             Type::Bool => (0, 1),
@@ -64,7 +64,7 @@ impl Type {
         }
     }
 
-    /// What a value becomes when it is stored, as an expression of `.fw`.
+    /// The expression in `.fw` that converts a value to this type.
     pub fn converted(self, fw: &str) -> String {
         match self {
             Type::Bool => format!("(({fw}) != 0)"),
@@ -73,11 +73,11 @@ impl Type {
     }
 }
 
-/// Where a cell lives.
+/// The storage of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     Global,
-    /// Global, and reached through a pointer that is global too.
+    /// Global, and accessed through a global pointer.
     Behind,
     Field,
     Inner,
@@ -94,11 +94,11 @@ pub(super) struct Cell {
     pub length: Option<usize>,
     init: Vec<i64>,
     home: Home,
-    /// Whether `main` assigns the initial values before it starts threads.
+    /// Whether `main` assigns the initial values before it creates threads.
     assigned: bool,
 }
 
-/// The structure in which some cells live.
+/// The structure that contains some of the cells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub is_local: bool,
@@ -131,7 +131,7 @@ pub(super) fn cells(random: &mut Random) -> (Vec<Cell>, State) {
             Cell { name: format!("x{n}"), of, atomic, volatile, length, init, home, assigned }
         })
         .collect();
-    // Four that a litmus test needs: two that threads share, two for what they saw.
+    // Four cells for a litmus test: two that the threads share, and two for the values they read.
     for n in count..count + 4 {
         let of = *random.pick(&[Type::I32, Type::U8, Type::I16, Type::U32, Type::Bool]);
         let home = *random.pick(&[Home::Global, Home::Behind, Home::Field, Home::Inner, Home::Row]);
@@ -146,7 +146,7 @@ impl Cell {
         matches!(self.home, Home::Field | Home::Inner | Home::Row)
     }
 
-    /// The type with what qualifies it.
+    /// The type with its qualifiers.
     pub fn qualified(&self) -> String {
         match (self.atomic, self.volatile) {
             (true, _) => format!("_Atomic({})", self.of.c()),
@@ -155,7 +155,7 @@ impl Cell {
         }
     }
 
-    /// The cell as an lvalue, with what stands before its name if it is in the structure.
+    /// The cell as an lvalue; `state` is the prefix of the names of cells in the structure.
     fn lvalue(&self, state: &str) -> String {
         let name = &self.name;
         match self.home {
@@ -212,7 +212,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A scalar cell by way of a pointer that is moved by nothing, computed from a register.
+    /// A scalar cell through a pointer plus an offset that is always 0, computed from a register.
     fn roundabout(&mut self, lvalue: &str) -> String {
         let number = self.random.below(REGISTERS);
         let (one, other) = (self.register(number), self.register(number));

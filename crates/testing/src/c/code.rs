@@ -1,4 +1,4 @@
-//! Statements, and the shapes that control flow takes.
+//! Statements and control flow.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use super::values::Value;
 use super::{Registers, Writer};
 
 impl Writer<'_> {
-    /// Up to so many statements, nested at most so deep.
+    /// Up to `length` statements, nested at most `depth` deep.
     pub(super) fn block(&mut self, length: usize, depth: usize) {
         for _ in 0..1 + self.random.below(length) {
             self.statement(depth);
         }
     }
 
-    /// What a block does, in both languages, without writing it.
+    /// A block as text in both languages, without adding it to the output.
     fn inner(&mut self, depth: usize) -> (String, String) {
         let outer = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
         self.block(2, depth - 1);
@@ -56,7 +56,7 @@ impl Writer<'_> {
             }
             1 => format!("if (1) {register} = {};", value.c),
             2 => format!("{{ int copy = {}; {register} = copy; }}", value.c),
-            // A local that comes into being again, one whose declaration is jumped over, and one that is seen in several ways.
+            // A local whose lifetime restarts, one whose declaration is jumped over, and one that is accessed with several types.
             3 => format!(
                 "for (int round = 0; round < 2; round++) {{ int copy; if (round) {{ int *at = &copy; *at = {}; {register} = copy; }} }}",
                 value.c
@@ -82,7 +82,7 @@ impl Writer<'_> {
 
     fn assertion(&mut self) {
         let condition = self.condition(1, true);
-        // Most conditions are violated; together with another one, fewer are.
+        // Most conditions are violated; a disjunction with another one is violated less often.
         let other = self.condition(0, false);
         let (fw, c) = match self.random.one_in(3) {
             true => (condition.fw, condition.c),
@@ -157,7 +157,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A loop of one or two rounds, in one of the ways of C.
+    /// A loop of one or two iterations, in one of C's forms.
     fn repeat(&mut self, depth: usize) {
         let (fw, c) = self.inner(depth);
         let i = self.name("i");
@@ -186,7 +186,7 @@ impl Writer<'_> {
         );
     }
 
-    /// A block that is a function of its own; where registers are locals it stays a block.
+    /// A block as a function of its own; where registers are locals it stays a block.
     fn function(&mut self, depth: usize) {
         let (fw, c) = self.inner(depth);
         let parameters = match self.registers {
@@ -217,7 +217,7 @@ impl Writer<'_> {
         if self.recursive && self.random.one_in(2) {
             return self.locked_twice();
         }
-        // A block inside may take the mutex again, and then waits for ever, in both languages.
+        // The block may lock the mutex again, which blocks for ever in both languages.
         let (fw, c) = self.inner(depth);
         self.both(
             &format!("lock m0;\n{fw}unlock m0;"),
@@ -225,7 +225,7 @@ impl Writer<'_> {
         );
     }
 
-    /// A mutex that its owner takes again, around one statement that does not take it.
+    /// A recursive mutex that its owner locks twice, around one statement that does not lock it.
     fn locked_twice(&mut self) {
         let outer = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
         self.statement(0);

@@ -1,11 +1,11 @@
-//! Random C programs, each with the `.fw` program that means the same.
+//! Random C programs, each with an equivalent `.fw` program.
 //!
-//! Both texts are written at once, statement by statement. The `.fw` text is plain. The C text says the same in one of the many ways in which
-//! people write C: shared cells are globals, fields, elements, locals of `main`, reached by name, by pointers, through arguments; accesses are plain, volatile,
-//! C11, `__atomic`, `__sync` or in the style of Linux; registers are locals, elements, fields, thread-local; blocks are functions. Which way is chosen
-//! must not matter for any verdict.
+//! Both texts are generated together, statement by statement. The `.fw` text is plain. The C text uses one of the many equivalent forms of
+//! C: shared cells are globals, fields, elements, locals of `main`, accessed by name, by pointers, through arguments; accesses are plain, volatile,
+//! C11, `__atomic`, `__sync` or in the style of Linux; registers are locals, elements, fields, thread-local; blocks are functions. The choice
+//! must not affect any verdict.
 //!
-//! Values stay in the range of their C types: `values` keeps an interval with each expression, so that no signed operation overflows.
+//! Values stay within their C types: `values` tracks an interval for each expression, so that no signed operation overflows.
 
 mod atomics;
 mod cells;
@@ -22,13 +22,13 @@ use values::{Kind, Value};
 /// A program in two languages.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// As `.fw`. Its properties together are what the asserts of the C program say.
+    /// The `.fw` text. The conjunction of its properties is what the asserts of the C program check.
     pub fw: String,
-    /// As C.
+    /// The C text.
     pub c: String,
 }
 
-/// How the registers of a thread are written.
+/// The storage of a thread's registers in the C program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Registers {
     Locals,
@@ -36,17 +36,17 @@ enum Registers {
     Fields,
     Pointers,
     ThreadLocal,
-    /// Fields of a local structure, behind a pointer.
+    /// Fields of a local structure, accessed through a pointer.
     Passed,
 }
 
 const REGISTERS: usize = 3;
 
-/// A litmus test in the middle of the first two threads, because almost no other random program tells memory models apart.
+/// A litmus test in the middle of the first two threads, because almost no other random program distinguishes memory models.
 #[derive(Clone, Copy)]
 struct Litmus {
     shape: Shape,
-    /// The cells that the threads share, and those for what they saw.
+    /// The cells that the threads share, and those for the values they read.
     shared: [usize; 2],
     results: [usize; 2],
 }
@@ -58,7 +58,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// What must not have been seen.
+    /// The values read in the forbidden outcome.
     fn forbidden(self) -> [i64; 2] {
         match self {
             Shape::StoreBuffering => [0, 0],
@@ -73,14 +73,14 @@ struct Writer<'r> {
     cells: Vec<Cell>,
     state: State,
     mutexes: usize,
-    /// Whether there is a mutex that its owner can take again.
+    /// Whether there is a recursive mutex.
     recursive: bool,
     litmus: Option<Litmus>,
     thread: usize,
     registers: Registers,
-    /// How many names were made.
+    /// The number of names generated so far.
     made: usize,
-    /// Functions that blocks became, and helpers.
+    /// The functions that blocks became, and helper functions.
     functions: String,
     helpers: Vec<String>,
     fw: String,
@@ -177,7 +177,7 @@ impl Writer<'_> {
         Pair { fw, c }
     }
 
-    /// The part of a thread in a litmus test, now and then with something between its accesses.
+    /// A thread's part of a litmus test, sometimes with a statement between its accesses.
     fn litmus(&mut self, Litmus { shape, shared, results }: Litmus) {
         let [mine, other] = if self.thread == 0 { shared } else { [shared[1], shared[0]] };
         let [mine, other] = [mine, other].map(|n| self.cells[n].clone());
@@ -209,7 +209,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Loads a cell and keeps what was seen.
+    /// Loads a cell and stores the value in a result cell.
     fn see(&mut self, cell: &Cell, result: usize) {
         let loaded = self.load_of(cell);
         let loaded = self.small(loaded);
@@ -220,7 +220,7 @@ impl Writer<'_> {
         self.store_to(&result, Value::new("r0".into(), register, Kind::Int, (0, 1)), 2);
     }
 
-    /// What the function of a thread begins with.
+    /// The beginning of a thread's function.
     fn begin(&mut self) -> String {
         let mut text = match self.state.is_passed {
             true => "struct state *s = argument;\n(void)s;\n".to_owned(),
@@ -248,7 +248,7 @@ impl Writer<'_> {
         text
     }
 
-    /// A register as it is written in C.
+    /// A register in C.
     fn register(&mut self, number: usize) -> String {
         match self.registers {
             Registers::Locals => format!("r{number}"),
@@ -266,7 +266,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `main`, and what should hold at the end.
+    /// The function `main`, with the final assertion.
     fn main(&mut self, threads: usize) -> String {
         let mut text = String::from("int main(void)\n{\n");
         if self.state.is_local {

@@ -1,9 +1,9 @@
-//! Expressions: in C with its promotions and conversions, in `.fw` with mathematical numbers that are wrapped around where C does it.
+//! Expressions: in C with its promotions and conversions, in `.fw` with mathematical numbers that are explicitly wrapped where C wraps them.
 
 use super::cells::Type;
 use super::{REGISTERS, Writer};
 
-/// The type in which C computes an expression.
+/// The type in which C evaluates an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Int,
@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Long,
 }
 
-/// An expression in both languages, and which values it can have.
+/// An expression in both languages, and the range of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub fw: String,
@@ -21,7 +21,7 @@ pub(super) struct Value {
     pub high: i64,
 }
 
-/// What registers may hold.
+/// The range of values of registers.
 const SMALL: (i64, i64) = (-32_768, 65_535);
 
 impl Value {
@@ -33,7 +33,7 @@ impl Value {
         Value::new(format!("({value})"), format!("({value})"), Kind::Int, (value, value))
     }
 
-    /// What a cell of this type holds, after promotion.
+    /// The value of a cell of this type, after promotion.
     pub fn of(of: Type, fw: String, c: String) -> Self {
         let kind = match of {
             Type::U32 => Kind::Unsigned,
@@ -43,7 +43,7 @@ impl Value {
         Value::new(fw, c, kind, of.values())
     }
 
-    /// Converted to the type in which two operands are computed.
+    /// The value converted to the common type of two operands.
     fn to(self, kind: Kind) -> Value {
         match kind == Kind::Unsigned && self.low < 0 {
             true => Value { fw: format!("u32({})", self.fw), low: 0, high: u32::MAX.into(), kind, ..self },
@@ -63,7 +63,7 @@ impl Writer<'_> {
         Value::new(format!("r{number}"), c, Kind::Int, SMALL)
     }
 
-    /// A constant, a register, or a load if `loads` allows it.
+    /// A constant, a register, or, with `loads`, a load.
     fn leaf(&mut self, loads: bool) -> Value {
         match self.random.below(if loads { 6 } else { 4 }) {
             0 | 1 => {
@@ -146,11 +146,11 @@ impl Writer<'_> {
                 Some((if left.low < 0 { -most } else { 0 }, most))
             }
             ">>" => Some((left.low.min(0), left.high.max(0))),
-            // Only what is not negative may be shifted to the left.
+            // Only non-negative values may be shifted to the left.
             "<<" if left.low >= 0 => Some((0, left.high * 2)),
             "<<" => None,
             _ => {
-                // Bits: as many as the larger operand has.
+                // The result has as many bits as the larger operand.
                 let most = [left.low, left.high, right.low, right.high].map(|v| if v < 0 { !v } else { v });
                 let bits = most.into_iter().max().unwrap_or(0);
                 let all = (1_i64 << (64 - bits.leading_zeros())) - 1;
@@ -167,12 +167,12 @@ impl Writer<'_> {
             (Kind::Long, Some((low, high))) if low > -(1 << 52) && high < 1 << 52 => {
                 Value::new(fw, c, kind, (low, high))
             }
-            // It could overflow.
+            // The operation could overflow.
             _ => alone,
         }
     }
 
-    /// 0 or 1.
+    /// A condition, with the value 0 or 1.
     pub(super) fn condition(&mut self, depth: usize, loads: bool) -> Value {
         let truth = |fw, c| Value::new(fw, c, Kind::Int, (0, 1));
         match self.random.below(if depth > 0 { 6 } else { 4 }) {
@@ -197,7 +197,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a register can hold of a value.
+    /// Casts a value so that it fits into a register.
     pub(super) fn small(&mut self, value: Value) -> Value {
         match value.fits(SMALL) {
             true => value,
@@ -208,7 +208,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a cell can hold of a value without leaving the values that occur.
+    /// Casts a value so that a cell stays within its range of values.
     pub(super) fn stored(&mut self, of: Type, value: Value) -> Value {
         match matches!(of, Type::I32 | Type::I64) {
             true => self.small(value),
@@ -225,7 +225,7 @@ fn either(condition: Value, then: Value, otherwise: Value) -> Value {
     Value::new(fw, format!("({} ? {} : {})", condition.c, then.c, otherwise.c), kind, range)
 }
 
-/// The type in which two operands are computed.
+/// The common type of two operands.
 fn common(left: &Value, right: &Value) -> Kind {
     match (left.kind, right.kind) {
         (Kind::Long, _) | (_, Kind::Long) => Kind::Long,

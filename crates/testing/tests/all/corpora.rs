@@ -1,4 +1,4 @@
-//! That a test was left out can be seen.
+//! Skipped tests are reported.
 
 use std::process::Command;
 

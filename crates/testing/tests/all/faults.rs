@@ -1,4 +1,4 @@
-//! The definition of what may fault against the reference semantics, which has its own: on random edges of random programs, in random
+//! The definition of possible faults against the reference semantics, which has its own: on random edges of random programs, in random
 //! states.
 
 use fencewright_program::{
@@ -16,7 +16,7 @@ fn value(random: &mut Random, program: &Program) -> i64 {
     if program.numbers == Numbers::Nat { value.abs() } else { value }
 }
 
-/// A state, reachable or not, in which a thread is at this location.
+/// A state, reachable or not, with a thread at this location.
 fn state(random: &mut Random, program: &Program, thread: ThreadId, at: LocationId) -> State {
     let mut locations: Vec<LocationId> = program.threads.iter().map(|t| t.entry).collect();
     locations[thread.index()] = at;
@@ -41,7 +41,7 @@ fn faults(program: &Program, state: &State, thread: ThreadId, edge: EdgeId) -> b
     events.any(|e| reference.step(state, &e).is_ok_and(|(next, _)| reference.has_fault(&next)))
 }
 
-/// A random program with ranges, open arrays and naturals, and with some choices that have no range.
+/// A random program with ranges, open arrays and naturals, and some choices without a range.
 fn sample(seed: u64) -> (Random, Program) {
     let mut random = Random::new(9_000_000 + seed);
     let mut program =
@@ -66,7 +66,7 @@ fn edges(program: &Program) -> impl Iterator<Item = (ThreadId, &Thread, EdgeId, 
 }
 
 #[test]
-fn what_faults_may_fault() {
+fn every_fault_is_declared_possible() {
     let (mut tried, mut faulted) = (0, 0);
     for seed in 0..2_000 {
         let (mut random, program) = sample(seed);
@@ -84,7 +84,7 @@ fn what_faults_may_fault() {
     assert!(tried > 200_000 && faulted > 30_000, "{tried} states, {faulted} faults");
 }
 
-/// Whether constants and declarations alone say whether an operation may fault: nothing is computed, and no access may be outside
+/// Whether constants and declarations alone determine whether an operation may fault: it computes nothing, and no access may be outside
 /// the window of an open array.
 fn is_plain(program: &Program, action: &Action) -> bool {
     let plain = |e: &Expr<_>| matches!(e, Expr::Const(_) | Expr::Leaf(_));
@@ -104,7 +104,7 @@ fn is_plain(program: &Program, action: &Action) -> bool {
 }
 
 #[test]
-fn where_nothing_is_computed_what_may_fault_does_fault_for_some_values() {
+fn without_computation_possible_faults_occur_for_some_values() {
     let (mut safe, mut faulting) = (0, 0);
     for seed in 0..4_000 {
         let (mut random, program) = sample(seed);
@@ -148,7 +148,7 @@ fn every_kind_of_write_over_the_naturals() {
         (Op::Havoc(free, None), false),
         (Op::Havoc(free, range(-1, 1)), true),
         (Op::Havoc(free, range(0, 9)), false),
-        // The range allows -1, the naturals do not.
+        // The range allows -1, but the naturals do not.
         (Op::Havoc(ranged, range(-1, 1)), true),
         (Op::Havoc(ranged, range(-1, -1)), true),
         (Op::Havoc(ranged, range(0, 2)), false),
@@ -158,7 +158,7 @@ fn every_kind_of_write_over_the_naturals() {
         (Op::Assign(ranged, Expr::Const(-1)), true),
         (Op::Assign(ranged, Expr::Const(2)), false),
         (Op::Assign(free, Expr::Leaf(ranged)), false),
-        // Nothing is below 0, but much is above 2.
+        // No value is below 0, but some are above 2.
         (Op::Assign(ranged, Expr::Leaf(free)), true),
         (Op::Load(free, cell(1)), false),
         (Op::Load(ranged, cell(0)), true),

@@ -1,9 +1,9 @@
-//! Numbers that wrap around, against the same computation in 128 bits.
+//! Wraparound against the same computation in 128 bits.
 
 use fencewright_program::{BinaryOp, EvalError, Expr, UnaryOp, Width};
 use fencewright_testing::Random;
 
-/// Values at and around the ends of every width.
+/// Values at and around the limits of every width.
 fn value(random: &mut Random) -> i64 {
     let power = 1i64 << *random.pick(&[0, 1, 7, 8, 15, 16, 31, 32, 62]);
     let signed = if random.one_in(2) { power } else { -power };
@@ -13,7 +13,7 @@ fn value(random: &mut Random) -> i64 {
     }
 }
 
-/// Sums, differences, products and bits of values, with their value. At most one product, so that 128 bits are enough.
+/// Sums, differences, products and bit operations, with their value. At most one product, so that 128 bits are sufficient.
 fn sum(random: &mut Random, depth: usize) -> (Expr<()>, i128) {
     if depth == 0 {
         let value = value(random);
@@ -39,14 +39,14 @@ fn sum(random: &mut Random, depth: usize) -> (Expr<()>, i128) {
     }
 }
 
-/// The number that differs from `value` by a multiple of 2^bits.
+/// The representative of `value` modulo 2^bits in the range of the type.
 fn wrapped(value: i128, bits: u32, signed: bool) -> i128 {
     let unsigned = value.rem_euclid(1 << bits);
     if signed && unsigned >= 1 << (bits - 1) { unsigned - (1 << bits) } else { unsigned }
 }
 
 #[test]
-fn what_wraps_around_may_be_too_large_before() {
+fn wrapped_operands_may_exceed_64_bits() {
     let mut random = Random::new(1);
     let (mut too_large, mut refused) = (0, 0);
     for _ in 0..100_000 {
@@ -64,7 +64,7 @@ fn what_wraps_around_may_be_too_large_before() {
     assert!(too_large > 10_000 && refused > 1_000, "{too_large} too large, {refused} refused");
 }
 
-/// Wrapping around twice, and results that need the whole of an operand.
+/// Repeated wraparound, and results that depend on more than the low bits of an operand.
 #[test]
 fn only_low_bits_are_forgiven() {
     let large = || Expr::<()>::binary(BinaryOp::Add, Expr::Const(i64::MAX), Expr::Const(1));

@@ -34,7 +34,7 @@ impl Instrumenter<'_> {
         self.atomic(CopiedLocation::Plain(edge.from), to, ops, Origin::Delaying(id), edge.span);
     }
 
-    /// The facts about the time while this store is delayed.
+    /// The static facts about the attacker while it delays this store.
     fn delay(&self, store: EdgeId) -> &Delay {
         &self.known.delays[&(self.id, store)]
     }

@@ -2,10 +2,10 @@
 //!
 //! In a copy of a location some stores of the thread are delayed, the oldest first. An edge is copied as follows:
 //!
-//! > * a store puts its address and value into registers (constants remain constants);
-//! > * a load takes the newest delayed value of its address, and reads memory if there is none; computed addresses are compared.
+//! * a store puts its address and value into registers (constants remain constants);
+//! * a load takes the newest delayed value of its address, and reads memory if there is none; computed addresses are compared.
 //!   Like every load it waits while another thread holds the lock, so a load of a delayed value is an atomic step too;
-//! > * work on registers is copied.
+//! * work on registers is copied.
 
 use fencewright_kit::accesses::is_inside;
 use fencewright_program::{

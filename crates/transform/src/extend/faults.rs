@@ -8,8 +8,8 @@
 //! Some edges remain unchanged, unless there are locks (a doomed thread can still release its lock, a faulted one cannot: see
 //! [`Extended::released`](super::Extended::released)):
 //!
-//! > * an edge that waits for an empty buffer: it leaves no store behind;
-//! > * a store to an open array whose value may fault: the value is checked only if the index is inside the window. Stores
+//! * an edge that waits for an empty buffer: it leaves no store behind;
+//! * a store to an open array whose value may fault: the value is checked only if the index is inside the window. Stores
 //!   are not delayed along such an edge.
 
 use fencewright_kit::accesses::only_cell;

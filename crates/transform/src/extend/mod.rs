@@ -4,11 +4,11 @@
 //! the original ones, and each location is a copy of an original location: a thread in a copy is at the original location, with some of its stores
 //! *delayed*: their addresses and values are in auxiliary registers, which represent the newest end of the store buffer. The transformations are
 //!
-//! > * [`Extended::new`]: makes faults explicit as control, so that no edge along which stores are delayed can fault;
+//! * [`Extended::new`]: makes faults explicit as control, so that no edge along which stores are delayed can fault;
 //! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
-//! > * [`Extended::unrolled`]: cuts off loops after a number of iterations (Theorem 9);
-//! > * [`Extended::released`]: lets a thread release the lock anywhere and then stop (see there);
-//! > * [`Extended::reordered`]: issues stores in every order in which they may leave under PSO (`reorder`). This one relates TSO and PSO, all
+//! * [`Extended::unrolled`]: cuts off loops after a number of iterations (Theorem 9);
+//! * [`Extended::released`]: lets a thread release the lock anywhere and then stop (see there);
+//! * [`Extended::reordered`]: issues stores in every order in which they may leave under PSO (`reorder`). This one relates TSO and PSO, all
 //!   others relate SC and TSO.
 //!
 //! Common invariants, on which proofs rely: with `R` extended to `R'`,

@@ -6,9 +6,9 @@
 //!
 //! At an inner node there are two kinds of steps. In the original program, with the delayed stores at the newest end of the buffer,
 //!
-//! > * the thread takes an edge that does not wait for the buffer. So each such edge is copied, along the tree or, where
+//! * the thread takes an edge that does not wait for the buffer. So each such edge is copied, along the tree or, where
 //!   the tree ends, to a *leaf*: there all delayed stores are performed, one by one, and the thread continues in `R`;
-//! > * the oldest delayed store reaches memory. So there is an *early exit*: an atomic step that writes that store and, like
+//! * the oldest delayed store reaches memory. So there is an *early exit*: an atomic step that writes that store and, like
 //!   every draining atomic step, needs an empty buffer; the other stores are performed, and the thread continues in `R` at the same location.
 //!
 //! An edge that waits for the buffer needs the second kind of step first. So removing the first store from `R` loses no execution, and afterwards no
@@ -28,7 +28,7 @@ use fencewright_program::{Action, Edge, EdgeId, LocationId, Op, Span, Thread, Th
 use super::delay::{Delayed, Delays};
 use super::{Extended, Origin};
 
-/// What becomes of the store at the start of a path.
+/// The treatment of the store at the start of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AttackingStore {
     /// The store is removed: TSO executions are preserved, and the path is eliminated.

@@ -5,7 +5,7 @@
 //! its segment: it is kept in auxiliary registers (`delay`), and is *issued*, put into the buffer, after them. The buffer is then flushed in order,
 //! as TSO requires. In a copy of a location with some delayed stores
 //!
-//! > 1. each of them may be issued, unless an older one is to the same cell; this is no step of `R`;
+//! 1. each of them may be issued, unless an older one is to the same cell; this is no step of `R`;
 //! 2. if each of them *can be overtaken*, because a store to a possibly different cell may follow before the segment ends, the thread may continue: a
 //!    store is delayed too, or issued if no delayed store is to its cell; loads and work on registers are copied if the delayed stores can still be
 //!    overtaken afterwards. The segment does not end.

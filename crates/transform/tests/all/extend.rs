@@ -153,7 +153,7 @@ fn an_execution_of_the_extended_program_is_one_of_the_original() {
 }
 
 #[test]
-fn unrolling_invents_nothing_and_loses_nothing_in_the_end() {
+fn unrolling_is_sound_and_complete_in_the_limit() {
     let mut complete = 0;
     for seed in 0..800 {
         let program = program(&mut Random::new(3_000_000 + seed), Shape::default());

@@ -195,7 +195,7 @@ fn with_less(program: &Program, narrowed: &Program) -> Vec<Program> {
 }
 
 #[test]
-fn fewer_values_decide_the_same() {
+fn narrowed_programs_have_the_same_verdict() {
     let seeds = programs_or(if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 100_000 } else { 400 });
     let (mut compared, mut noticed) = (0, 0);
     for seed in 0..seeds as u64 {
@@ -260,7 +260,7 @@ fn two(first: &str, second: &str, then: &str) -> String {
 }
 
 #[test]
-fn what_values_are_compared_with_is_kept() {
+fn constants_of_comparisons_are_kept() {
     assert_eq!(one("", "if r == 7 { x = 1; } if r != 5 { y = 1; }"), "5..8");
     assert_eq!(one("", "if r < 7 { x = 1; }"), "6..8");
     assert_eq!(one("", "if r { x = 1; } if !r { y = 1; }"), "0..1");

@@ -85,7 +85,7 @@ fn executes(seed: u64, program: &Program, made: &Extended) {
 }
 
 #[test]
-fn reordered_programs_do_under_tso_what_the_original_ones_do_under_pso() {
+fn reordered_programs_under_tso_behave_as_the_original_under_pso() {
     let seeds = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 50_000 } else { 2_000 };
     let (mut partly, mut changed, mut refused, mut weaker, mut deadlocks, mut overtaken) = (0, 0, 0, 0, 0, 0);
     for seed in 0..seeds {

@@ -48,7 +48,7 @@ pub struct Checked {
     /// Whether the violating execution, with every store written to memory at once, is also a violation under SC: then no fence can help (FENCES12 s.
     /// 7, case 1). If false, some other violating execution may still be one.
     pub happens_under_sc: bool,
-    /// The property.
+    /// The property that the verdict is about.
     pub property: Property,
     /// Seconds that the engine took.
     pub seconds: f64,

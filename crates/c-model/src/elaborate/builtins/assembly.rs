@@ -1,4 +1,4 @@
-//! Assembly: fences, pauses, and the locked instructions of x86 with the constraints they usually come with.
+//! Inline assembly: fences, pauses, and the locked instructions of x86 with their usual constraints.
 
 use fencewright_c::typed::tree::{Assembly, TypeKind};
 use fencewright_code::core::Access;
@@ -10,10 +10,10 @@ use super::super::{Elaborator, Result};
 use super::atomics::Modify;
 use super::fences::Fence;
 
-/// What is written instead of assembly that is not understood.
+/// The advice for unsupported assembly.
 const INSTEAD: &str = "use `atomic_thread_fence`, `__sync_synchronize` or an operation of <stdatomic.h>";
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Instruction {
     name: String,
@@ -21,7 +21,7 @@ struct Instruction {
     locked: bool,
 }
 
-/// The instructions of a text, in small letters and without comments.
+/// The instructions of a text, in lower case and without comments.
 fn instructions(text: &str) -> Vec<Instruction> {
     let mut found = Vec::new();
     let mut locked = false;
@@ -53,7 +53,7 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 impl Instruction {
-    /// The name without the letter that says how many bits there are.
+    /// The name without the suffix for the operand size.
     fn stem(&self) -> &str {
         let name = self.name.as_str();
         let known = |name: &str| {
@@ -68,7 +68,7 @@ impl Instruction {
         }
     }
 
-    /// The fence it is, if it has no operands of the program.
+    /// The fence that the instruction is, if it has no operands from the program.
     fn fence(&self) -> Option<Fence> {
         let kind = self.operands.first().map_or("", String::as_str);
         Some(match self.name.as_str() {
@@ -80,7 +80,7 @@ impl Instruction {
                 "ishst" | "st" | "nshst" | "oshst" => Fence::Stores,
                 _ => Fence::Full,
             },
-            // On the stack of the thread, or wherever: nothing changes.
+            // A locked operation that leaves memory unchanged, wherever its operand is.
             _ if self.locked && matches!(self.stem(), "add" | "or" | "xor" | "sub") => {
                 match self.operands.first().map(String::as_str) {
                     Some("$0" | "$0x0" | "%0" | "$0x00")
@@ -96,26 +96,26 @@ impl Instruction {
     }
 }
 
-/// Whether an operand is one that the program passes: `%0`, `%[name]`, `%w1`.
+/// Whether an operand is passed by the program:
 fn is_operand(operand: &str) -> bool {
     let Some(rest) = operand.strip_prefix('%') else { return false };
     let rest = rest.strip_prefix(['b', 'w', 'k', 'q']).unwrap_or(rest);
     rest.starts_with(|c: char| c.is_ascii_digit() || c == '[')
 }
 
-/// The number of an operand; names are not understood.
+/// The number of an operand; symbolic names are not supported.
 fn number_of(operand: &str) -> Option<usize> {
     let rest = operand.strip_prefix('%')?;
     rest.strip_prefix(['b', 'w', 'k', 'q']).unwrap_or(rest).parse().ok()
 }
 
 impl Elaborator<'_> {
-    /// A statement in assembly.
+    /// An `asm` statement.
     pub(in super::super) fn assembly(&mut self, assembly: &Assembly, span: Span) -> Result<()> {
         let found = instructions(&assembly.text);
         let fences: Option<Vec<Fence>> = found.iter().map(Instruction::fence).collect();
         if let Some(fences) = fences {
-            // Operands are there to keep the compiler from moving them.
+            // Operands that no instruction uses only constrain the compiler.
             if found.iter().all(|instruction| !instruction.operands.iter().any(|operand| is_operand(operand)))
             {
                 fences.into_iter().for_each(|fence| self.fence(fence, span));
@@ -130,10 +130,10 @@ impl Elaborator<'_> {
 
     fn not_understood<T>(&self, text: &str, span: Span) -> Result<T> {
         let text = text.replace(['\n', '\t'], " ");
-        self.error(span, format!("the assembly `{}` is not understood", text.trim()), INSTEAD)
+        self.error(span, format!("the assembly `{}` is not supported", text.trim()), INSTEAD)
     }
 
-    /// An instruction with operands: a read-modify-write of the one in memory, or a store to it.
+    /// An instruction with a memory operand: a read-modify-write of it, or a store to it.
     fn instruction(&mut self, instruction: &Instruction, assembly: &Assembly, span: Span) -> Result<()> {
         let numbers: Option<Vec<usize>> = instruction
             .operands
@@ -197,13 +197,13 @@ impl Elaborator<'_> {
             _ => return self.not_understood(&assembly.text, span),
         };
         if assembly.outputs.len() > 1 {
-            // Flags, most likely.
+            // The other output is probably a flag.
             return self.not_understood(&assembly.text, span);
         }
         self.atomic_modify(&place, modify, by, span).map(|_| ())
     }
 
-    /// `lock cmpxchg`: the expected value and what was there are in `a`.
+    /// `lock cmpxchg`: register `a` holds the expected value before and the old value after.
     fn assembly_exchange(
         &mut self,
         assembly: &Assembly,
@@ -230,7 +230,7 @@ impl Elaborator<'_> {
         self.operand_result(assembly, result, old, span)
     }
 
-    /// The value that an operand brings, as the place has it.
+    /// The value of an input operand, converted to the type of the place.
     fn operand_value(
         &mut self,
         assembly: &Assembly,
@@ -256,7 +256,7 @@ impl Elaborator<'_> {
         self.cast(value, &ty, &place.ty, span)
     }
 
-    /// An operand gets a value.
+    /// Writes a value to an output operand.
     fn operand_result(
         &mut self,
         assembly: &Assembly,
@@ -265,7 +265,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> Result<()> {
         let Some((_, output)) = assembly.outputs.get(number) else {
-            // An input: its register is gone behind the instruction.
+            // An input: its register is not used after the instruction.
             return Ok(());
         };
         let target = self.place(output)?;
@@ -281,7 +281,7 @@ impl Elaborator<'_> {
 mod tests {
     use super::*;
 
-    /// What a text without operands of the program is.
+    /// The fences in a text without operands from the program.
     fn fence(text: &str) -> Vec<Option<Fence>> {
         instructions(text).iter().map(Instruction::fence).collect()
     }

@@ -1,6 +1,7 @@
 //! Atomic operations of C11 (7.17) and of gcc (`__atomic_*`, `__sync_*`).
 //!
-//! Integers wrap around, signed ones too. `atomic_compare_exchange_weak` fails only where the strong one does, as on x86, and a failing one drains too.
+//! Integers wrap around, signed ones too. `atomic_compare_exchange_weak` fails only where the strong one does, as on x86; a failing compare-exchange
+//! also drains the store buffer.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
@@ -13,27 +14,27 @@ use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 
-/// What is done to a place.
+/// An atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Load,
     Store,
-    /// The first value, before anybody else looks.
+    /// `atomic_init`: a plain store.
     Init,
     Exchange,
-    /// The result says whether it worked; what was there goes to where the old value was expected.
+    /// The result is whether it succeeded; the old value is written to the object that held the expected value.
     CompareExchange,
-    /// The result is whether it worked, or what was there.
+    /// The result is whether it succeeded, or the old value.
     CompareAndSwap(Answer),
     Modify(Modify, Answer),
-    /// Sets a flag; the result is what it was.
+    /// Sets a flag; the result is its old value.
     TestAndSet,
     Clear,
-    /// Whether operations on such places need no lock: always.
+    /// Whether operations on such places are lock-free: always.
     IsLockFree,
 }
 
-/// How a place is changed.
+/// The operation of a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Modify {
     Add,
@@ -44,7 +45,7 @@ pub(super) enum Modify {
     Nand,
 }
 
-/// What the result of a read-modify-write is.
+/// The result of a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Old,
@@ -52,22 +53,22 @@ pub(super) enum Answer {
     Success,
 }
 
-/// How arguments are passed.
+/// The calling convention of a family of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Convention {
-    /// C11 without orders.
+    /// C11 without memory orders.
     Implicit,
-    /// C11, orders last.
+    /// C11 with memory orders as last arguments.
     Explicit,
-    /// gcc, orders last; pointers are moved by bytes.
+    /// gcc with memory orders as last arguments; pointers move by bytes.
     Gnu,
-    /// gcc, orders last; values by way of pointers.
+    /// gcc with memory orders as last arguments; values are passed through pointers.
     Indirect,
-    /// gcc's old ones: no orders, and all are full fences but the ones for locks.
+    /// gcc's `__sync_*`: without memory orders. All are full fences except those for locks.
     Sync,
 }
 
-/// The orders that make a difference.
+/// Memory orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Relaxed,
@@ -89,7 +90,7 @@ fn modify(name: &str) -> Option<Modify> {
     })
 }
 
-/// What a name means.
+/// The operation and convention of a function, by its name.
 pub(super) fn named(name: &str) -> Option<(Operation, Convention)> {
     if let Some(rest) = name.strip_prefix("__sync_") {
         return named_sync(rest).map(|operation| (operation, Convention::Sync));
@@ -143,7 +144,7 @@ fn named_gnu(rest: &str) -> Option<(Operation, Convention)> {
 }
 
 fn named_sync(rest: &str) -> Option<Operation> {
-    // The size may be part of the name.
+    // The name may end in the operand size.
     let rest = ["_1", "_2", "_4", "_8"].into_iter().find_map(|size| rest.strip_suffix(size)).unwrap_or(rest);
     Some(match rest {
         "bool_compare_and_swap" => Operation::CompareAndSwap(Answer::Success),
@@ -220,7 +221,7 @@ impl Elaborator<'_> {
                 let by = self.elements(&place.ty, modify, by, bytes, span)?;
                 let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
                 if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
-                    // A compiler makes a load of it.
+                    // Compilers turn this into a load.
                     return self.read(&place, span);
                 }
                 let old = self.atomic_modify(&place, modify, by.clone(), span)?;
@@ -234,7 +235,7 @@ impl Elaborator<'_> {
                 Ok(numbers::truth(old))
             }
             Operation::Clear => {
-                // `__sync_lock_release` releases.
+                // `__sync_lock_release` is a release store.
                 let order = match convention {
                     Convention::Sync => Order::Release,
                     _ => self.order(call, convention, 1)?,
@@ -245,7 +246,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The order that an argument asks for.
+    /// The memory order of a call.
     fn order(&mut self, call: BuiltinCall, convention: Convention, number: usize) -> Result<Order> {
         if matches!(convention, Convention::Implicit | Convention::Sync) {
             return Ok(Order::Sequential);
@@ -254,7 +255,7 @@ impl Elaborator<'_> {
         self.order_of(argument)
     }
 
-    /// The order that a value says.
+    /// The memory order that an argument denotes.
     pub(super) fn order_of(&mut self, argument: &Expr) -> Result<Order> {
         let order = self.value(argument)?;
         Ok(match order.known().map(|known| known & 0xffff) {
@@ -278,7 +279,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// A value that an argument is, or points to.
+    /// An operand of the operation: the value of an argument, or the value it points to.
     fn passed(&mut self, call: BuiltinCall, convention: Convention, number: usize) -> Result<Operand> {
         match convention {
             Convention::Indirect => {
@@ -289,14 +290,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Writes a result to where an argument points.
+    /// Writes a result to the object that an argument points to.
     fn passed_back(&mut self, call: BuiltinCall, number: usize, value: Operand) -> Result<Operand> {
         let place = self.argument_target(call, number)?;
         self.write(&place, value, call.span)?;
         Ok(Operand::number(0))
     }
 
-    /// A store with an order.
+    /// A store with a memory order.
     pub(super) fn ordered_store(
         &mut self,
         place: &Target,
@@ -317,12 +318,12 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Puts a value into a place; what was there.
+    /// Exchanges the value of a place: the old value.
     pub(super) fn swapped(&mut self, place: &Target, value: Operand, span: Span) -> Result<Operand> {
         self.update(place, |_, _| Ok((None, value)), span)
     }
 
-    /// Puts a value into a place if the expected one is there: what was there, and whether it worked.
+    /// Compare-and-swap: the old value, and whether it succeeded.
     pub(super) fn compare_and_swap(
         &mut self,
         place: &Target,
@@ -340,7 +341,7 @@ impl Elaborator<'_> {
         Ok((old, success))
     }
 
-    /// The same with an expected value in a place, which gets what was there.
+    /// The same with the expected value in an object, which gets the old value on failure.
     pub(super) fn compare_exchange(
         &mut self,
         place: &Target,
@@ -354,7 +355,7 @@ impl Elaborator<'_> {
         let expected = self.kept_value(expected, &holder.ty, span)?;
         let (old, success) = self.compare_and_swap(place, expected, desired, span)?;
         match self.is_own(&holder) {
-            // Where it worked, this is what is there already.
+            // On success the object holds this value already, so the write may be unconditional.
             true => self.write(&holder, old, span)?,
             false => {
                 let write = |this: &mut Self| this.write(&holder, old, span);
@@ -364,7 +365,7 @@ impl Elaborator<'_> {
         Ok(success)
     }
 
-    /// Whether only this thread can see a place.
+    /// Whether only this thread can access a place.
     fn is_own(&self, target: &Target) -> bool {
         match target.known() {
             Some((object, _)) => self.is_private(object),
@@ -372,7 +373,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// By how many elements a pointer is moved that is moved by bytes; other values are as they are.
+    /// Converts an offset in bytes to a number of elements, if the place holds a pointer; other operands stay unchanged.
     fn elements(
         &mut self,
         ty: &Type,
@@ -396,7 +397,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Changes a place; what was there.
+    /// A read-modify-write: the old value.
     pub(super) fn atomic_modify(
         &mut self,
         place: &Target,
@@ -408,7 +409,7 @@ impl Elaborator<'_> {
         self.update(place, |this, old| Ok((None, this.modified(&ty, modify, old.clone(), by, span)?)), span)
     }
 
-    /// What a change makes of a value.
+    /// The new value of a read-modify-write.
     pub(super) fn modified(
         &mut self,
         ty: &Type,

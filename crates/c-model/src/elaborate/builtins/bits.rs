@@ -1,4 +1,4 @@
-//! Functions of the compiler about bits and overflow: `__builtin_clz`, `__builtin_popcount`, `__builtin_add_overflow`, and their kin.
+//! Compiler builtins for bits and overflow: `__builtin_clz`, `__builtin_popcount`, `__builtin_add_overflow` and related ones.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer};
@@ -10,24 +10,24 @@ use fencewright_program::BinaryOp;
 use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 
-/// What is computed.
+/// The function computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     LeadingZeros,
     TrailingZeros,
-    /// The number of the lowest bit that is set, from 1 on; 0 if there is none.
+    /// The index of the lowest set bit, from 1; 0 if there is none.
     FirstSet,
     Ones,
     Parity,
-    /// The bytes in the other order.
+    /// The bytes in reverse order.
     Swapped,
-    /// Without its sign.
+    /// The absolute value.
     Absolute,
-    /// The result goes to where the third argument points, and whether it overflows is said.
+    /// Stores the result through the third argument, and returns whether it overflowed.
     Overflow(Operator),
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if matches!(name, "abs" | "labs" | "llabs") {
         return Some(Operation::Absolute);
@@ -52,7 +52,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// Collects what would have to be checked.
+/// Collects the overflow checks of an operation instead of emitting them.
 struct Checks<'a, 'u> {
     elaborator: &'a mut Elaborator<'u>,
     conditions: Vec<Value>,
@@ -106,12 +106,12 @@ impl Elaborator<'_> {
             }
         }
         if matches!(operation, Operation::LeadingZeros | Operation::TrailingZeros) {
-            let text = "the number of zeros of 0 is not defined";
+            let text = "the number of leading or trailing zeros of 0 is undefined";
             self.require(numbers::truth(value.clone()), text, call.span);
         }
         if operation == Operation::Swapped {
-            let help = "keep numbers in the order of the machine";
-            return self.error(call.span, "the bytes of a number that is not known are turned around", help);
+            let help = "keep numbers in the byte order of the machine";
+            return self.error(call.span, "the bytes of an unknown number are swapped", help);
         }
         let value = self.name(value.value);
         Ok(counted(operation, &value, bits))
@@ -129,7 +129,7 @@ impl Elaborator<'_> {
         let long = Arithmetic::Integer(Integer { rank: fencewright_c::ast::Rank::Long, signed: true });
         let fits = |operand: &Operand| long.has(operand.range.0) && long.has(operand.range.1);
         if types.0 == wanted && types.1 == wanted && !fits_unsigned(wanted) || fits(&a) && fits(&b) {
-            // Computed as exactly as can be: in the wanted type if it is a large one, and in 64 bits otherwise.
+            // The operation in 64 bits, with its overflow checks, is compared with the wrapped result in the target type.
             let mut checks = Checks { elaborator: self, conditions: Vec::new() };
             let exact = numbers::binary(&mut checks, op, long, a.clone(), b.clone());
             let conditions = checks.conditions;
@@ -143,16 +143,16 @@ impl Elaborator<'_> {
             return Ok(numbers::not(fits));
         }
         let help = "use integers of at most 32 bits, or signed ones";
-        self.error(span, "whether large unsigned numbers overflow is not understood", help)
+        self.error(span, "overflow of 64-bit unsigned numbers is not supported here", help)
     }
 }
 
-/// Whether a type has values that 64 bits with a sign do not.
+/// Whether a type has values that a signed 64-bit type does not have.
 fn fits_unsigned(ty: Arithmetic) -> bool {
     ty.greatest() > i64::MAX.into()
 }
 
-/// A number of bits of a value that is not known.
+/// Counts bits of a value that is not a constant.
 fn counted(operation: Operation, value: &Value, bits: i128) -> Operand {
     let number = |number: i128| Value::Number(number as i64);
     let bit = |n: i128| {
@@ -165,7 +165,7 @@ fn counted(operation: Operation, value: &Value, bits: i128) -> Operand {
         Operation::Parity => Operand::new(Value::binary(BinaryOp::BitAnd, sum(), number(1)), (0, 1)),
         Operation::LeadingZeros => {
             let chain = (0..bits - 1).fold(number(bits - 1), |rest, n| {
-                // From the lowest bit up, so that the highest one decides first.
+                // Built from the lowest bit up, so that the highest set bit is tested first.
                 match n {
                     0 => rest,
                     _ => Value::choice(bit(n), number(bits - 1 - n), rest),

@@ -1,4 +1,4 @@
-//! Assertions, assumptions, values from outside, indivisible sections, and ways to end.
+//! Assertions, assumptions, nondeterministic values, atomic sections, and the end of the process.
 
 use fencewright_c::typed::tree::TypeKind;
 use fencewright_code::core::{Label, StmtKind};
@@ -9,27 +9,27 @@ use super::super::env::Section;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, strings};
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Assert,
     Assume,
-    /// The program must not come here.
+    /// The call must not be reachable.
     Fail,
-    /// The program ends, and nothing is wrong.
+    /// The process ends without an error.
     End,
-    /// Any value of the type of the result.
+    /// Any value of the result type.
     Any,
-    /// Any value of the type of the result, but not negative.
+    /// Any nonnegative value of the result type.
     AnyNatural,
-    /// Nobody else does anything from here to the end of the section.
+    /// Begins an atomic section: no other thread takes a step until its end.
     Begin,
     Finish,
-    /// A hint that is not needed.
+    /// A hint without effect.
     Nothing,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if name.starts_with("__VERIFIER_nondet_") || name.starts_with("nondet_") {
         return Some(Operation::Any);
@@ -74,7 +74,7 @@ impl Elaborator<'_> {
             }
             Operation::Fail => {
                 let text = match call.name {
-                    "__builtin_unreachable" => "what must not be reachable is reached".to_string(),
+                    "__builtin_unreachable" => "an error location is reached".to_string(),
                     name => call
                         .arguments
                         .first()
@@ -94,7 +94,7 @@ impl Elaborator<'_> {
                         "choose between addresses that the program has: `__VERIFIER_nondet_int() ? &a : &b`";
                     return self.error(
                         span,
-                        format!("`{}` gives something other than an integer", call.name),
+                        format!("`{}` returns something other than an integer", call.name),
                         help,
                     );
                 };
@@ -108,8 +108,8 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// All threads end here, or what happens does not count. Where the question is whether threads wait for ever, the thread goes where the process has ended
-    /// ([`Label::EXIT`]).
+    /// Ends the process. For safety properties the execution is discarded; for `deadlock` and `termination` the thread jumps to the loop at
+    /// [`Label::EXIT`], so that it does not count as blocked.
     fn end_all(&mut self, span: Span) -> Result<()> {
         match self.options.spurious {
             true => self.assume(Operand::number(0), span),
@@ -122,7 +122,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Arguments that matter only for their effects.
+    /// Evaluates the arguments for their side effects.
     pub(super) fn evaluated(&mut self, call: BuiltinCall) -> Result<()> {
         for argument in call.arguments {
             if strings::text(self.unit, argument).is_none() {
@@ -132,12 +132,12 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A function that is indivisible because of its name, as competitions of verifiers have them.
+    /// Whether a function is atomic because of its name, a convention of SV-COMP.
     pub(in super::super) fn indivisible(&self, name: &str) -> bool {
         name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
     }
 
-    /// An indivisible section begins or ends.
+    /// Begins or ends an atomic section.
     pub(in super::super) fn section(&mut self, begin: bool, span: Span) -> Result<()> {
         if !self.writer.reachable {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Fences: of C11, gcc, x86 intrinsics, Linux and CPROVER.
+//! Fences of C11, gcc, x86 intrinsics, Linux and CPROVER.
 
 use super::super::{Elaborator, Result};
 use super::atomics::Order;
@@ -7,22 +7,22 @@ use fencewright_code::core::StmtKind;
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
-/// What a fence orders.
+/// The accesses that a fence orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fence {
-    /// Everything.
+    /// All accesses.
     Full,
-    /// Stores with each other.
+    /// Stores among each other.
     Stores,
-    /// What both models order anyway.
+    /// Accesses that both TSO and PSO order anyway.
     Nothing,
-    /// What its order says.
+    /// According to its memory order.
     Ordered,
-    /// What the texts of its arguments say.
+    /// According to its string arguments.
     Described,
 }
 
-/// What a name means.
+/// The fence of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Fence> {
     Some(match name {
         "atomic_thread_fence" | "__atomic_thread_fence" | "__c11_atomic_thread_fence" => Fence::Ordered,
@@ -33,7 +33,7 @@ pub(super) fn named(name: &str) -> Option<Fence> {
         "smp_wmb" | "wmb" | "dma_wmb" | "virt_wmb" => Fence::Stores,
         "smp_rmb" | "rmb" | "dma_rmb" | "virt_rmb" | "barrier" | "smp_read_barrier_depends" => Fence::Nothing,
         "smp_acquire__after_ctrl_dep" => Fence::Nothing,
-        // They stand beside read-modify-writes, which drain.
+        // They are used next to read-modify-writes, which drain the store buffer.
         "smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock" => Fence::Nothing,
         "smp_mb__after_unlock_lock" | "smp_mb__before_spinlock" => Fence::Nothing,
         "atomic_signal_fence" | "__atomic_signal_fence" | "__c11_atomic_signal_fence" => Fence::Nothing,
@@ -70,7 +70,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// A fence.
+    /// Emits a fence.
     pub(super) fn fence(&mut self, fence: Fence, span: Span) {
         match fence {
             Fence::Full => self.emit(StmtKind::Fence, span),

@@ -1,4 +1,4 @@
-//! Memory from the heap, output, and time: the rest of the C library.
+//! Heap memory, output and time: the rest of the C library.
 
 use fencewright_c::typed::tree::{Expr, TypeKind};
 use fencewright_code::core::{Known, ObjectEvent, StmtKind, known};
@@ -9,31 +9,31 @@ use fencewright_text::Diagnostic;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, unconverted};
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Memory, as many bytes as the argument with this number says.
+    /// Allocates as many bytes as the argument with this index says.
     Allocate(usize),
-    /// Memory for so many elements, with zeros in it.
+    /// Allocates an array initialised with zeros.
     AllocateZeroed,
-    /// Memory, the pointer to which goes to where the first argument points.
+    /// Allocates memory and stores the pointer through the first argument.
     AllocateAt,
     Free,
-    /// Memory of another size, with what was in the old one.
+    /// Allocates memory of another size and copies the contents.
     Reallocate,
-    /// Something that nobody else can see; the result is a number of characters or the like.
+    /// Output, which no thread observes; the result is a number of characters or similar.
     Print,
-    /// Nothing happens; the result is 0.
+    /// No effect; the result is 0.
     Pass,
-    /// The first argument.
+    /// Returns the first argument.
     Same,
-    /// How large what a pointer points to is: a compiler may not know.
+    /// `__builtin_object_size`: unknown, which compilers may return.
     Unknown,
-    /// What time it is goes to where the second argument points.
+    /// Stores the time through the second argument.
     Time,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "malloc" | "alloca" | "kmalloc" | "vmalloc" => Operation::Allocate(0),
@@ -109,7 +109,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A number of bytes.
+    /// The size of an allocation, which must be a constant.
     fn bytes(&mut self, size: &Expr) -> Result<u64> {
         let known = self.value(size)?.known();
         match known.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0 && bytes < 1 << 32)
@@ -117,12 +117,12 @@ impl Elaborator<'_> {
             Some(bytes) => Ok(bytes),
             None => {
                 let help = "allocate a number of bytes that is known before the program runs: `sizeof (struct node)`, or an array of constant length";
-                self.error(size.span, "the size of this allocation is not known, or makes no sense", help)
+                self.error(size.span, "the size of this allocation is unknown or invalid", help)
             }
         }
     }
 
-    /// New memory gets what the old one holds, as much as fits, and the old one is given back.
+    /// `realloc`: allocates, copies what fits, and frees the old memory.
     fn reallocate(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let argument = unconverted(self.argument(call, 0)?);
@@ -137,15 +137,15 @@ impl Elaborator<'_> {
             _ => None,
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
-            // Another attempt may know more about all of the program.
-            let message = "how much memory `realloc` has to copy is not known here";
+            // A later attempt may know more about the whole program.
+            let message = "the number of bytes that `realloc` copies is unknown here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
             let error = Diagnostic::new(self.here(span), message).help(help);
             self.postponed.get_or_insert(Box::new(error));
             return self.allocate(bytes, false, span);
         };
         if self.open_array(&element).is_some() {
-            let message = "`realloc` of a structure that ends in an array of open length is not understood";
+            let message = "`realloc` of a structure that ends in an array of open length is not supported";
             return self.error(span, message, "allocate it with the longest array that is needed");
         }
         let new = self.allocate(bytes, false, span)?;
@@ -161,7 +161,7 @@ impl Elaborator<'_> {
         Ok(new)
     }
 
-    /// Memory is given back.
+    /// `free`.
     fn free(&mut self, pointer: Operand, span: Span) -> Result<Operand> {
         if pointer.known() == Some(0) {
             return Ok(Operand::number(0));
@@ -172,12 +172,12 @@ impl Elaborator<'_> {
                 return self.error(
                     span,
                     "what this pointer points to is not known",
-                    "free what `malloc` gave",
+                    "free a pointer that `malloc` returned",
                 );
             }
         };
         match known(&pointer.value) {
-            // What it holds is not to be relied on any more.
+            // Its contents are unknown from here on.
             Some(Known::Address(object, _)) => {
                 self.writer.env.objects.remove(&object);
             }

@@ -1,6 +1,7 @@
-//! Atomic operations of the Linux kernel: `atomic_t` and its kin, `xchg` and `cmpxchg`, loads that acquire and stores that release.
+//! Atomic operations of the Linux kernel: `atomic_t` and related types, `xchg` and `cmpxchg`, acquire loads and release stores.
 //!
-//! The orders of read-modify-writes make no difference, because all of them drain. Those that write unless something is the case look first, and drain only if they write.
+//! Memory orders of read-modify-writes make no difference, because all of them drain the store buffer. Conditional ones first load, and drain only if
+//! they write.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -13,44 +14,44 @@ use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 use super::atomics::{Modify, Order};
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Load,
     Store(Order),
     Exchange,
-    /// The result is what was there.
+    /// The result is the old value.
     CompareExchange,
-    /// The result is whether it worked; what was there goes to where the old value was expected.
+    /// The result is whether it succeeded; the old value is written to the object that held the expected value.
     TryCompareExchange,
-    /// Bits that are set in the argument are cleared if `not`.
+    /// A read-modify-write; with `not`, the bits set in the argument are cleared.
     Modify {
         modify: Modify,
         not: bool,
         by: By,
         answer: Answer,
     },
-    /// Adds unless a value is there.
+    /// Adds unless the old value is a given one.
     AddUnless {
         by: By,
         answer: Answer,
     },
     DecrementIfPositive,
-    /// The kernel stops if this holds.
+    /// `BUG_ON`: an assertion that the condition does not hold.
     BugOn,
-    /// The kernel complains if this holds, and says whether it does.
+    /// `WARN_ON`: the result is the condition.
     WarnOn,
     Nothing,
 }
 
-/// By how much.
+/// The amount to add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     One,
     Argument,
 }
 
-/// What the result is.
+/// The result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Old,
@@ -59,11 +60,11 @@ pub(super) enum Answer {
     Zero,
     /// Whether the new value is negative.
     Negative,
-    /// Whether something was written.
+    /// Whether a value was written.
     Success,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     match name {
         "smp_load_acquire" => return Some(Operation::Load),
@@ -99,7 +100,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     named_counter(prefixes.into_iter().find_map(|prefix| rest.strip_prefix(prefix))?)
 }
 
-/// What the rest of a name of a function about `atomic_t` means.
+/// The operation of a function of `atomic_t`, by its name without the prefix.
 fn named_counter(rest: &str) -> Option<Operation> {
     Some(match rest {
         "read" => Operation::Load,
@@ -152,7 +153,7 @@ impl Elaborator<'_> {
             Operation::Nothing => return Ok(Operand::number(0)),
             _ => {}
         }
-        // Counters are the last argument where a number is added to them, and the first one otherwise.
+        // The counter is the last argument of functions like `atomic_add(i, v)`, and otherwise the first.
         let pointer = |argument: usize| match call.arguments.get(argument) {
             Some(argument) => matches!(argument.ty.kind, TypeKind::Pointer(_)),
             None => false,

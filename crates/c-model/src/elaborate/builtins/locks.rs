@@ -1,10 +1,11 @@
-//! Mutexes, spin locks and locks for readers and writers: of pthread, `<threads.h>` and Linux.
+//! Mutexes, spin locks and reader-writer locks of pthread, `<threads.h>` and Linux.
 //!
-//! A mutex holds the number of its owner plus one, or 0. Taking it is one indivisible step that waits until it is free; taking it and giving it back drain,
-//! as the locked instructions do with which x86 implements them. A spin lock is taken in the same way and given back by a plain store, with a store-store fence before it.
+//! A mutex holds the number of its owner plus one, or 0 if it is free. Locking is one atomic step that waits until it is free; locking and unlocking
+//! drain the store buffer, like the locked instructions that implement them on x86. A spin lock is locked in the same way and unlocked by a plain
+//! store after a store-store fence.
 //!
-//! A lock that was destroyed holds [`DESTROYED`] until it is initialised again. What POSIX leaves undefined violates `assertions`; the assertions stand in the indivisible steps
-//! that are there anyway, and where no thread destroys such a lock the flow analysis takes them out.
+//! A destroyed lock holds [`DESTROYED`] until it is initialised again. Uses that POSIX leaves undefined violate `assertions`; the assertions are part
+//! of the atomic steps above, and the interval analysis removes them where no thread destroys such a lock.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -18,36 +19,36 @@ use super::super::{Elaborator, MOST_THREADS, Result};
 use super::mutex_types::Taking;
 use super::{BuiltinCall, int};
 
-/// What `trylock` says of a lock that is taken.
+/// `EBUSY`: the result of `trylock` on a lock that is held.
 pub(super) const BUSY: i128 = 16;
-/// What locks with a limit of time say when it is over.
+/// `ETIMEDOUT`: the result of a timed lock after the timeout.
 pub(super) const TIMED_OUT: i128 = 110;
-/// What `<threads.h>` says instead of them.
+/// `thrd_busy` and `thrd_timedout`.
 const THREADS_BUSY: i128 = 3;
 pub(super) const THREADS_TIMED_OUT: i128 = 2;
-/// What a lock, a semaphore or a condition variable holds once it is destroyed: neither free nor the number of an owner, nor that of a writer.
+/// The value of a destroyed lock, semaphore or condition variable: different from a free lock, from owners and from writers.
 pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 
-/// What is wrong with giving back a mutex that another thread has, or none.
-pub(super) const NOT_HELD: &str = "a mutex is given back by a thread that does not have it";
+/// The message for unlocking a mutex that this thread does not hold.
+pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
-/// A thread, and a lock: which part of which object.
+/// A thread, and a lock as a part of an object.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
 
-/// Which lock.
+/// The kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Mutex,
-    /// A spin lock of POSIX: only its owner gives it back.
+    /// A spin lock of POSIX: only its owner may unlock it.
     OwnedSpin,
-    /// A spin lock of Linux: it may be given back elsewhere than where it was taken.
+    /// A spin lock of Linux: another thread may unlock it.
     Spin,
     Readers,
     Writer,
 }
 
 impl Kind {
-    /// What it is called in messages.
+    /// Its name in messages.
     fn name(self) -> &'static str {
         match self {
             Kind::Mutex => "a mutex",
@@ -57,45 +58,45 @@ impl Kind {
     }
 }
 
-/// What a lock says of success, or that it is taken.
+/// The family that determines the results of `trylock` and timed locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum World {
-    /// 0, or a number of an error.
+    /// 0, or an error number.
     Posix,
     /// `thrd_success`, `thrd_busy`.
     Threads,
-    /// 1, or 0.
+    /// 1 for success, 0 otherwise.
     Linux,
 }
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Init(Kind),
-    /// No thread has the lock, or takes it any more.
+    /// Destroys a lock, which no thread may hold or use afterwards.
     Destroy(Kind),
     Lock(Kind),
-    /// The same within a limit of time.
+    /// Locks with a timeout.
     TimedLock(Kind, World),
     TryLock(Kind, World),
     Unlock(Kind),
-    /// A lock for readers and writers, whoever has it.
+    /// Unlocks a reader-writer lock, held for reading or for writing.
     UnlockEither,
-    /// Whether anybody has it.
+    /// Whether some thread holds it.
     IsLocked,
-    /// Attributes that change nothing here.
+    /// Attributes without effect in the model.
     Nothing,
-    /// The attributes of an ordinary mutex.
+    /// Initialises the attributes of a normal mutex.
     Ordinary,
-    /// A type of mutexes as an attribute.
+    /// Sets the mutex type in attributes.
     SetType,
-    /// The attributes of an ordinary thread.
+    /// Initialises the attributes of a joinable thread.
     Joinable,
-    /// Whether a thread is detached, as an attribute.
+    /// Sets in attributes whether a thread is detached.
     SetDetached,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if let Some(rest) = name.strip_prefix("pthread_") {
         return named_pthread(rest);
@@ -247,16 +248,16 @@ impl Elaborator<'_> {
     }
 
     fn recursive<T>(&self, span: Span) -> Result<T> {
-        let help = "take it once, in the outermost function, and call functions that expect it to be taken";
-        self.error(span, "mutexes that their owner can take again are not understood", help)
+        let help = "lock it once, in the outermost function, and call functions that expect it to be locked";
+        self.error(span, "recursive mutexes are not supported", help)
     }
 
-    /// What a lock holds that this thread has.
+    /// The value of a mutex held by this thread.
     pub(super) fn owner(&self) -> Operand {
         Operand::number(i128::from(self.thread().0) + 1)
     }
 
-    /// What a lock holds once this thread has taken it, and whether it could take it.
+    /// The value of a lock after this thread has taken it, and the condition that it can take it.
     fn taken(&mut self, kind: Kind, held: Operand) -> (Operand, Operand) {
         let compare =
             |this: &mut Self, op, held| numbers::binary(this, op, Arithmetic::INT, held, Operand::number(0));
@@ -276,7 +277,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Takes a lock, and waits for it if it must.
+    /// Takes a lock, waiting until it is free.
     pub(super) fn acquire(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;
@@ -288,8 +289,9 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// Whether this thread has a lock that does not say itself who has it; of a lock for readers, which it may take again, whether it ever had it. That is noted where it is known which
-    /// locks are taken, in a variable of the thread; the flow analysis takes it out wherever a thread gives back what it has taken.
+    /// A variable of this thread that records whether it holds a lock whose value does not name its owner; for a reader lock, which it may take
+    /// several times, whether it has ever taken it. Only where the program does not compute which lock it takes; propagation removes the variable
+    /// where a thread releases what it has taken.
     fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
         if self.premises.computed_locks {
             return None;
@@ -305,7 +307,7 @@ impl Elaborator<'_> {
                 let (origin, initial) = (Origin::Local(thread), Vec::new());
                 let held = self.object(Object { name, ty, node, origin, initial, undefined: false, span });
                 if !self.executing() {
-                    // Control may have been here before.
+                    // In a loop, an earlier iteration may have written it.
                     self.writer.env.objects.remove(&held);
                 }
                 self.held.insert(holder, held);
@@ -315,18 +317,18 @@ impl Elaborator<'_> {
         Some(Target::new(Spot::Memory(self.location(held, &[])), int()).accessed(Access::Own))
     }
 
-    /// This thread has taken a lock.
+    /// Records that this thread has taken a lock.
     fn note_taken(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        // It may be given back by its name.
+        // The lock may be released by name elsewhere.
         self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)
     }
 
-    /// Takes a lock if it is free; whether it was. Locks of Linux, and those for readers and writers, look before they do anything that drains.
+    /// Takes a lock if it is free, and returns whether it was. Linux locks and reader-writer locks load first, and drain only if they write.
     fn try_acquire(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
         if world == World::Linux || matches!(kind, Kind::Readers | Kind::Writer) {
             let takes = |this: &mut Self, held: &Operand| {
@@ -355,7 +357,7 @@ impl Elaborator<'_> {
         Ok(free)
     }
 
-    /// A violation if a lock, a semaphore or a condition variable with this in it was destroyed.
+    /// Asserts that a lock, semaphore or condition variable with this value was not destroyed.
     pub(super) fn require_usable(&mut self, what: &str, held: &Operand, span: Span) {
         let there = self.differs(held, DESTROYED);
         self.require(there, &format!("{what} is used after it was destroyed"), span);
@@ -371,12 +373,12 @@ impl Elaborator<'_> {
             let held = this.read(lock, span)?;
             this.require_usable(kind.name(), &held, span);
             let free = numbers::not(held);
-            this.require(free, &format!("{} is destroyed while a thread has it", kind.name()), span);
+            this.require(free, &format!("{} is destroyed while a thread holds it", kind.name()), span);
             this.write(lock, Operand::number(DESTROYED), span)
         })
     }
 
-    /// Gives a lock back.
+    /// Releases a lock.
     pub(super) fn release(&mut self, kind: Option<Kind>, lock: &Target, span: Span) -> Result<()> {
         match kind {
             Some(Kind::OwnedSpin) => self.release_spin(true, lock, span),
@@ -393,14 +395,14 @@ impl Elaborator<'_> {
     fn release_spin(&mut self, owned: bool, lock: &Target, span: Span) -> Result<()> {
         if let Some(held) = if owned { self.noted(lock, span) } else { None } {
             let has = self.read(&held, span)?;
-            self.require(has, "a spin lock is given back by a thread that does not have it", span);
+            self.require(has, "a spin lock is unlocked by a thread that does not hold it", span);
             self.write(&held, Operand::number(0), span)?;
         }
         self.emit(StmtKind::StoreFence, span);
         self.write(lock, Operand::number(0), span)
     }
 
-    /// Gives a mutex back; `otherwise` is what is wrong if this thread does not have it.
+    /// Releases a mutex; `otherwise` is the message if this thread does not hold it.
     pub(super) fn release_mutex(&mut self, lock: &Target, otherwise: &str, span: Span) -> Result<()> {
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;
@@ -416,7 +418,7 @@ impl Elaborator<'_> {
         self.require(own, otherwise, span);
     }
 
-    /// Gives a lock for readers and writers back; `reads` says whether this thread ever had it for reading, if that is known.
+    /// Releases a reader-writer lock; `reads` records whether this thread has ever taken it for reading, if that is recorded.
     fn release_shared(&mut self, lock: &Target, reads: Option<Target>, span: Span) -> Result<()> {
         let reads = reads.map(|reads| self.read(&reads, span)).transpose()?;
         self.atomically(span, |this| {
@@ -427,7 +429,7 @@ impl Elaborator<'_> {
             let zero = Operand::number(0);
             let own = numbers::binary(this, Operator::Equal, Arithmetic::INT, held.clone(), owner);
             let read = numbers::binary(this, Operator::Greater, Arithmetic::INT, held.clone(), zero.clone());
-            let text = "a lock is given back by a thread that does not have it";
+            let text = "a lock is unlocked by a thread that does not hold it";
             let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own.clone(), read.clone());
             this.require(either, text, span);
             if let Some(reads) = reads {
@@ -440,7 +442,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// What `trylock` says.
+/// The result of `trylock`.
 fn answer(world: World, free: Operand) -> Operand {
     let busy = match world {
         World::Linux => return free,

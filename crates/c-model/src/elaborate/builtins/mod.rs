@@ -1,8 +1,8 @@
-//! What functions without a body do: those of the C library, of compilers, of Linux and of verification tools, known by name.
+//! Builtins: functions without a body, of the C library, compilers, Linux and verification tools, recognised by name.
 //!
-//! Each family of names has a module of its own: a table from names to what is meant ([`Named`]), and the meaning in terms of reads, writes,
-//! read-modify-writes and fences. Which event each of them is under TSO and PSO is said in `docs/c.md`. In short: every load is plain; a store is
-//! plain if it is relaxed, has a store-store fence before it if it releases, and is a swap if it is sequentially consistent; every read-modify-write drains.
+//! Each family has a module of its own: a table from names to operations ([`Named`]), and their translation to reads, writes, read-modify-writes and
+//! fences. `docs/c.md` says which event each of them is under TSO and PSO. In short: every load is plain; a relaxed store is plain, a release store
+//! has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store buffer.
 
 mod assembly;
 mod atomics;
@@ -35,17 +35,17 @@ use super::{Elaborator, Result};
 pub(super) struct BuiltinCall<'a> {
     /// The name of the function.
     pub name: &'a str,
-    /// The arguments, converted to the types that the name asks for.
+    /// The arguments, converted to the parameter types.
     pub arguments: &'a [Expr],
     /// The type of the result.
     pub ty: &'a Type,
-    /// Whether anybody looks at the result.
+    /// Whether the result is used.
     pub used: bool,
-    /// Where.
+    /// The call expression.
     pub span: Span,
 }
 
-/// What a name means.
+/// The operation that a name denotes, by family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Atomic(atomics::Operation, atomics::Convention),
@@ -59,7 +59,7 @@ enum Named {
     Bits(bits::Operation),
 }
 
-/// What a name means; a few are used by Linux and by C11, with different arguments.
+/// The operation that a name denotes. Some names exist in Linux and in C11 with different arguments.
 fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
     let by_value = arguments.first().is_some_and(|first| !matches!(first.ty.kind, TypeKind::Pointer(_)));
     let atomic = || atomics::named(name).map(|(operation, convention)| Named::Atomic(operation, convention));
@@ -75,7 +75,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| bits::named(name).map(Named::Bits))
 }
 
-/// What to do instead of calling a function that is not modelled on purpose.
+/// Advice for functions that are deliberately not modelled.
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
@@ -83,17 +83,17 @@ fn advice(name: &str) -> Option<&'static str> {
             "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
         }
         "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
-            "include <string.h>, which says what it does"
+            "include <string.h>, which models it"
         }
         "__fencewright_destructor_of_a_key" => {
-            "what a key calls when a thread ends is not modelled: pass NULL, and call it at the end of the thread"
+            "destructors of keys are not modelled: pass NULL, and call the function at the end of the thread"
         }
         "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
         | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
-            "texts and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for what comes from outside"
+            "strings and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for input"
         }
         "pthread_cancel" | "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {
-            "signals, cancellation and processes are not modelled: set a flag that the thread looks at"
+            "signals, cancellation and processes are not modelled: set a flag that the thread polls"
         }
         _ => return None,
     })
@@ -144,13 +144,13 @@ impl Elaborator<'_> {
         self.value(argument)
     }
 
-    /// Whether a place is part of a variable that holds something from the start.
+    /// Whether a place is part of a variable that is initialised from the start.
     fn starts_defined(&self, target: &Target) -> bool {
         let Spot::Memory(Location { base: Base::Object(object), .. }) = &target.spot else { return false };
         !self.objects[object.0 as usize].undefined
     }
 
-    /// The scalar that an argument points to: that of an `atomic_flag`, `atomic_t` or lock is its first member.
+    /// The scalar that an argument points to; for an `atomic_flag`, `atomic_t` or lock, its first member.
     fn argument_target(&mut self, call: BuiltinCall, number: usize) -> Result<Target> {
         let pointer = self.argument(call, number)?;
         let target = self.pointed_by(unconverted(pointer))?;
@@ -164,7 +164,7 @@ impl Elaborator<'_> {
                 TypeKind::Record(_) => self.member(&target, 0, span)?,
                 TypeKind::Array(..) | TypeKind::Void | TypeKind::Function(_) | TypeKind::Floating(_) => {
                     let help = "use an integer, a pointer, or a structure that starts with one";
-                    return self.error(span, "this is no place for a single number", help);
+                    return self.error(span, "this object does not hold a single number", help);
                 }
                 TypeKind::Integer(_) | TypeKind::Pointer(_) => return Ok(target),
             };
@@ -187,19 +187,20 @@ impl Elaborator<'_> {
         };
         let whole = matches!(unit.records.get(record_of(&of.ty)), Some(record) if record.fields.len() > 1);
         let target = self.field(of, number, &field.ty, span)?;
-        // A structure that is `_Atomic` all in all is accessed at once.
+        // An `_Atomic` structure would be accessed as a whole.
         if of.ty.atomic && whole {
-            let help = "use an atomic integer or pointer, with several parts in its bits if need be";
-            return self.error(span, "atomic structures are not understood", help);
+            let help =
+                "use an atomic integer or pointer, with several values packed into its bits if necessary";
+            return self.error(span, "atomic structures are not supported", help);
         }
         Ok(target)
     }
 
-    /// The value of a call whose result is any of a range.
+    /// A nondeterministic value of a range.
     pub(super) fn any(&mut self, name: &str, ty: &Type, range: Range, span: Span) -> Operand {
         let register = self.temporary(name, ty);
         let numbers = match range.1 > i64::MAX.into() {
-            // The numbers that represent all of them.
+            // The numbers that represent all 64-bit values.
             true => (i64::MIN, i64::MAX),
             false => (range.0 as i64, range.1 as i64),
         };
@@ -207,7 +208,7 @@ impl Elaborator<'_> {
         Operand::new(Value::Register(register), range)
     }
 
-    /// Goes on only if this holds.
+    /// Discards executions in which the condition does not hold.
     fn assume(&mut self, condition: Operand, span: Span) {
         let condition = numbers::truth(condition);
         match condition.known() {
@@ -220,7 +221,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A violation of `assertions`, unless this holds.
+    /// Asserts a condition: a violation of `assertions` if it does not hold.
     pub(super) fn require(&mut self, condition: Operand, text: &str, span: Span) {
         let condition = numbers::truth(condition);
         match condition.known() {
@@ -233,7 +234,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Loads and stores that destroy something, which drain nothing; where nobody else is there any more, they may as well be one step that does.
+    /// The loads and stores of a destroy function, which do not drain the store buffer. Once all other threads have ended they can be one atomic
+    /// step.
     fn destroying(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         match self.is_alone() {
             true => self.atomically(span, work),
@@ -241,11 +243,11 @@ impl Elaborator<'_> {
         }
     }
 
-    /// One indivisible step that drains: reads, writes, assumptions and assertions.
+    /// One atomic step that drains the store buffer: reads, writes, assumptions and assertions.
     fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let before = self.writer.reachable;
         let block = self.written(work)?;
-        // If control cannot come behind it, it is stuck in it.
+        // If control does not get past the block, the block itself is still reachable.
         let after = std::mem::replace(&mut self.writer.reachable, before);
         match block.is_empty() {
             true => self.emit(StmtKind::Fence, span),
@@ -255,10 +257,11 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A read-modify-write that looks first, and does nothing else if there is nothing to do: only one that writes drains. `new` says, of what was there, when
-    /// something is written, and what. Gives what was there.
+    /// A conditional read-modify-write that loads first and drains only if it writes. `new` returns, for an old value, the condition of the write and
+    /// the new value. The result is the old value.
     ///
-    /// What is seen before an indivisible step that looks again decides nothing else. So where accesses matter it is guessed, and the load is performed only if there is nothing to do.
+    /// The first load only decides whether the atomic step, which reads again, is executed. So where only accesses matter, the decision is guessed,
+    /// and the load is an event only if nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,
@@ -293,7 +296,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(old))
     }
 
-    /// Reads a place, and goes on only if this holds of what is there; otherwise nothing has been read.
+    /// Reads a place and assumes a condition on the value, as one step; executions in which it does not hold contain no read.
     fn see(
         &mut self,
         place: &Target,
@@ -321,13 +324,13 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// Whether a call does something that drains is guessed where accesses matter: then a load that finds something to do is no event.
+    /// Where only accesses matter, guesses whether a call performs its atomic step: a load that finds something to do is no event.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
     }
 
-    /// Whether two values of a type, integers or pointers, are the same.
+    /// Compares two integers or pointers for equality.
     fn same(&mut self, ty: &Type, a: Operand, b: Operand, span: Span) -> Result<Operand> {
         if let TypeKind::Integer(arithmetic) = ty.kind {
             return Ok(numbers::binary(self, Operator::Equal, arithmetic, a, b));
@@ -339,7 +342,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// `int` as a type of results.
+/// The type `int`.
 fn int() -> Type {
     Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
 }
@@ -351,7 +354,7 @@ fn record_of(ty: &Type) -> usize {
     }
 }
 
-/// The pointer before it was made the `void *` of a parameter, or one to a structure around the number that it points to.
+/// Strips the conversion of a pointer to the `void *` of a parameter, or to a structure around the number it points to.
 fn unconverted(pointer: &Expr) -> &Expr {
     let ExprKind::Convert(inner) = &pointer.kind else { return pointer };
     let (TypeKind::Pointer(from), TypeKind::Pointer(to)) = (&inner.ty.kind, &pointer.ty.kind) else {

@@ -1,8 +1,8 @@
-//! Mutexes of pthread with a type: those that their owner can take again, and those that tell it that it cannot.
+//! Mutexes of pthread with a type: recursive and error-checking ones.
 //!
-//! Where a program gives some mutex such a type, every mutex says its own, and how often its owner has taken it beyond the first time. Both are
-//! looked at in the one indivisible step that takes it or gives it back. An owner that takes it again, or is told that it cannot, does that with loads and stores:
-//! POSIX does not say that buffers are drained then, and they are not. Other programs have ordinary mutexes only ([`super::locks`]).
+//! If a program sets such a type anywhere, every mutex stores its type and how often its owner has locked it beyond the first time. Both are read in
+//! the atomic step that locks or unlocks it. An owner that relocks it, or gets an error, does so with loads and stores: POSIX does not promise that
+//! buffers are drained then, so they are not. Other programs have normal mutexes only ([`super::locks`]).
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -25,10 +25,10 @@ const CHECKED: i128 = 2;
 pub(super) const NOT_OWNER: i128 = 1;
 const DEADLOCK: i128 = 35;
 
-/// What it is called in messages.
+/// Its name in messages.
 const MUTEX: &str = "a mutex";
 
-/// What a thread does about a mutex that somebody else has.
+/// The behaviour on a mutex that another thread holds: `lock`, `trylock` or `timedlock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taking {
     Waits,
@@ -36,14 +36,14 @@ pub(super) enum Taking {
     GivesUp,
 }
 
-/// A mutex: who has it, its type, how often beyond the first time.
+/// The members of a mutex: owner, type, and number of locks beyond the first.
 struct Mutex {
     owner: Target,
     ty: Target,
     depth: Target,
 }
 
-/// What is found in a mutex: who has it, whether that is this thread, whether it can be taken again, or says that it cannot, and how often it was.
+/// The contents of a mutex: its owner, whether that is this thread, whether it is recursive or error-checking, and its depth.
 struct Found {
     held: Operand,
     own: Operand,
@@ -53,7 +53,7 @@ struct Found {
 }
 
 impl Elaborator<'_> {
-    /// Whether the program gives some mutex a type.
+    /// Whether the program sets the type of some mutex.
     pub(super) fn has_types(&self) -> bool {
         self.graph.typed_mutexes
     }
@@ -66,7 +66,7 @@ impl Elaborator<'_> {
         Ok(Mutex { owner: part(0)?, ty: part(TYPE)?, depth: part(DEPTH)? })
     }
 
-    /// A mutex gets the type that its attributes say.
+    /// Initialises a mutex with the type in its attributes.
     pub(super) fn init_typed(&mut self, call: BuiltinCall) -> Result<()> {
         let Mutex { ty, depth, .. } = self.mutex(call, 0)?;
         let attributes = self.argument_value(call, 1)?;
@@ -92,7 +92,7 @@ impl Elaborator<'_> {
         Ok(Found { held, own, recursive, checked, depth })
     }
 
-    /// Whether this thread does not have the mutex that this argument is, and is told so.
+    /// Whether this thread does not hold the mutex of this argument and gets an error for it: the mutex is error-checking.
     pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
         let mutex = self.mutex(call, argument)?;
         let own = self.is_owner(&mutex, call.span)?;
@@ -102,7 +102,7 @@ impl Elaborator<'_> {
         self.kept_value(told, &int(), call.span)
     }
 
-    /// A condition variable waits with the mutex that this argument is: who has taken it twice does not give it back.
+    /// Asserts that a thread that waits for a condition variable has locked its mutex only once.
     pub(super) fn taken_once(&mut self, call: BuiltinCall, argument: usize) -> Result<()> {
         let span = call.span;
         if !self.has_types() {
@@ -114,7 +114,7 @@ impl Elaborator<'_> {
             let once = this.compared_numbers(Operator::Equal, depth, Operand::number(0));
             this.require(
                 once,
-                "a condition variable waits with a mutex that its owner has taken twice",
+                "a thread waits for a condition variable with a mutex that it has locked twice",
                 span,
             );
             Ok(())
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
         numbers::binary(self, op, Arithmetic::INT, a, b)
     }
 
-    /// Takes a mutex; what the call says.
+    /// Locks a mutex: the result of the call.
     pub(super) fn lock_typed(&mut self, call: BuiltinCall, taking: Taking) -> Result<Operand> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
@@ -165,7 +165,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Takes a mutex that this thread does not have, whatever its type is, as an ordinary one: nobody looks at its type or depth then. What the call says.
+    /// Locks a mutex that this thread does not hold, like a normal one: its type and depth do not matter. Returns the result of the call.
     fn take_from_others(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
         let take = |this: &mut Self| this.acquire(Kind::Mutex, &mutex.owner, span);
         match taking {
@@ -192,7 +192,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether this thread has a mutex, as a load finds out: nobody else gives it to this thread or takes it from it. One that was destroyed is nobody's.
+    /// Whether this thread holds a mutex, found by a load: no other thread can change that. A destroyed mutex has no owner.
     fn is_owner(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let held = self.read(&mutex.owner, span)?;
         self.require_usable(MUTEX, &held, span);
@@ -200,7 +200,7 @@ impl Elaborator<'_> {
         Ok(self.compared_numbers(Operator::Equal, held, owner))
     }
 
-    /// Whether the owner of a mutex can take it again, and whether it can do that or is told that it cannot.
+    /// Whether a mutex is recursive, and whether it is recursive or error-checking.
     fn type_of(&mut self, mutex: &Mutex, span: Span) -> Result<(Operand, Operand)> {
         let ty = self.read(&mutex.ty, span)?;
         let recursive = self.compared_numbers(Operator::Equal, ty.clone(), Operand::number(RECURSIVE));
@@ -209,14 +209,14 @@ impl Elaborator<'_> {
         Ok((recursive, tells))
     }
 
-    /// Its owner takes a mutex once more, or once less.
+    /// Changes the depth of a mutex by its owner.
     fn count_typed(&mut self, mutex: &Mutex, by: i128, span: Span) -> Result<()> {
         let depth = self.read(&mutex.depth, span)?;
         let depth = numbers::wrapping(Operator::Add, Arithmetic::INT, depth, Operand::number(by));
         self.write(&mutex.depth, depth, span)
     }
 
-    /// Takes a mutex, or waits for it, in one indivisible step; what the call says.
+    /// Locks a mutex in one atomic step that may wait: the result of the call.
     fn take_typed(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
         let late = match taking {
             Taking::GivesUp => self.any("late", &int(), (0, 1), span),
@@ -254,7 +254,7 @@ impl Elaborator<'_> {
         Ok(result)
     }
 
-    /// Gives a mutex back; what the call says.
+    /// Unlocks a mutex: the result of the call.
     pub(super) fn unlock_typed(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
@@ -282,7 +282,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Gives a mutex back in one indivisible step; what the call says.
+    /// Unlocks a mutex in one atomic step: the result of the call.
     fn give_typed(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let mut result = Operand::number(0);
         self.atomically(span, |this| {

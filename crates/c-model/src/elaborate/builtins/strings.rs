@@ -1,4 +1,4 @@
-//! `memset`, `memcpy` and their kin on objects of known size, and texts that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp` on objects of constant size, and string literals that are only printed.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -10,7 +10,7 @@ use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
-/// The pointer before it was made one to bytes.
+/// Strips the conversion of a pointer to a pointer to bytes.
 fn to_object(pointer: &Expr) -> &Expr {
     let pointer = unconverted(pointer);
     match (&pointer.kind, &pointer.ty.kind) {
@@ -26,7 +26,7 @@ fn is_byte(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Integer(ty) if ty.greatest() <= 255)
 }
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Set,
@@ -34,7 +34,7 @@ pub(super) enum Operation {
     Compare,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "memset" => Operation::Set,
@@ -44,7 +44,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The text of a string in the program.
+/// The text of a string literal.
 pub(super) fn text(unit: &Unit, argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Convert(inner) => text(unit, inner),
@@ -90,7 +90,7 @@ impl Elaborator<'_> {
                     && targets.iter().zip(&sources).all(|(a, b)| self.size(&a.ty) == self.size(&b.ty));
                 if !alike {
                     let help = "copy from and to objects of the same type";
-                    return self.error(span, "the two pieces of memory are made of different parts", help);
+                    return self.error(span, "source and destination have different types", help);
                 }
                 let mut values = Vec::new();
                 for source in &sources {
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
                 if operation == Operation::Compare {
                     return self.compared(&targets, values, span);
                 }
-                // All is read before anything is written: the pieces may overlap.
+                // All values are read before the first write, because the objects may overlap.
                 for ((target, source), value) in targets.iter().zip(&sources).zip(values) {
                     let value = self.cast(value, &source.ty, &target.ty, span)?;
                     self.write(target, value, span)?;
@@ -110,14 +110,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The scalars in a piece of memory that a pointer points to the start of.
+    /// The scalars in a region of memory that starts at a pointer.
     fn region(&mut self, pointer: &Operand, expr: &Expr, bytes: u64, span: Span) -> Result<Vec<Target>> {
         let to = match &expr.ty.kind {
             TypeKind::Pointer(to) if to.kind != TypeKind::Void => (**to).clone(),
             _ => {
                 return self.error(
                     expr.span,
-                    "what is here is not known",
+                    "the type of this memory is unknown",
                     "pass a pointer to an object, not a `void *`",
                 );
             }
@@ -126,7 +126,7 @@ impl Elaborator<'_> {
         if !bytes.is_multiple_of(size) {
             let message =
                 format!("{bytes} bytes are no whole number of objects, which have {size} bytes each");
-            return self.error(span, message, "take all of an object, or write its members one by one");
+            return self.error(span, message, "access whole objects, or their members one by one");
         }
         let mut targets = Vec::new();
         for number in 0..bytes / size {
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         Ok(targets)
     }
 
-    /// The value of a type all of whose bytes are this one.
+    /// The value of a type whose bytes all have this value.
     fn filled(&mut self, ty: &Type, byte: &Operand, span: Span) -> Result<Operand> {
         let byte = byte.known().map(|byte| byte & 0xff);
         match (byte, &ty.kind) {
@@ -158,12 +158,12 @@ impl Elaborator<'_> {
             }
             _ => {
                 let help = "fill with 0, or with another constant where there are integers only";
-                self.error(span, "what these bytes mean is not known", help)
+                self.error(span, "the value that these bytes represent is unknown", help)
             }
         }
     }
 
-    /// 0 where all is the same. Which is greater otherwise is left open.
+    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic sign.
     fn compared(&mut self, targets: &[Target], values: Vec<Operand>, span: Span) -> Result<Operand> {
         let mut same = Operand::number(1);
         for (target, value) in targets.iter().zip(values) {

@@ -1,4 +1,4 @@
-//! Names that somebody can call without defining them: each means something, or is refused with advice.
+//! Names that a program can call without defining them: each is a builtin, or rejected with advice.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use fencewright_c::typed::builtin_names;
 
 use super::*;
 
-/// Names that are about threads, which elaboration knows itself.
+/// Names of thread functions, which elaboration handles directly.
 const THREADS: [&str; 13] = [
     "pthread_create",
     "pthread_join",
@@ -38,7 +38,7 @@ fn declared(header: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_declared_name_means_something() {
+fn every_declared_name_has_an_operation() {
     let names: BTreeSet<&str> =
         HEADERS.iter().flat_map(|(_, text)| declared(text)).chain(builtin_names()).collect();
     assert!(names.len() > 150, "{} names", names.len());
@@ -50,7 +50,7 @@ fn every_declared_name_means_something() {
 }
 
 #[test]
-fn names_of_linux_are_read_in_parts() {
+fn names_of_linux_operations_are_parsed_by_parts() {
     use atomics::Modify;
     use linux::{Answer, By, Operation};
     let modify = |modify, not, by, answer| Some(Operation::Modify { modify, not, by, answer });
@@ -71,7 +71,7 @@ fn names_of_linux_are_read_in_parts() {
 }
 
 #[test]
-fn names_of_atomics_are_read_in_parts() {
+fn names_of_gcc_atomics_are_parsed_by_parts() {
     use atomics::{Answer, Convention, Modify, Operation};
     for (name, expected) in [
         ("atomic_load", Some((Operation::Load, Convention::Implicit))),

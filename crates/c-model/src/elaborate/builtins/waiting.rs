@@ -1,14 +1,15 @@
-//! Condition variables, barriers, and functions that are called once.
+//! Condition variables, barriers, semaphores and `pthread_once`.
 //!
-//! Waiting for a condition variable may end without a signal (POSIX and C11 allow it), so for assertions it is nothing but giving the mutex back and taking it
-//! again. Where the question is whether threads wait for ever, that would hide everything: then each thread that waits has a bit of the condition variable, which a signal
-//! takes from one of them and a broadcast from all.
+//! POSIX and C11 allow spurious wakeups, so for safety properties waiting for a condition variable only unlocks and relocks the mutex. For `deadlock`
+//! and `termination` that would hide lost signals: there each waiting thread has a bit in the condition variable, which a signal clears for one
+//! thread and a broadcast for all.
 //!
-//! A barrier counts who has arrived; the last one lets all of them leave, and nobody arrives again before all have left, which nobody can tell from
-//! threads that are slow to arrive. One that is not initialised, or destroyed, wants no threads.
+//! A barrier counts the threads that have arrived. The last one lets all of them leave, and no thread arrives again before all have left, which is
+//! indistinguishable from a thread that arrives slowly. A barrier that is not initialised, or destroyed, has count 0.
 //!
-//! Where condition variables may still be used when they are destroyed, each has a state: usable, destroyed, or that a thread waits for it that no signal reaches before it is destroyed. Whether a thread is such a one is
-//! guessed when it waits; then it goes no further, and an execution in which somebody signals after all does not count. So signals are no stores, and drain nothing.
+//! Where condition variables may be used after their destruction, each has a state: usable, destroyed, or abandoned: some thread waits for a signal
+//! that does not come before the destruction. Whether a waiting thread is abandoned is guessed when it starts to wait; then it does not continue, and
+//! executions in which a signal follows are discarded. So signals contain no stores and do not drain the store buffer.
 
 mod barriers;
 
@@ -25,26 +26,26 @@ use super::locks::{DESTROYED, Kind, THREADS_TIMED_OUT, TIMED_OUT};
 use super::mutex_types::NOT_OWNER;
 use super::{BuiltinCall, int, unconverted};
 
-/// The bits of a condition variable.
+/// The type of the waiting bits of a condition variable.
 const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
-/// What messages call what is waited for.
+/// Names in messages.
 const CONDITION: &str = "a condition variable";
 const SEMAPHORE: &str = "a semaphore";
-/// What is wrong with waiting for a condition variable with a mutex that another thread has, or none.
-const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not have";
-/// The member of a condition variable that says whether it can be used, and what it holds where a thread waits that is not signalled.
+/// The message for waiting with a mutex that this thread does not hold.
+const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not hold";
+/// The member of a condition variable that holds its state, and the value for an abandoned waiting thread.
 const STATE: u32 = 1;
 const ABANDONED: i128 = 1;
 /// `EINVAL`.
 const INVALID: i128 = 22;
 
-/// What is done.
+/// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     InitCondition,
     Wait,
-    /// Waits, but not for ever; what it says when the time is over.
+    /// Waits with a timeout; the result after the timeout.
     TimedWait(i128),
     Signal,
     Broadcast,
@@ -55,15 +56,15 @@ pub(super) enum Operation {
     Once,
     InitSemaphore,
     Down,
-    /// Counts down if it can; the result is 0 or -1.
+    /// Decrements if positive; the result is 0 or -1.
     TryDown,
     Up,
-    /// What a semaphore holds goes to where the second argument points.
+    /// Stores the value of a semaphore through the second argument.
     Count,
     DestroySemaphore,
 }
 
-/// What a name means.
+/// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name {
         "pthread_cond_init" | "cnd_init" => Operation::InitCondition,
@@ -140,7 +141,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Waits for a condition variable; with a limit of time, whether it is over is given.
+    /// Waits for a condition variable. `late`: whether the timeout has passed, for a timed wait.
     fn wait(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<Operand> {
         if !(self.has_types() && call.name.starts_with("pthread_")) {
             self.wait_with(call, late)?;
@@ -179,7 +180,7 @@ impl Elaborator<'_> {
         }
         let own = Operand::number(1 << self.thread().0);
         let bit = own.clone();
-        // Nobody can signal between giving the mutex back and waiting.
+        // The bit is set before the mutex is unlocked, so that no signal is lost in between.
         self.atomically(span, |this| {
             let waiting = this.read(&condition, span)?;
             this.write(&condition, numbers::wrapping(Operator::BitOr, BITS, waiting, bit), span)
@@ -200,14 +201,14 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// A condition variable is used, which has to be there. Where waiting may end without a signal, waiting and signals access nothing of it.
+    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling do not access it otherwise.
     fn reach(&mut self, condition: &Target, span: Span) {
         let Spot::Memory(place) = &condition.spot else { return };
         let is_there = match place.base {
             Base::Object(object) => match self.objects[object.0 as usize].origin {
                 Origin::Global => true,
                 Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
-                // It may be given back, but not while everything is executed.
+                // It may be freed, but not during the execution at translation time.
                 Origin::Heap { .. } => self.executing(),
             },
             Base::Pointed(..) => false,
@@ -217,7 +218,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether a condition variable can be used, if the program may use any that was destroyed. No library has this state: where accesses matter there is none.
+    /// The state of a condition variable, if the program may use destroyed ones. No library has this state, so where only accesses matter there is
+    /// none.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
         if self.options.accesses_only {
             return Ok(None);
@@ -241,7 +243,7 @@ impl Elaborator<'_> {
         numbers::binary(self, Operator::Equal, Arithmetic::INT, state, Operand::number(ABANDONED))
     }
 
-    /// Perhaps this thread waits for ever, because nobody signals before the condition variable is destroyed.
+    /// Guesses whether this thread waits for ever, because no signal comes before the condition variable is destroyed.
     fn wait_abandoned(&mut self, state: &Target, mutex: &Target, span: Span) -> Result<()> {
         let for_ever = self.any("abandoned", &int(), (0, 1), span);
         let waits = |this: &mut Self| {
@@ -281,7 +283,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Wakes one of those that wait, if there are any, or all.
+    /// Wakes one waiting thread, if there is one, or all.
     fn wake(&mut self, condition: &Target, all: bool, span: Span) -> Result<()> {
         let ty = condition.ty.clone();
         let chosen = match all {
@@ -296,14 +298,14 @@ impl Elaborator<'_> {
             let rest =
                 numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), numbers::complement(BITS, bit));
             let chosen = numbers::binary(this, Operator::NotEqual, BITS, waiting.clone(), rest.clone());
-            // If that thread does not wait, the first one that does, so that a signal never blocks.
+            // If the chosen thread does not wait, the first waiting one is woken, so that a signal never blocks.
             let less = numbers::wrapping(Operator::Subtract, BITS, waiting.clone(), Operand::number(1));
             let first = numbers::wrapping(Operator::BitAnd, BITS, waiting, less);
             this.write(condition, numbers::choose(chosen, rest, first), span)
         })
     }
 
-    /// A semaphore: counting down waits until there is something to count.
+    /// Semaphore operations; `sem_wait` waits until the value is positive.
     fn semaphore(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let place = self.argument_target(call, 0)?.accessed(Access::Own);
@@ -339,7 +341,7 @@ impl Elaborator<'_> {
                 let result = self.argument_target(call, 1)?;
                 self.write(&result, count, span)?;
             }
-            // Threads that wait for it find out that it was destroyed.
+            // Waiting threads fail the check above when they continue.
             Operation::DestroySemaphore => self.destroying(span, |this| {
                 let count = this.read(&place, span)?;
                 this.require_usable(SEMAPHORE, &count, span);
@@ -353,18 +355,14 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Calls a function unless somebody has called it; whoever comes while it runs waits until it has returned.
+    /// `pthread_once`: calls a function unless it was called before; a thread that arrives while it runs waits until it returns.
     fn once(&mut self, call: BuiltinCall) -> Result<()> {
         const RUNNING: i128 = 1;
         const DONE: i128 = 2;
         let span = call.span;
         let once = self.argument_target(call, 0)?.accessed(Access::Own);
         let Value::Function(function) = self.argument_value(call, 1)?.value else {
-            return self.error(
-                span,
-                "which function is to be called once is not known",
-                "pass it by its name",
-            );
+            return self.error(span, "the function to call once is unknown", "pass it by its name");
         };
         let differs = |this: &mut Self, state: Operand, from| {
             numbers::binary(this, Operator::NotEqual, Arithmetic::INT, state, Operand::number(from))
@@ -400,7 +398,7 @@ impl Elaborator<'_> {
             };
             return self.branch(guess, span, calls, looks);
         }
-        // Where it is done, that is seen by a load.
+        // A load finds out that it is done.
         let state = self.read(&once, span)?;
         let not_done = differs(self, state, DONE);
         self.branch(not_done, span, calls, |_| Ok(()))

@@ -13,7 +13,7 @@ use super::super::{Elaborator, Phase, Result};
 use super::{Spot, Target, is_certain};
 
 impl Elaborator<'_> {
-    /// A value that is in a register, with the range and the pointee that its type gives.
+    /// A value loaded into a register, with the range and target of its type.
     pub(super) fn loaded(&mut self, register: Register, target: &Target) -> Operand {
         let value = Value::Register(register);
         let node = match &target.spot {
@@ -23,7 +23,7 @@ impl Elaborator<'_> {
         match &target.ty.kind {
             TypeKind::Integer(arithmetic) => {
                 let node = node.filter(|_| arithmetic.greatest() > u32::MAX.into());
-                // It may be an address that was written as one, and then it has all the bits of one.
+                // It may be an address, whose real bits the program can then see.
                 if let Some(node) = node {
                     self.nodes.mark_integer(node);
                 }
@@ -33,7 +33,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A new register for what a place holds.
+    /// A new register for the value of a place.
     pub(super) fn copy_of(&mut self, target: &Target, span: Span) -> Result<Register> {
         let Spot::Memory(location) = &target.spot else { unreachable!("registers are read as they are") };
         let name = self.name_of(location);
@@ -46,7 +46,7 @@ impl Elaborator<'_> {
         Ok(register)
     }
 
-    /// What to call a register with what a place holds: the variable or member that the text names.
+    /// The name of a register for the value of a place: that of the variable.
     pub(super) fn name_of(&self, location: &Location) -> String {
         let field = location.path.iter().rev().find_map(|projection| match projection {
             Projection::Field(field) => Some(*field),
@@ -56,7 +56,7 @@ impl Elaborator<'_> {
         self.objects[object.0 as usize].name.clone()
     }
 
-    /// What a place holds.
+    /// Reads a place.
     pub fn read(&mut self, target: &Target, span: Span) -> Result<Operand> {
         let location = match &target.spot {
             Spot::Register(register) => return Ok(self.register_value(*register)),
@@ -84,7 +84,7 @@ impl Elaborator<'_> {
         Ok(self.loaded(register, target))
     }
 
-    /// The place, seen as the type that it is accessed with.
+    /// The place, with the type of the access recorded.
     pub(super) fn seen_location(
         &mut self,
         mut location: Location,
@@ -97,17 +97,17 @@ impl Elaborator<'_> {
         Ok(location)
     }
 
-    /// A value that is known, as one of the type that it is read as. What was written as one type may be read as another of the same size.
+    /// Converts a known value to the type with which it is read, which may be another type of the same size.
     pub(super) fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
         let TypeKind::Integer(arithmetic) = ty.kind else { return operand };
-        // An address that is read as a number has all the bits of one.
+        // An address read as a number shows its real bits.
         if let Some(points) = operand.points {
             self.nodes.mark_integer(points);
         }
         numbers::convert(arithmetic, operand)
     }
 
-    /// What a part of a variable holds that nobody ever writes.
+    /// The value of a part of a variable that is never written.
     pub(super) fn constant(&mut self, object: ObjectId, way: &[Step]) -> Option<Operand> {
         let global = self.global_of(object)?;
         let variable = &self.unit.globals[global.index()];
@@ -120,7 +120,7 @@ impl Elaborator<'_> {
         self.known_operand(&known, Fact::of(known.clone()).range)
     }
 
-    /// A place gets a value, by way of the store buffer if it is shared.
+    /// Writes a place, through the store buffer if it is shared.
     pub fn write(&mut self, target: &Target, operand: Operand, span: Span) -> Result<()> {
         let location = match &target.spot {
             Spot::Register(register) => return self.write_register(*register, operand, span),
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Notes that a place in memory gets a value (`None`: not known). Whether that has to be written down.
+    /// Records a write to memory (`None`: unknown value). Returns whether a store has to be emitted.
     pub(super) fn written_to(
         &mut self,
         target: &Target,
@@ -154,14 +154,14 @@ impl Elaborator<'_> {
         }
         let number = matches!(target.ty.kind, TypeKind::Integer(ty) if ty.greatest() > u32::MAX.into());
         if number && operand.is_some_and(|operand| operand.known() != Some(0)) {
-            // It may be read as an address, and then it is none of those that it could be taken for.
+            // The number may be read as an address, so it must not be taken for the address of an object.
             let pointee = self.nodes.pointee(location.node);
             self.nodes.mark_integer(pointee);
         }
         let known_way = way(location).filter(|_| is_certain(location));
         let executed = self.executes(location, operand) && known_way.is_some();
         if !executed && self.phase == Phase::Creating && self.writer.reachable {
-            // What was executed so far is taken down before others get to know of it.
+            // The state executed so far becomes the initial state before the value escapes.
             self.run();
         }
         let Base::Object(object) = location.base else {
@@ -183,7 +183,7 @@ impl Elaborator<'_> {
             self.unwritten.push(object);
         }
         let fact = operand.map(fact);
-        // A place that is not there is no part of the object: the access is written down, and checked.
+        // An index out of bounds is no part of the object: the access is emitted and checked.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();
@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         Ok(!executed)
     }
 
-    /// Whether a store is executed here and now: nobody else can see the place, and the value is known.
+    /// Whether a store is executed at translation time: the place is private and the value is known.
     pub(super) fn executes(&self, location: &Location, operand: Option<&Operand>) -> bool {
         let Base::Object(object) = location.base else { return false };
         let is_known = operand.is_some_and(|operand| known(&operand.value).is_some());
@@ -225,7 +225,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// One indivisible read-modify-write: `new` says, of what was there, when something is written (always if it says nothing) and what. Gives what was there.
+    /// One atomic read-modify-write: `new` returns, for the old value, the condition of the write (`None`: always) and the new value. The result is
+    /// the old value.
     pub fn update(
         &mut self,
         target: &Target,
@@ -234,13 +235,13 @@ impl Elaborator<'_> {
     ) -> Result<Operand> {
         let known = target.known().filter(|(object, _)| self.is_private(*object));
         let place = match &target.spot {
-            // Nobody else can see it: read, then write.
+            // Private memory: read, then write.
             Spot::Register(_) => None,
             Spot::Memory(_) if known.is_some() => None,
             Spot::Memory(location) => Some(self.seen_location(location.clone(), &target.ty, span)?),
         };
         let Some(place) = place else {
-            // It drains all the same.
+            // It still drains the store buffer.
             self.emit(StmtKind::Fence, span);
             let old = self.read(target, span)?;
             let old = self.kept_value(old, &target.ty, span)?;
@@ -267,7 +268,7 @@ impl Elaborator<'_> {
         Ok(old)
     }
 
-    /// The same value, which stays what it is when the place it was read from changes.
+    /// A copy of a value in a register, which does not change when the place it was read from does.
     pub(in super::super) fn kept_value(
         &mut self,
         operand: Operand,

@@ -1,4 +1,4 @@
-//! What `main` is called with, if it looks at that: the program is started without arguments.
+//! The arguments of `main`: the program is started without command-line arguments.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::super::{Elaborator, Result};
 use super::Parameter;
 
 impl Elaborator<'_> {
-    /// The values of `argc` and `argv`; none if `main` does not look at them.
+    /// The values of `argc` and `argv`; empty if `main` has no parameters.
     pub(super) fn command_line(&mut self, main: FunctionId, span: Span) -> Result<Vec<Parameter>> {
         let main = &self.unit.functions[main.index()];
         let kinds: Vec<&TypeKind> =
@@ -26,10 +26,10 @@ impl Elaborator<'_> {
             }
         };
         let TypeKind::Pointer(character) = &text.kind else {
-            let message = "the second parameter of `main` is no array of texts";
+            let message = "the second parameter of `main` is not an array of strings";
             return self.error(span, message, "write `int main(int argc, char **argv)`");
         };
-        self.warn(span, "`main` is called without arguments: `argc` is 1, and `argv[0]` an empty text");
+        self.warn(span, "`main` is called without arguments: `argc` is 1, and `argv[0]` an empty string");
         let name = self.given(character, Vec::new(), span);
         let two = Type { kind: TypeKind::Array(Rc::clone(text), 2), atomic: false, volatile: false };
         let first = (vec![Step::Element(0)], Known::Address(name, Vec::new()));
@@ -43,7 +43,7 @@ impl Elaborator<'_> {
         Ok(vec![Parameter::Known(Operand::number(1)), Parameter::Known(texts)])
     }
 
-    /// A variable that is there from the start, with these parts in it and else zeros.
+    /// A global variable with these initial parts, and zeros elsewhere.
     fn given(&mut self, ty: &Type, initial: Vec<(Vec<Step>, Known)>, span: Span) -> ObjectId {
         let node = self.nodes.object(ty, span);
         let facts = initial.clone();

@@ -1,4 +1,4 @@
-//! The ends of threads: written when it is known who waits for whom.
+//! The starts and ends of threads, emitted after all threads are elaborated, when it is known which ones are joined.
 
 use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_program::{BinaryOp, Span};
@@ -7,7 +7,7 @@ use super::super::{Elaborator, RegisterState, Result, Writer};
 use super::int;
 
 impl Elaborator<'_> {
-    /// What to call a thread: the function it starts with, and its number if there are others like it.
+    /// The name of a thread: that of its function, with a number if several threads run it.
     pub(in super::super) fn thread_name(&self, number: ThreadNumber) -> String {
         let function = |n: usize| self.instances[n].start.function;
         let own = function(number.0 as usize);
@@ -19,7 +19,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Writes how threads start and end.
+    /// Emits the starts and ends of all threads.
     pub(in super::super) fn finish_threads(&mut self) -> Result<()> {
         self.merge_starts();
         self.keep_detached();
@@ -88,7 +88,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Says that the thread has ended, with its result, if anybody waits for it.
+    /// Sets the flag that the thread has ended, with its result, if it may be joined.
     fn say_done(&mut self, number: usize, span: Span) -> Result<()> {
         let state = &self.instances[number].state;
         let all = self.shared.dynamic && number > 0;
@@ -113,7 +113,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Threads that are created one after the other, with nothing in between that anybody could see, start together.
+    /// Merges the starts of threads that are created in a row without a visible effect in between: they share one flag.
     fn merge_starts(&mut self) {
         let flags: Vec<ObjectId> = self.instances.iter().filter_map(|instance| instance.state.flag).collect();
         let mut renamed = Vec::new();
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
                 settle(block);
             }
         }
-        // Chains: the last start of a row counts.
+        // Starts may be merged repeatedly: the last one of a row remains.
         for instance in &mut self.instances {
             while let Some((_, to)) = renamed.iter().find(|(from, _)| Some(*from) == instance.state.flag) {
                 instance.state.flag = Some(*to);
@@ -144,14 +144,14 @@ fn started(statement: &Stmt, flags: &[ObjectId]) -> Option<ObjectId> {
     }
 }
 
-/// Takes starts that another one follows out; `last` is the flag of the last start and what it does besides.
+/// Removes starts that are followed by another one; `last` is the next start in the row.
 fn merge(
     code: &mut [Stmt],
     flags: &[ObjectId],
     last: &mut Option<Pending>,
     renamed: &mut Vec<(ObjectId, ObjectId)>,
 ) {
-    // From the end, so that an earlier start finds the later one that takes its place.
+    // Backwards, so that each start finds the later one that replaces it.
     for statement in code.iter_mut().rev() {
         if let Some(flag) = started(statement, flags) {
             if let Some(later) = last.as_mut() {
@@ -186,7 +186,7 @@ struct Pending {
     flag: ObjectId,
 }
 
-/// Indivisible steps that do nothing are gone.
+/// Removes empty atomic steps.
 fn settle(code: &mut Vec<Stmt>) {
     code.retain_mut(|statement| match &mut statement.kind {
         StmtKind::Atomic(steps) => !steps.is_empty(),

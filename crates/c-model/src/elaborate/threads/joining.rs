@@ -1,4 +1,4 @@
-//! Waiting for threads, and detaching them: both release a thread, at most once.
+//! Joining and detaching threads: both release a thread, at most once.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::super::{Elaborator, Instance, Result};
 use super::{RELEASED, THREADS, int};
 
 impl Elaborator<'_> {
-    /// Waits for a thread, and takes its result.
+    /// Joins a thread, and reads its result.
     pub(super) fn wait_for(&mut self, thread: Operand, result: Operand, to: &Type, span: Span) -> Result<()> {
         let wanted = !Self::is_null(&result);
         self.reclaim();
@@ -27,7 +27,7 @@ impl Elaborator<'_> {
                     return self.error(
                         span,
                         "this is not a thread that was created",
-                        "wait for threads after they are created, once each",
+                        "join each thread once, after it is created",
                     );
                 };
                 self.instances[instance].state.joined = true;
@@ -77,24 +77,24 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether all other threads have ended for certain, and nobody creates more than `main`.
+    /// Whether all other threads have certainly ended, and only `main` creates threads.
     pub(in super::super) fn is_alone(&self) -> bool {
         let ended = |n| self.writer.joined.contains(&n);
         let alone = self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended);
         alone && !self.premises.descendants
     }
 
-    /// A thread with this number, other than `main`, if it was created.
+    /// The thread with this number, if it was created and is not `main`.
     pub(super) fn created(&self, number: i128) -> Option<usize> {
         usize::try_from(number).ok().filter(|n| (1..self.instances.len()).contains(n))
     }
 
-    /// No thread waits for itself.
+    /// Asserts that a thread does not join itself.
     pub(super) fn require_other(&mut self, thread: &Operand, span: Span) {
         let own = Operand::number(self.thread().0.into());
         let (op, kind) = (Operator::NotEqual, THREADS);
         let other = numbers::binary(self, op, kind, thread.clone(), own);
-        self.require(other, "a thread waits for itself", span);
+        self.require(other, "a thread joins itself", span);
     }
 
     pub(super) fn require_unreleased(&mut self, released: &Target, span: Span) -> Result<()> {
@@ -103,7 +103,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Nobody waits for a thread any more. Of threads whose number is not known nothing is noted.
+    /// Detaches a thread. Threads whose number is not a constant are not tracked.
     pub(super) fn detach(&mut self, thread: &Operand, span: Span) -> Result<()> {
         self.reclaim();
         let Some(instance) = thread.known().and_then(|number| self.created(number)) else { return Ok(()) };
@@ -117,7 +117,7 @@ impl Elaborator<'_> {
         self.write(&released, Operand::number(1), span)
     }
 
-    /// A thread is detached from the start if this is not 0.
+    /// Starts a thread detached if `kind` is not 0.
     pub(super) fn start_detached(&mut self, instance: usize, kind: Operand, span: Span) -> Result<()> {
         if kind.known() != Some(0) {
             self.reclaim();
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         self.branch(kind, span, releases, |_| Ok(()))
     }
 
-    /// What attributes say about whether a thread is detached from the start: 0 if it is not.
+    /// Whether thread attributes make a thread detached: 0 if not.
     pub(super) fn detached_by(&mut self, attributes: &Expr) -> Result<Operand> {
         let pointer = self.value(attributes)?;
         if !self.graph.detached_by_attributes || Self::is_null(&pointer) {
@@ -169,7 +169,7 @@ impl Elaborator<'_> {
         object
     }
 
-    /// Threads that were detached before the program started start released.
+    /// Threads detached before the program started are initially released.
     pub(in super::super) fn keep_detached(&mut self) {
         for (n, Instance { state, .. }) in self.instances.iter().enumerate() {
             let (object, way) = match (state.released, self.shared.released) {

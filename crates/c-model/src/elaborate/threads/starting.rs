@@ -1,4 +1,4 @@
-//! The start of the program: from the execution of `main` beforehand to code.
+//! The start of the program: the transition from executing `main` at translation time to emitting code.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Base, Known, Location, ObjectId, Origin, Register, StmtKind, Value, View};
@@ -8,7 +8,7 @@ use super::super::env::Contents;
 use super::super::{Elaborator, Phase};
 
 impl Elaborator<'_> {
-    /// The first thread is created: what `main` has written so far is where the program starts.
+    /// The first thread is created: the memory written by `main` so far is the initial state of the program.
     pub(super) fn start_program(&mut self) {
         self.keep_initial();
         self.phase = Phase::Creating;
@@ -23,20 +23,20 @@ impl Elaborator<'_> {
                 node: self.objects[object.0 as usize].node,
                 view: View::default(),
             };
-            // Everybody can see it, and whatever it points to.
+            // The variable, and everything it points to, is visible to all threads.
             let unkept = self.uses.clone();
             self.publish(&Value::Address(Box::new(location)));
             self.uses = unkept;
         }
     }
 
-    /// Takes down what objects hold, as what they start with: whatever was written has left the buffers before anybody else can look.
+    /// Records the contents of all objects as initial values, when all writes have left the buffer before another thread can read.
     pub(in super::super) fn keep_initial(&mut self) {
         self.unwritten.clear();
         self.take_down();
     }
 
-    /// Takes down what objects hold, as what they start with.
+    /// Records the contents of all objects as initial values.
     pub(super) fn take_down(&mut self) {
         let objects = std::mem::take(&mut self.writer.env.objects);
         for (object, contents) in &objects {
@@ -45,7 +45,7 @@ impl Elaborator<'_> {
         self.writer.env.objects = objects;
     }
 
-    /// Takes down what one object holds, as what it starts with.
+    /// Records the contents of an object as its initial value.
     pub(in super::super) fn keep_contents(&mut self, object: ObjectId, contents: &Contents) {
         let entry = &mut self.objects[object.0 as usize];
         let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
@@ -65,7 +65,7 @@ impl Elaborator<'_> {
         entry.initial = initial;
     }
 
-    /// From here on `main` does what others can see: code is written.
+    /// From here on `main` has visible effects: code is emitted.
     pub(in super::super) fn run(&mut self) {
         self.take_down();
         self.phase = Phase::Running;
@@ -84,7 +84,7 @@ impl Elaborator<'_> {
                 self.emit(StmtKind::Assign(register, operand.value), span);
             }
         }
-        // What private objects hold may be found by pointers that are not known, once there are any.
+        // Addresses stored in private objects may be loaded through unknown pointers from here on.
         let held: Vec<Known> = self
             .writer
             .env

@@ -1,4 +1,5 @@
-//! Random blocks, with checks anywhere in them, do the same as before their failures are moved: the first check that fails counts, and nothing behind it is done.
+//! Random atomic blocks with checks behave the same before and after their failures are moved: the first failed check counts, and nothing after it
+//! has an effect.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 use fencewright_testing::{Random, programs_or};
@@ -16,11 +17,11 @@ const CELLS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Passed,
-    /// An assumption does not hold: nothing has happened.
+    /// An assumption does not hold: the block has no effect.
     Blocked,
     /// An assertion fails.
     Faulted,
-    /// A check fails, with these words.
+    /// A check fails, with this message.
     Failed(String),
 }
 
@@ -47,7 +48,7 @@ impl State {
         self.value(term) != 0
     }
 
-    /// Performs steps; `ways` says which way each choice goes.
+    /// Executes steps; `ways` resolves the choices.
     fn run(&mut self, code: &[Step], ways: &mut impl Iterator<Item = usize>) -> End {
         for step in code {
             let end = self.step(&step.kind, ways);
@@ -154,7 +155,7 @@ fn kind(random: &mut Random, depth: usize, checks: &mut usize) -> StepKind {
     }
 }
 
-/// Checks and ends stand behind blocks only.
+/// Whether no check and no end of the model is inside an atomic block.
 fn is_moved(code: &[Step], inside: bool) -> bool {
     code.iter().all(|step| match &step.kind {
         StepKind::Check(..) | StepKind::Beyond(..) => !inside,
@@ -166,13 +167,13 @@ fn is_moved(code: &[Step], inside: bool) -> bool {
 }
 
 #[test]
-fn the_first_check_that_fails_counts() {
+fn only_the_first_failing_check_counts() {
     let mut seen = [0; 4];
     let programs = programs_or(3000);
     for seed in 0..programs as u64 {
         let random = &mut Random::new(seed);
         let mut checks = 0;
-        // What stands behind a block, and a second one, are not reached if a check of the first fails.
+        // A failed check of the first block skips the second block and the store after it.
         let blocks = [0, 1].map(|_| step(StepKind::Atomic(block(random, 3, &mut checks))));
         let last = step(StepKind::Store(Cell { class: 0, index: None }, Term::Number(7), Access::Own));
         let [first, second] = blocks;

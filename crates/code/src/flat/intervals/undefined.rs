@@ -1,5 +1,5 @@
-//! Checks of values that may be undefined, where such a value decides something: as a condition, an address or an operand, not if it is only
-//! copied. Pointers need none: no pointer is the undefined value.
+//! Checks of values that may be undefined, where such a value has an influence: as a condition, an address or an operand, not where it is only
+//! copied. Pointers need no such check, because the undefined value is not a valid pointer.
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
@@ -8,7 +8,7 @@ use crate::flat::{CellEvent, Step, StepKind, Term, UNDEFINED, claims};
 use crate::statement::Register;
 
 impl Intervals<'_> {
-    /// Checks that what decides something in a statement is not undefined.
+    /// The checks that the values on which a statement depends are defined.
     pub(super) fn undefined(&self, state: &State, step: &StepKind) -> Vec<StepKind> {
         let mut found = Vec::new();
         let mut decides = |term: &Term| self.decides(state, term, false, &None, &mut found);
@@ -24,7 +24,7 @@ impl Intervals<'_> {
                 self.decides(state, value, true, &None, &mut found);
             }
             StepKind::Update { place: cell, old, when, new, .. } => {
-                // Whether the old value is undefined is checked when it is known.
+                // Whether the old value is undefined is checked after it is read.
                 let mut bound = state.clone();
                 bound.set(*old, Range::of(0));
                 cell.index
@@ -48,7 +48,8 @@ impl Intervals<'_> {
         found
     }
 
-    /// Collects checks of the registers and elements in a term that may be undefined and decide something. `when` says when the term is computed.
+    /// Collects checks for the registers and elements of a term that may be undefined and have an influence. `copied`: the term is only copied.
+    /// `when`: the condition under which the term is evaluated.
     fn decides(
         &self,
         state: &State,
@@ -111,8 +112,8 @@ impl Intervals<'_> {
         }
     }
 
-    /// Where memory that is read and decides something at once may be undefined, reading and deciding become two statements with a check
-    /// between them. What comes behind the statement then.
+    /// Splits an update or await whose result may be undefined and is used at once, so that a check fits between the read and the use. Returns the
+    /// statement to insert after it.
     pub(super) fn prepare(&self, statement: &mut Step, state: &State) -> Option<Step> {
         let span = statement.span;
         let step = |kind| Step { kind, span };
@@ -129,7 +130,7 @@ impl Intervals<'_> {
                 if found.is_empty() {
                     return None;
                 }
-                // Nothing is equal to the undefined value, so a comparison fails and writes nothing.
+                // The undefined value equals no other value, so a comparison with it fails and nothing is written.
                 let compares = |when: &Term| matches!(when, Term::Binary(BinaryOp::Eq, left, right) if **left == Term::Register(*old) && !right.has(*old));
                 if when.as_ref().is_some_and(compares) && !new.has(*old) {
                     let check = claims::defined(is_defined(*old), Term::Register(*old));

@@ -1,4 +1,4 @@
-//! Comparisons of addresses.
+//! Comparisons of addresses, for equality and for order.
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
@@ -18,7 +18,7 @@ impl Resolver<'_> {
         let plain = Term::binary(op, x.clone(), y.clone());
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         let (Points::Class(class), true) = (one, one == other) else {
-            // Functions, and addresses of things that were never used as one type.
+            // Functions, and addresses of objects of different classes.
             let both = self.is_address(one, &x).and(self.is_address(other, &y));
             if one != other || !equality {
                 self.unknown_if(both, Unknown::Order);
@@ -41,7 +41,7 @@ impl Resolver<'_> {
         plain
     }
 
-    /// An address behind the end of an array may be that of an object which comes later, not only come before it.
+    /// The address one past the end of an array may equal that of the object after it: then the comparison is unknown.
     pub(super) fn ordered_or_equal(
         &mut self,
         class: usize,
@@ -58,7 +58,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Two pointers are compared, of which one may be a number that objects can have as their address, or point to nowhere.
+    /// Two pointers are compared: unknown if one may be a number in the range of addresses, or comes from `container_of` of a member that is in no
+    /// such structure.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -71,7 +72,7 @@ impl Resolver<'_> {
         }
         let ways = layout.ways_back.iter().filter(|way| way.outer == class);
         let ways: Vec<Term> = match equality {
-            // Two ways back may lead to the same address.
+            // Two uses of `container_of` may give the same address.
             true => {
                 let pairs = ways.clone().flat_map(|one| ways.clone().map(move |other| (one, other)));
                 let different = pairs.filter(|(one, other)| one.outside != other.outside);
@@ -101,7 +102,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether a pointer points behind the end of an array and another one to the start of something else, which may or may not come next in memory.
+    /// The condition that one pointer is one past the end of an array and the other points to the start of another object, which may or may not be
+    /// adjacent in memory.
     pub(super) fn adjacent(&self, class: usize, end: &Term, start: &Term) -> Term {
         let of = &self.layout.classes[class];
         let (runs, scale) = (of.runs(), of.scale);
@@ -109,7 +111,7 @@ impl Resolver<'_> {
             let behind = (run.1 + 1 - of.first) as usize;
             of.places.get(behind).is_some_and(|place| place.is_none())
         };
-        // An array starts at its first element; of other places each may be a start.
+        // An array starts at its first element; every other place may be the start of an object.
         let starts: Vec<(i64, i64)> =
             runs.iter().map(|run| if is_array(run) { (run.0, run.0) } else { *run }).collect();
         let mut adjacent = Term::Number(0);
@@ -123,7 +125,7 @@ impl Resolver<'_> {
         adjacent
     }
 
-    /// Two pointers into a class are compared for order: as their numbers are, unless they point into different objects that come in another order.
+    /// Compares two pointers into a class for order: as their numbers, unless the chosen order of objects reverses that of their numbers.
     pub(super) fn ordered(&mut self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -160,7 +162,7 @@ impl Resolver<'_> {
         Term::binary(BinaryOp::Ne, plain, swapped)
     }
 
-    /// A comparison of the numbers; none is negative, unless the class says so.
+    /// Compares the numbers; without computed numbers, tags and negative constants all of them are natural.
     pub(super) fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let of = &self.layout.classes[class];
         let natural = !of.strangers.computed

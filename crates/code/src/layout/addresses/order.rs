@@ -1,4 +1,4 @@
-//! The order of objects in memory: one choice for the execution.
+//! The order of objects in memory: a permutation chosen once per execution.
 
 use crate::flat::Term;
 use crate::layout::classes::{Class, Layout, Placement, among};
@@ -6,19 +6,20 @@ use crate::layout::classes::{Class, Layout, Placement, among};
 /// Maximum number of objects whose order in memory is a choice.
 pub(super) const MOST_ORDERED: usize = 4;
 
-/// Numbers of one class that are in the order of addresses: all those of one object that come from the same source, with the number behind the end of each array.
+/// An interval of numbers of one class in which the order of the numbers is that of the addresses: the places of one object from the same source,
+/// with the numbers one past the end of each array.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The object.
     pub of: Placement,
     /// The first number.
     pub low: i64,
-    /// The last one.
+    /// The last number.
     pub high: i64,
 }
 
 impl Piece {
-    /// So many numbers from the first on.
+    /// The `count` numbers from `low` on.
     pub fn new(of: Placement, low: i64, count: i64) -> Self {
         Piece { of, low, high: low + count - 1 }
     }
@@ -28,13 +29,13 @@ impl Piece {
     }
 }
 
-/// Which of the objects whose addresses are compared comes first: a variable that holds the number of a permutation.
+/// The order of the objects whose addresses are compared: a variable that holds the number of a permutation.
 #[derive(Debug)]
 pub struct Order {
     /// The class of that variable.
     pub(super) class: usize,
     objects: Vec<Placement>,
-    /// For each permutation the position of each object.
+    /// The position of each object in each permutation.
     positions: Vec<Vec<usize>>,
 }
 
@@ -54,7 +55,7 @@ impl Order {
         Order { class, objects, positions }
     }
 
-    /// Whether the second of two objects comes before the first.
+    /// The condition that the second of two objects comes before the first.
     pub(super) fn reversed(&self, chosen: &Term, first: Placement, second: Placement) -> Option<Term> {
         let number = |object| self.objects.iter().position(|&other| other == object);
         let (first, second) = (number(first)?, number(second)?);
@@ -72,7 +73,7 @@ impl Order {
 }
 
 impl Layout {
-    /// The choice of an order, if addresses of different objects are compared, and there are not too many.
+    /// Introduces the choice of an order, if addresses of different objects are compared and there are at most [`MOST_ORDERED`] of them.
     pub(crate) fn choose_order(&mut self) {
         let mut objects: Vec<Placement> = Vec::new();
         for class in self.classes.iter().filter(|class| class.used.ordered) {

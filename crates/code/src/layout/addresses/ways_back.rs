@@ -1,4 +1,4 @@
-//! Ways back: from a pointer to a member to the structure around it.
+//! `container_of`: ways back from a pointer to a member to the structure around it.
 
 use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_text::{Diagnostic, Stop};
@@ -9,40 +9,40 @@ use crate::layout::classes::Layout;
 use crate::layout::containers::ways_back;
 use crate::nodes::{Nodes, Shape};
 
-/// How many numbers are set aside for the structures that one way back finds outside of any.
+/// Number of pointer values reserved for the results of one `container_of` outside of any structure.
 pub(super) const OUTSIDE: i64 = 1 << 40;
 
-/// Maximum number of ways back that need such numbers: all of them are below [`HIGHEST_ADDRESS`].
+/// Maximum number of ways back with reserved values, so that all of these stay below [`HIGHEST_ADDRESS`].
 pub(super) const MOST_WAYS_BACK: usize = 100;
 
-/// A way from a member back to its structure, as `container_of` goes it. Where the member is not one of such a structure, the result is a pointer to nowhere, which is
-/// the address of that member and a number of its own for each way: going forward again on the same way gives the member.
+/// A way from a member back to its structure, as in `container_of`. If the member is not in such a structure, the result points to no place: it is
+/// the address of the member plus an offset specific to the way, so that following the same path forward gives the member again.
 #[derive(Debug)]
 pub struct WayBack {
     /// The class of the structure.
     pub outer: usize,
-    /// The way to the member.
+    /// The path from the structure to the member.
     pub path: Vec<PathStep>,
     /// The class of the member.
     pub inner: usize,
-    /// The number of a member is `width` times that of the structure and `base`.
+    /// The number of a member is `width` times that of the structure plus `base`.
     pub width: i64,
     /// See `width`.
     pub base: i64,
-    /// What is added to the address of a member that is in no structure.
+    /// The offset added to the address of a member that is in no structure.
     pub outside: i64,
-    /// Whether the member has the address of the structure.
+    /// Whether the member is at offset 0, so that it has the address of the structure.
     pub at_start: bool,
 }
 
 impl WayBack {
-    /// Whether a pointer to a structure was found by this way, and points to none.
+    /// The condition that a pointer is a result of this way for a member outside of any structure.
     pub fn is_outside(&self, pointer: &Term) -> Term {
         pointer.clone().within(self.outside - OUTSIDE / 2, self.outside + OUTSIDE / 2 - 1)
     }
 }
 
-/// How many bytes a part is away from the start.
+/// The offset of a part in bytes.
 pub(super) fn offset(nodes: &Nodes, mut node: NodeId, path: &[PathStep]) -> u64 {
     let mut offset: u64 = 0;
     for &step in path {
@@ -62,7 +62,7 @@ pub(super) fn offset(nodes: &Nodes, mut node: NodeId, path: &[PathStep]) -> u64 
 }
 
 impl Layout {
-    /// The ways back on which a member of something else can be met.
+    /// Finds the ways back that may be applied to members outside of such structures.
     pub(crate) fn find_ways_back(
         &mut self,
         core: &Core,
@@ -73,7 +73,7 @@ impl Layout {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let (member, structure) = (&self.classes[inner], &self.classes[outer]);
-            // Every member is one of such a structure, and has its number.
+            // Every place in the class of the member is in such a structure, and has the same number.
             let only =
                 (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
             let at_start = offset(nodes, node, path) == 0;
@@ -91,7 +91,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Where a way to a part leads: its class, and `width` and `base` so that its number is `width * number + base`.
+    /// The class at the end of a path, and `width` and `base` so that the number there is `width * number + base`.
     pub(crate) fn way(
         &self,
         nodes: &Nodes,

@@ -1,4 +1,4 @@
-//! How classes get their numbers: containers first, because the numbers of parts follow from them.
+//! Numbering of classes: containers first, because the numbers of parts follow from those of their containers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,8 +12,8 @@ use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 
-/// The first of `count` numbers such that no address, with any bits that are put into it, is one of the numbers that stand in the place of addresses; behind all numbers
-/// that no address can be if addresses are compared with numbers for order.
+/// The first of `count` numbers such that no address, even with tag bits, equals a number stored in place of an address. If addresses are compared
+/// for order, the numbers start above all numbers that cannot be addresses.
 pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, scale: i64) -> i64 {
     let above = |limit: i64| (limit + scale - 1).div_euclid(scale);
     let mut first = match (strangers.computed, compared) {
@@ -29,18 +29,18 @@ pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, s
     first
 }
 
-/// How many numbers a part of a place takes.
+/// Number of numbers that a part takes in its class.
 pub(super) fn numbers_of_part((part, length): (Part, u64), used: &Use) -> u64 {
     let gap = used.moved || part == Part::Elements && used.addressed;
     length.saturating_add(u64::from(gap))
 }
 
-/// A count as a number; those that are too large are refused where they matter.
+/// A count as a signed number; counts that are too large are rejected by [`Layout::number`].
 pub(super) fn signed(count: u64) -> i64 {
     count.min(1 << 40) as i64
 }
 
-/// How many elements so many bytes are; in words what is wrong with them, and what to do.
+/// Number of elements in an allocation of this size; or an error message and its help.
 pub(super) fn elements(nodes: &Nodes, node: NodeId, bytes: u64) -> Result<u64, (String, &'static str)> {
     let Some(size) = nodes.size(node).filter(|&size| size > 0) else { return Ok(1) };
     if nodes.open_array(node).is_some() && bytes >= size {
@@ -59,7 +59,7 @@ pub(super) fn elements(nodes: &Nodes, node: NodeId, bytes: u64) -> Result<u64, (
     }
 }
 
-/// The parts of the places of a node that anybody asked for: which, their nodes, and how many there are.
+/// The parts of a node that the program uses: kind, node and number of elements.
 pub(super) fn parts(nodes: &Nodes, node: NodeId) -> Vec<(Part, NodeId, u64)> {
     match nodes.shape_of(node) {
         Shape::Record(record, members) => {
@@ -75,7 +75,7 @@ pub(super) fn parts(nodes: &Nodes, node: NodeId) -> Vec<(Part, NodeId, u64)> {
 }
 
 impl Layout {
-    /// A class for every node that is a part of an object, or that the code mentions.
+    /// Creates a class for every node that is part of an object or occurs in the code.
     pub(super) fn find_classes(&mut self, core: &Core, nodes: &Nodes, uses: &Uses<'_>) {
         let mut open: VecDeque<NodeId> = core.objects.iter().map(|object| nodes.find(object.node)).collect();
         open.extend(uses.nodes());
@@ -102,7 +102,7 @@ impl Layout {
         }
     }
 
-    /// How many elements each object has, and how often it is there.
+    /// Determines the number of elements of each object, and how often it can be allocated.
     pub(super) fn find_objects(
         &mut self,
         core: &Core,
@@ -145,7 +145,7 @@ impl Layout {
         order.push(class);
     }
 
-    /// Gives the places of a class their numbers; those of the classes that it is a part of are known.
+    /// Numbers the places of a class; the classes of its containers are numbered before.
     pub(super) fn number(&mut self, class: usize, core: &Core, nodes: &Nodes) -> Result<(), Vec<Diagnostic>> {
         let used = self.classes[class].used.clone();
         let sources = self.classes[class].sources.clone();
@@ -217,7 +217,7 @@ impl Layout {
         Ok(())
     }
 
-    /// How many numbers a source has in its class.
+    /// Number of numbers that a source takes in its class.
     pub(super) fn numbers_of(&self, source: &Source, used: &Use) -> u64 {
         match source {
             Source::Object(object) => {
@@ -231,7 +231,7 @@ impl Layout {
         }
     }
 
-    /// A name after those of C: that of the only object, or of the structure, and those of the members on the way.
+    /// A name based on C: that of the only object, or of the structure, followed by those of the members on the path.
     pub(super) fn name(&self, class: usize, core: &Core, nodes: &Nodes) -> String {
         let this = &self.classes[class];
         if let (Shape::Record(record, _), true) = (nodes.shape_of(this.node), this.sources.len() > 1) {
@@ -252,8 +252,8 @@ impl Layout {
         }
     }
 
-    /// By what numbers are multiplied: pointers that are computed with as integers are as far apart as the places would be in memory, so that
-    /// low bits can be used for something else.
+    /// The factor between numbers and pointer values. Pointers that the program computes with as integers are as far apart as real addresses, so that
+    /// their low bits can carry tags.
     pub(super) fn scale(&self, class: usize, count: u64, nodes: &Nodes) -> i64 {
         let this = &self.classes[class];
         if !nodes.is_integer(this.node) || count == 0 {
@@ -298,7 +298,7 @@ impl Layout {
         Ok(())
     }
 
-    /// A known value as a number.
+    /// A constant as a number.
     pub(super) fn known(&self, nodes: &Nodes, known: &Known) -> Option<i64> {
         Some(match known {
             Known::Number(number) => *number,

@@ -1,4 +1,4 @@
-//! Places with their numbers, and the checks of accesses to them.
+//! Resolution of places to classes and numbers, with the checks of pointers and indices.
 
 use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::BinaryOp;
@@ -12,18 +12,19 @@ use crate::layout::addresses::{Unknown, WayBack};
 use crate::layout::classes::Layout;
 use crate::nodes::Shape;
 
-/// A way forward from a pointer: the way back that it undoes; whether the pointer was found on that way and points to no structure; the number of the member then.
+/// The inverse of a way back: the way, the condition that the pointer came from it outside of a structure, and the number of the member in that case.
 pub(super) type Forward<'a> = (&'a WayBack, Term, Term);
 
 impl<'a> Resolver<'a> {
-    /// A place that is read or written now. If there can be none, the thread ends.
+    /// Resolves a place that is accessed. Returns `None`, after a check that always fails, if no such place exists.
     pub(super) fn access(&mut self, place: &Location) -> Option<Resolved> {
         let resolved = self.place(place, true);
         let Some(resolved) = resolved.filter(|place| self.layout.classes[place.class].count > 0) else {
             self.check_with(Term::Number(0), Wrong::Pointer, Claims::plain(&Term::Number(0), Wrong::Pointer));
             return None;
         };
-        // Whoever accesses a local variable by its name does so while it is there; otherwise it says that it follows a pointer.
+        // A local variable accessed by name is alive. Accesses through pointers are announced by
+        // [`ObjectEvent::Follow`](crate::core::ObjectEvent::Follow) or checked here.
         let by_name = match place.base {
             Base::Object(object) => !self.layout.placed(object).heap,
             Base::Pointed(..) => false,
@@ -36,7 +37,8 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// A place has to be there. If somebody may give it back, that is asked before a step of its own, which does nothing: a label at what comes next could be reached again.
+    /// Checks that a place exists. If it may be freed, the check gets a step of its own without effect, because a label on the next statement could
+    /// also be reached in other ways.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
         self.access(place);
@@ -57,7 +59,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The same without elements of arrays of registers, which a property cannot choose by a register.
+    /// The number without elements of arrays of registers, because a formula cannot index an array with a register.
     pub(crate) fn in_registers(&mut self, number: Term) -> Term {
         if !number.has_element() {
             return number;
@@ -132,11 +134,11 @@ impl<'a> Resolver<'a> {
             }
         }
         if Some(resolved.class) != end {
-            let message = "this place is used as two different things";
+            let message = "this memory is used with two different types";
             self.errors.push(Diagnostic::new(self.span, message).help("give every object one type"));
             return None;
         }
-        // The address of a part of nothing is nothing.
+        // A member of null is null.
         if !access && pointed && resolved.number != start {
             let is_null = start.with(BinaryOp::Eq, 0);
             resolved.number = Term::choice(is_null, Term::Number(0), resolved.number);
@@ -144,7 +146,8 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// The address of a part of no structure is not known, unless it is the member that the pointer was found by.
+    /// Ends the model where the address of a part is taken through a pointer that points to no structure, unless the part is the member from which
+    /// `container_of` computed the pointer.
     pub(super) fn part_of_nothing(&mut self, class: usize, pointer: &Term, ways: &[Forward<'_>]) {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -160,7 +163,7 @@ impl<'a> Resolver<'a> {
         self.beyond_if(not(known), Unknown::Number);
     }
 
-    /// The ways back that a place, found by way of a pointer into a class, goes forward again.
+    /// The ways back whose path the path of a place starts with: it goes from the structure to the member again.
     pub(super) fn ways_forward(
         layout: &'a Layout,
         class: usize,
@@ -186,7 +189,7 @@ impl<'a> Resolver<'a> {
         ways.map(|way| (way, way.is_outside(pointer), member(way))).collect()
     }
 
-    /// The class at the end of a way.
+    /// The class at the end of a path.
     pub(super) fn end_of(&self, class: usize, path: &[Projection]) -> Option<usize> {
         path.iter().try_fold(class, |class, projection| {
             let step = match projection {
@@ -197,11 +200,11 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// An index, checked: an address may be that behind the last element.
+    /// An index with its bounds check. For an address, the index one past the end is allowed.
     pub(super) fn element(&mut self, index: &Value, length: u64, access: bool, of: (usize, Term)) -> Term {
         let index = self.value(index);
         if length == 0 {
-            let message = "how long this array is, is not known";
+            let message = "the length of this array is unknown";
             self.errors.push(Diagnostic::new(self.span, message).help("give it a length"));
         }
         let length = length.min(1 << 40) as i64;

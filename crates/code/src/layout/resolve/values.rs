@@ -1,4 +1,4 @@
-//! Values without pointers.
+//! Translation of symbolic values to terms.
 
 use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::BinaryOp;
@@ -10,12 +10,12 @@ use crate::flat::{Term, Wrong};
 use crate::layout::addresses::Unknown;
 
 impl<'a> Resolver<'a> {
-    /// A value that is computed only if something holds.
+    /// A value that is evaluated only if a condition holds.
     pub(super) fn guarded(&mut self, when: Term, value: &Value) -> Term {
         self.when(when, |this| this.value(value))
     }
 
-    /// Work on parts of values that are computed only if something holds.
+    /// Runs `work` on parts of values that are evaluated only if a condition holds: checks get that condition as a guard.
     pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
@@ -75,7 +75,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A pointer moved by some elements: it stays in its array, or points behind its end.
+    /// Pointer arithmetic, with a check that the result stays in the array or is one past its end.
     pub(super) fn moved(&mut self, pointer: Term, by: Term, node: NodeId) -> Term {
         let Some(class) = self.layout.class(self.nodes, node) else {
             return Term::binary(BinaryOp::Add, pointer, by);
@@ -97,14 +97,14 @@ impl<'a> Resolver<'a> {
         moved
     }
 
-    /// From a pointer to a member back to one to the structure; to nowhere, if there is no structure around the member.
+    /// `container_of`: from a pointer to a member to the structure; if the member is in no such structure, a pointer to no place.
     pub(super) fn container(&mut self, member: Term, node: NodeId, path: &[PathStep]) -> Term {
         let layout = self.layout;
         let Some(outer) = layout.class(self.nodes, node) else { return Term::Number(0) };
         let way = layout.ways_back.iter().find(|way| way.outer == outer && way.path == path);
         let Some(way) = way else {
             if layout.way(self.nodes, outer, path).is_some() {
-                // Members have the numbers of their structures.
+                // Each member has the number of its structure.
                 return member;
             }
             self.check(member.with(BinaryOp::Eq, 0), Wrong::Pointer);
@@ -113,7 +113,7 @@ impl<'a> Resolver<'a> {
         let (from, of) = (layout.classes[way.inner].scale, &layout.classes[outer]);
         let distance = member.clone().with(BinaryOp::Div, from).plus(-way.base);
         let number = distance.clone().with(BinaryOp::Div, way.width);
-        // Behind the last element of an array there is a number too.
+        // Includes the number one past the end of an array.
         let mut fits = of.has_number(&number);
         if from != 1 {
             fits = fits.and(member.clone().with(BinaryOp::Rem, from).with(BinaryOp::Eq, 0));

@@ -1,9 +1,9 @@
-//! Answers a question about a program by asking about some of its threads ([`Slice`]), where the others cannot matter.
+//! Answers a question about a program by checking [`Slice`]s of it: subsets of its threads that the other threads cannot affect.
 //!
-//! A property may be one question about one slice, or several: `assertions` asks for each thread that may fault about the threads that matter to
-//! it. Slices that differ in names only are asked about once. Each slice that somebody has to look at is a member of a portfolio, with all the
-//! engines in it; so is the whole program, for properties that depend on every thread. An execution of a slice is one of the program, and the
-//! proofs of all questions together become a certificate that names the threads.
+//! A property is one question about one slice, or several: `assertions` is one question per thread that may fault, about the threads that can
+//! affect it. Slices that differ only in names share a question. Each slice is a member of a portfolio and may use all engines; so is the whole
+//! program, for properties that depend on every thread. An execution of a slice is one of the program, and the proofs of all questions
+//! together become a certificate that names the threads.
 
 #[cfg(test)]
 mod tests;
@@ -26,23 +26,23 @@ use super::{Auto, EngineName};
 use crate::task::{About, Answer, Author, Early, Engine, Limits, Listener, Progress, Report, Task};
 use crate::turns;
 
-/// If there are more slices than this, the other properties are about the whole program: each slice takes threads of its own.
+/// Maximum number of slices; further properties are checked on the whole program, because each slice needs threads of its own.
 const MOST_SLICES: usize = 16;
-/// Slices are looked for in so many steps at most, all properties together.
+/// Maximum number of steps for computing the slices of all properties.
 const MOST_STEPS: u64 = 100_000_000;
-/// Nor are they where threads and memory cells have more pairs than this.
+/// Maximum number of pairs of a thread and a memory cell for which slices are computed.
 const MOST_ACCESSES: usize = 1 << 22;
 
-/// What is asked about a property.
+/// A question about a property.
 #[derive(Debug)]
 struct Question {
-    /// The number of the property.
+    /// The index of the property.
     property: usize,
-    /// The number of the slice, among [`Sliced::slices`]; nothing for the whole program.
+    /// The index in [`Sliced::slices`]; `None` for the whole program.
     slice: Option<usize>,
-    /// The slices for which the answer counts, the one that is asked about first.
+    /// The isomorphic slices that the answer covers; the first one is checked.
     alike: Vec<Vec<u32>>,
-    /// Whether there is an answer with evidence.
+    /// Whether the question has an answer with evidence.
     shown: AtomicBool,
 }
 
@@ -52,23 +52,23 @@ impl Question {
     }
 }
 
-/// A task of which some properties are questions about slices.
+/// A task some of whose properties are checked on slices.
 #[derive(Debug)]
 pub struct Sliced<'a> {
     task: &'a Task<'a>,
     slices: Vec<Arc<Slice>>,
     questions: Vec<Question>,
-    /// For each property the numbers of its questions.
+    /// For each property, the indices of its questions.
     of_property: Vec<Range<usize>>,
     /// The best answer to each question so far.
     answers: Mutex<Vec<Answer>>,
 }
 
 impl<'a> Sliced<'a> {
-    /// The task by slices; nothing if every property depends on every thread.
+    /// The sliced task; `None` if every property depends on every thread.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
         let program = task.program;
-        // Without a first state there are no executions, of which a slice would know nothing.
+        // A program without an initial state has no executions, but a slice may not show that.
         let starts = |init: &Init| !matches!(init, Init::Any(Some(range)) if range.size() == 0);
         let registers = program.threads.iter().flat_map(|thread| &thread.registers);
         if !task.observed.is_empty() || !registers.map(|register| &register.init).all(starts) {
@@ -96,7 +96,7 @@ impl<'a> Sliced<'a> {
         (!sliced.slices.is_empty()).then_some(sliced)
     }
 
-    /// Adds the questions of a property, if they can be found in so many steps; otherwise it is one about the whole program.
+    /// Adds the questions of a property. If computing its slices would exceed the remaining steps, the property is checked on the whole program.
     fn ask(&mut self, property: usize, what: &Property, accesses: &[Accesses], steps: &mut u64) {
         let program = self.task.program;
         let concerns = concerns(program, what).unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// Answers all questions: those about a slice with all of `auto`, those about the whole program with what `auto` does after its first moment.
+    /// Answers all questions: those about slices with all of `auto`, those about the whole program with the part after its first run.
     pub fn run(&self, auto: &Auto, cores: usize, limits: &Limits, progress: &Progress) -> Report {
         let properties = self.questions.iter().map(|q| self.task.properties[q.property].clone()).collect();
         let questions = self.task.about(self.task.program, self.task.model, properties);
@@ -158,7 +158,7 @@ impl<'a> Sliced<'a> {
         Asked { alike: alike.clone(), is_all: self.is_all(*property) }
     }
 
-    /// The answers to the properties from those to the questions.
+    /// Combines the answers to the questions into answers to the properties.
     fn put_together(&self, mut report: Report) -> Report {
         for (q, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
             self.learn(q, &answer);
@@ -175,12 +175,12 @@ impl<'a> Sliced<'a> {
         report
     }
 
-    /// The numbers of the questions of a property.
+    /// The indices of the questions of a property.
     fn questions_of(&self, property: usize) -> Range<usize> {
         self.of_property[property].clone()
     }
 
-    /// Whether a property is one question.
+    /// Whether a property is a single question.
     fn is_all(&self, property: usize) -> bool {
         self.of_property[property].len() == 1
     }
@@ -195,7 +195,7 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// What the answers to its questions say about a property, and which of them decides: a violation, then one that is open.
+    /// The answer to a property and the question that decides it: a violation first, then an open question.
     fn answer(&self, property: usize) -> (usize, Answer) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let order = |q: &usize| match answers[*q].holds() {
@@ -223,7 +223,7 @@ impl<'a> Sliced<'a> {
     }
 }
 
-/// How many steps it may take to find the slices of a property with so many concerns: their closed sets, and which of them are alike.
+/// An upper bound on the steps for computing the slices of a property with this many concerns: their closed sets, and their isomorphisms.
 fn work(program: &Program, concerns: usize) -> u64 {
     let [concerns, threads, cells, properties] =
         [concerns, program.threads.len(), program.cells(), program.properties.len()].map(|n| n as u64);
@@ -232,7 +232,7 @@ fn work(program: &Program, concerns: usize) -> u64 {
     concerns.saturating_mul(sets.saturating_add((concerns + 1).saturating_mul(edges + properties)))
 }
 
-/// The closed sets of threads that together cover a property, as small as they can be; none if one of them has to be all threads.
+/// The closures of the concerns of a property, without those contained in another one; empty if one of them contains all threads.
 fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
     let mut sets: Vec<Vec<ThreadId>> = Vec::new();
     for concern in concerns {
@@ -246,12 +246,12 @@ fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<V
             sets.push(set);
         }
     }
-    // What nobody stores to is no reason to look at a program without threads.
+    // A concern about cells that no thread stores to yields an empty slice, which is not worth checking.
     sets.retain(|set| !set.is_empty());
     sets
 }
 
-/// The least closed set of threads that covers a concern.
+/// The least closed set of threads that covers a concern, as a fixpoint.
 fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<ThreadId> {
     let mut read = vec![false; program.cells()];
     concern.cells.iter().for_each(|&cell| read[cell as usize] = true);
@@ -274,7 +274,7 @@ fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<T
     (0..kept.len()).filter(|&t| kept[t]).map(|t| ThreadId(t as u32)).collect()
 }
 
-/// What is heard about the questions.
+/// Collects early answers to the questions.
 impl Listener for Sliced<'_> {
     fn hear(&self, question: usize, early: Early) {
         self.learn(question, &early.answer);
@@ -290,7 +290,7 @@ impl Listener for Sliced<'_> {
 
     fn is_settled(&self, question: usize) -> bool {
         let property = self.questions[question].property;
-        // A proof of one of several questions is judged only with those of the others.
+        // A proof of one of several questions can be checked only together with the others.
         let shown = || self.questions[question].shown.load(Ordering::Relaxed);
         self.task.is_settled(property) || (!self.is_all(property) && shown())
     }
@@ -300,20 +300,20 @@ impl Listener for Sliced<'_> {
     }
 }
 
-/// What is asked about a slice.
+/// A question about a slice.
 #[derive(Clone, Debug)]
 struct Asked {
-    /// The slices for which the answer counts, the one that is asked about first.
+    /// The isomorphic slices that the answer covers; the first one is checked.
     alike: Vec<Vec<u32>>,
-    /// Whether the answer decides the property.
+    /// Whether the question alone decides the property.
     is_all: bool,
 }
 
-/// `auto` on a slice of the program that it is asked about, or on all of it.
+/// `auto` on a slice of the program, or on the whole program.
 struct OnSlice {
     auto: Auto,
     slice: Option<Arc<Slice>>,
-    /// What is asked about each property.
+    /// For each property of the task, the question it stands for.
     asked: Vec<Asked>,
 }
 
@@ -341,7 +341,7 @@ impl Engine for OnSlice {
     }
 }
 
-/// Translates answers about a slice into answers about the program.
+/// Translates answers about a slice back to the program.
 #[derive(Debug)]
 struct Way<'a> {
     task: &'a Task<'a>,
@@ -357,7 +357,7 @@ impl Way<'_> {
             return Answer::Violated(Some(self.slice.trace(program, trace)));
         }
         let Some(claim) = claimed(&answer) else { return answer };
-        // What else is proved, and is about the same slices.
+        // The other properties that the claim proves for the same slices.
         let Asked { alike, is_all } = &self.asked[n];
         let shown = |(property, asked): (&Property, &Asked)| {
             let together = *is_all && asked.is_all && asked.alike == *alike;

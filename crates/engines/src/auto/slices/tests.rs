@@ -1,6 +1,6 @@
-//! Slices against the reference semantics: states, verdicts and certificates; and claims that lie.
+//! Tests of slices against the reference semantics: states, verdicts and certificates, and certificates with false claims.
 //!
-//! `FENCEWRIGHT_PROGRAMS=N` takes N random programs instead of a few hundred.
+//! `FENCEWRIGHT_PROGRAMS=N` tests N random programs instead of a few hundred.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use fencewright_smt::Prover;
 use fencewright_testing::bystanders::detach;
 use fencewright_testing::{Random, Shape, program as random_program, programs_or, separate};
 
+use super::super::apart::Later;
 use super::*;
 use crate::check::{Checked, Confirm, Verdict, check};
 use crate::task::Reason;
@@ -37,32 +38,15 @@ fn random(seed: u64) -> Program {
     program
 }
 
-/// `auto` without the explicit engine's first moment on the whole program, so that slices come first.
-struct Sooner(Auto);
-
-impl Engine for Sooner {
-    fn name(&self) -> EngineName {
-        EngineName::Auto
-    }
-
-    fn about(&self) -> About {
-        self.0.about()
-    }
-
-    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        self.0.rest(task, limits, progress)
-    }
-}
-
 fn check_by_slices(program: &Program, model: MemoryModel, auto: Auto) -> Vec<Checked> {
     let task = Task::new(program, model, program.properties.clone());
     let limits = Limits::default().within(Duration::from_secs(60));
-    // What is not a trace and has no certificate is not explored again: the comparison with the oracle is this test.
+    // Answers without a trace or certificate are not explored again, because the test compares them with the oracle.
     let confirm = Confirm { exploration: None, ..Confirm::default() };
-    check(&Sooner(auto), &task, &limits, &Progress::default(), confirm)
+    check(&Later(auto), &task, &limits, &Progress::default(), confirm)
 }
 
-/// What a state of the program looks like to a slice.
+/// The projection of a program state to the threads and cells of a slice.
 type View = (Vec<LocationId>, Vec<Vec<i64>>, Vec<Vec<Buffered>>, Vec<i64>);
 
 fn view(state: &State, threads: &[usize], cells: &[usize]) -> View {
@@ -115,7 +99,7 @@ fn by_slices_verdicts_are_those_of_the_reference_semantics() {
         let program = random(seed);
         for model in MemoryModel::ALL {
             let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { continue };
-            // Now and then with all engines, else with those that decide small programs in their first moment.
+            // Every 40th program is checked with all engines, the others with those that decide small programs in their first run.
             let alone = if seed % 40 == 0 { Duration::ZERO } else { Duration::from_secs(10) };
             let auto = Auto { alone, ..Auto::default() };
             for found in check_by_slices(&program, model, auto) {
@@ -150,7 +134,7 @@ fn by_slices_verdicts_are_those_of_the_reference_semantics() {
     assert!(sliced > 100 && several > 10 && alike > 10, "{sliced} by slices, {several} by several, {alike}");
 }
 
-/// A writer for ever and readers, each of which asserts something. Two of them are alike.
+/// A writer that never terminates, and readers with assertions; two of the readers are identical.
 fn readers(store: &str) -> Program {
     program(&format!(
         "shared x, y, z; \
@@ -199,7 +183,7 @@ fn a_violation_in_a_slice_is_one_of_the_program() {
 }
 
 #[test]
-fn what_depends_on_every_thread_has_no_slices() {
+fn properties_that_depend_on_every_thread_have_no_slices() {
     let program = program("shared x; thread p { x = 1; } thread q { skip; } finally ended: exists x == 1;");
     for property in [&program.properties[0], &Property::deadlock()] {
         assert!(concerns(&program, property).is_none());
@@ -243,7 +227,7 @@ fn claims_that_leave_out_what_matters_are_refused() {
         fencewright_certify::check(certificate, program, &Prover, &(Arc::new(|| false) as _))
     };
     assert_eq!(verdict(&certificate, &program).map(|_| ()), Ok(()));
-    // The same threads, but one that is left out stores to what another one loads.
+    // A program in which a thread outside the slice stores to a cell that the slice loads.
     assert!(matches!(verdict(&certificate, &readers("x = 1;")), Err(Rejection::Reduction(_))));
 
     let Claim::Sliced { properties, parts } = &certificate.claim else { panic!("{:?}", certificate.claim) };
@@ -259,24 +243,24 @@ fn claims_that_leave_out_what_matters_are_refused() {
         parts
     };
     let all = certificate.proofs.len();
-    // The proofs of the first part, as many as it takes.
+    // The number of proofs that the first part takes.
     let first = (0..all).find(|&n| !matches!(lies(properties, parts[..1].to_vec(), n), Rejection::Format(_)));
     let first = first.expect("the first part is shown by the first proofs");
-    // The writer is left out, a thread is none, or they are in no order.
+    // Slices without the writer, with a thread that does not exist, or with unsorted threads.
     for slices in [&[&[1][..], &[2]][..], &[&[], &[0, 2]], &[&[0, 1], &[0, 4]], &[&[1, 0]], &[&[0, 1, 1]]] {
         let refused = lies(properties, changed(0, slices), all);
         assert!(matches!(refused, Rejection::Reduction(_)), "{slices:?}: {refused}");
     }
-    // Some readers are in no part: one that is like another, or the one that is not.
+    // Some readers are in no part: first one of the identical ones, then the other one.
     assert!(matches!(lies(properties, changed(0, &[&[0, 1]]), all), Rejection::Reduction(_)));
     assert!(matches!(lies(properties, parts[..1].to_vec(), first), Rejection::Reduction(_)));
-    // Readers that differ are said to be alike.
+    // Readers with different code are claimed to be identical.
     let refused = lies(properties, changed(0, &[&[0, 1], &[0, 2], &[0, 3]]), all);
     assert!(matches!(refused, Rejection::Symmetry(_)), "{refused}");
-    // Other properties: one that depends on every thread, and one that no part is about.
+    // Other properties: one that depends on every thread, and one that no part mentions.
     assert!(matches!(lies(&["deadlock".into()], parts.clone(), all), Rejection::Property(_)));
     assert!(matches!(lies(&["memory".into()], parts.clone(), all), Rejection::Reduction(_)));
-    // The slices are right, but what is said of them is proved of others.
+    // Correct slices, but with the proofs of other slices.
     assert!(
         verdict(&Certificate { proofs: exchanged(&certificate.proofs), ..certificate.clone() }, &program)
             .is_err()
@@ -293,7 +277,7 @@ fn claims_that_leave_out_what_matters_are_refused() {
     assert!(matches!(verdict(&mixed, &program), Err(Rejection::Format(_))));
 }
 
-/// Proofs in the opposite order.
+/// The proofs in reverse order.
 fn exchanged(proofs: &[Proof]) -> Vec<Proof> {
     proofs.iter().rev().cloned().collect()
 }

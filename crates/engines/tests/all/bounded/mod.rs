@@ -1,6 +1,6 @@
 //! Bounded contexts by plain search on the reference semantics, to compare the engine `contexts` with.
 //!
-//! Each test that includes this uses some of it.
+//! Each test module that includes this uses a part of it.
 
 #![allow(dead_code)]
 
@@ -15,7 +15,7 @@ use fencewright_program::{
     Action, Init, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range, ThreadId,
 };
 
-/// Contexts at most.
+/// Maximum number of contexts.
 pub const MOST: u32 = 6;
 
 /// Whether a state is evidence about a property.
@@ -31,7 +31,7 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// For each property the least number of contexts that give evidence about it, by plain search; nothing if there are too many states.
+/// For each property the least number of contexts that give evidence about it, by plain search; `None` if there are too many states.
 pub fn least(program: &Program, model: MemoryModel, limit: usize) -> Option<Vec<Option<u32>>> {
     let reference = Reference::new(program, model);
     let mut found = vec![None; program.properties.len()];
@@ -78,7 +78,7 @@ pub fn least(program: &Program, model: MemoryModel, limit: usize) -> Option<Vec<
     Some(found)
 }
 
-/// The verdicts on these properties, asked for together.
+/// The verdicts on these properties, checked together.
 pub fn run_all(
     program: &Program,
     model: MemoryModel,
@@ -94,7 +94,7 @@ pub fn run(program: &Program, model: MemoryModel, property: &Property, options: 
     run_all(program, model, std::slice::from_ref(property), options).pop().expect("one for each property")
 }
 
-/// Whether the engine says that it does not know, for all it knew so far was right.
+/// Whether an `unknown` verdict is justified: the number of contexts that it claims to have excluded is correct.
 fn is_unsure(reason: &Reason, least: Option<u32>) -> bool {
     match reason {
         Reason::Contexts(within, Some(why)) => {
@@ -105,14 +105,14 @@ fn is_unsure(reason: &Reason, least: Option<u32>) -> bool {
     }
 }
 
-/// How many answers of each kind there were.
+/// The numbers of answers of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
     /// Programs.
     pub programs: usize,
-    /// Evidence found.
+    /// Evidence was found.
     pub found: usize,
-    /// Nothing within the bound.
+    /// No evidence within the bound.
     pub none: usize,
     /// Proofs.
     pub safe: usize,
@@ -132,8 +132,8 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Compares the engine with plain search on all properties of a program, asked for one by one or together. `bounded` is the program
-/// with as many values to choose from as are enough.
+/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program
+/// with sufficiently many values to choose from.
 pub fn agree(
     about: &str,
     [program, bounded]: [&Program; 2],
@@ -175,7 +175,7 @@ pub fn agree(
     count
 }
 
-/// A program from its text.
+/// The program with this text.
 pub fn load(text: &str) -> Program {
     fencewright_lang::load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program
 }
@@ -189,8 +189,8 @@ pub fn ops_mut(action: &mut Action) -> &mut [Op] {
     }
 }
 
-/// The program with every free choice made from as few values as are enough: so many fresh values, each at most this distance
-/// from others.
+/// The program with every free choice restricted to sufficiently many values: as many fresh values as there are choices, each at most
+/// `distance` from the next.
 pub fn bounded(program: &Program, distance: i64) -> Program {
     let mut bounded = program.clone();
     let ops = program.threads.iter().flat_map(|t| &t.edges).flat_map(|e| e.action.ops());
@@ -212,7 +212,7 @@ pub fn bounded(program: &Program, distance: i64) -> Program {
             *init = Init::Any(all);
         }
     }
-    // Whole numbers are enough for the reals as well.
+    // Integers are sufficient for the reals as well.
     if bounded.numbers == Numbers::Real {
         bounded.numbers = Numbers::Int;
     }

@@ -1,8 +1,8 @@
-//! C that is refused: programs that are changed at random so that something stands in them that is not understood, or is no C. Loading one ends soon,
-//! without a panic, in a program or in an error with its place, or stops when it is asked to; and what is accepted can be checked, printed and looked at for races.
+//! Tests of refusals: C programs are mutated at random, so that they contain unsupported or invalid code. Loading has to end soon,
+//! without a panic, with a program or an error with a position, or stop when asked to; accepted programs can be checked, printed and searched for races.
 //!
-//! A normal run takes 1,000 programs, made from the examples and, where there are some, the corpora; `FENCEWRIGHT_PROGRAMS=N` takes N of them, and
-//! `FENCEWRIGHT_SEED=N` takes that one and shows it.
+//! A normal run tests 1,000 programs, made from the examples and, if available, the corpora; `FENCEWRIGHT_PROGRAMS=N` tests N of them, and
+//! `FENCEWRIGHT_SEED=N` tests that one and prints it.
 
 mod mutate;
 
@@ -28,23 +28,23 @@ use fencewright_testing::corpora::{VARIABLE, tell_skipped};
 use fencewright_testing::measure::computed;
 use fencewright_testing::{Random, programs_or};
 
-/// When a program has been loaded for so long, it is asked to stop.
+/// Loading is asked to stop after this time.
 const LIMIT: Duration = Duration::from_secs(10);
-/// No thread may compute longer for a program, with what is done with those that are accepted.
+/// Maximum processor time for a program, including the examination of accepted ones.
 const LONGEST: Duration = Duration::from_secs(20);
-/// At most one program in so many may need to be stopped: those that create dozens of threads in functions that other threads call in loops.
+/// At most one program in this many may need to be stopped: those that create dozens of threads in functions that other threads call in loops.
 const STOPPED: usize = 1_000;
-/// A program that is not done by then hangs, however little of the machine was left for it.
+/// A program that takes longer than this hangs, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Of so many accepted programs, one is checked.
+/// One in this many accepted programs is checked.
 const CHECKED: u64 = 8;
-/// As much stack as a main thread has.
+/// The stack size of a main thread.
 const STACK: usize = 8 << 20;
-/// Messages about the program as a whole.
+/// Messages about the program as a whole, which have no position.
 const WITHOUT_PLACE: [&str; 2] =
-    ["there is no function `main`", "what this program does could not be found out"];
+    ["there is no function `main`", "the translation of this program did not reach a fixpoint"];
 
-/// A program of which others are made.
+/// A program to be mutated.
 struct Original {
     path: PathBuf,
     defines: Vec<(String, Option<String>)>,
@@ -88,15 +88,15 @@ impl Original {
     }
 }
 
-/// What became of a program.
+/// The outcome of loading a program.
 enum Outcome {
     Accepted,
     Refused(String),
-    /// It was not loaded in time.
+    /// Loading did not end in time.
     Stopped,
 }
 
-/// The programs of a folder that has a table of them, with what they define.
+/// The programs of a folder with a table of programs and their macros.
 fn of_table(folder: &Path, originals: &mut Vec<Original>) {
     let Ok(table) = fs::read_to_string(folder.join("expected.csv")) else { return };
     for row in table.lines().skip(1) {
@@ -128,7 +128,7 @@ fn originals() -> Vec<Original> {
     originals
 }
 
-/// A changed program: the files, and how they are read.
+/// A mutated program: its files, and the options for reading it.
 fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String>, Options) {
     let mut files = original.files.clone();
     let main = original.path.to_string_lossy().into_owned();
@@ -147,7 +147,7 @@ fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String
     (files, Options { c, ..original.options() })
 }
 
-/// Every message has a place in one of the files, and the first one says where.
+/// Every message has a position inside one of the files and, unless it concerns the program as a whole, a span.
 fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     assert!(!diagnostics.is_empty(), "an error without a message");
     for diagnostic in diagnostics {
@@ -162,7 +162,7 @@ fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     assert!(!sources.render(diagnostics, false).is_empty());
 }
 
-/// Loads a program and looks at what comes of it.
+/// Loads a program and examines the result.
 fn attempt(original: &Original, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
     let (files, options) = changed(original, &mut random);
@@ -185,7 +185,7 @@ fn attempt(original: &Original, seed: u64) -> Outcome {
     }
 }
 
-/// Later stages do with an accepted program what they do with any.
+/// Runs the later stages on an accepted program.
 fn examine(loaded: &Loaded, model: MemoryModel) {
     let limits =
         |ms| Limits::starting_now(Some(Duration::from_millis(ms)), Some(1 << 30), Default::default());
@@ -195,7 +195,7 @@ fn examine(loaded: &Loaded, model: MemoryModel) {
     front_end::named("fw").expect("it is there").print(loaded).expect("every program is one of .fw");
 }
 
-/// Seeds that are worked on, with when that began.
+/// The seeds in progress, with their starting times.
 #[derive(Default)]
 struct Working(Mutex<BTreeMap<u64, Instant>>);
 
@@ -207,14 +207,14 @@ impl Working {
         done
     }
 
-    /// A thread that hangs cannot be ended, so the process is.
+    /// Ends the process if a seed hangs, because a thread cannot be ended.
     fn watch(&self, over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
             let working = self.0.lock().expect("nobody panics");
             for (seed, since) in &*working {
                 if since.elapsed() > PATIENCE {
-                    // Not captured by the test harness, which ends here too.
+                    // Bypasses the output capture of the test harness, which ends here too.
                     let _ = writeln!(std::io::stderr(), "seed {seed} hangs");
                     std::process::exit(1);
                 }
@@ -223,7 +223,7 @@ impl Working {
     }
 }
 
-/// All that is counted.
+/// The counts of all outcomes.
 #[derive(Default)]
 struct Tally {
     accepted: usize,
@@ -239,14 +239,14 @@ fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 #[test]
-fn whatever_is_refused_is_refused_in_words() {
+fn mutated_programs_are_accepted_or_refused_with_a_message() {
     let originals = originals();
     let asked = std::env::var("FENCEWRIGHT_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seeds: Vec<u64> = match asked {
         Some(seed) => vec![seed],
         None => (0..programs_or(1_000) as u64).collect(),
     };
-    // Which program a seed changes does not depend on how many there are.
+    // The program that a seed mutates does not depend on the number of seeds.
     let original = |seed: u64| &originals[(seed % originals.len() as u64) as usize];
     if let Some(seed) = asked {
         for (name, text) in changed(original(seed), &mut Random::new(seed)).0 {

@@ -1,10 +1,10 @@
-//! Mutations of C programs: an unsupported construct inserted, tokens deleted, exchanged or replaced, text cut off.
+//! Mutations of C programs: unsupported constructs inserted, tokens deleted, exchanged or replaced, text cut off.
 
 use std::ops::Range;
 
 use fencewright_testing::Random;
 
-/// Statements that are refused, or that make the code around them be.
+/// Statements that are refused, or that cause the surrounding code to be refused.
 const STATEMENTS: &[&str] = &[
     "nobody_wrote_this(1);",
     "hash_of(hash_of(3));",
@@ -92,7 +92,7 @@ const STATEMENTS: &[&str] = &[
     "#pragma weak x",
 ];
 
-/// Statements without a fault in their types: what is wrong with them, if anything, is found while the program is translated.
+/// Statements that are well typed: if they are refused, it is during translation.
 const TYPED: &[&str] = &[
     "calls_hash(1);",
     "recursive(3);",
@@ -153,7 +153,7 @@ const TYPED: &[&str] = &[
     "assert(any());",
 ];
 
-/// Expressions that are refused, or odd.
+/// Expressions that are refused, or unusual.
 const EXPRESSIONS: &[&str] = &[
     "hash_of(1)",
     "calls_hash(1)",
@@ -212,7 +212,7 @@ const EXPRESSIONS: &[&str] = &[
     "__COUNTER__",
 ];
 
-/// What the statements and expressions above call.
+/// The declarations that the statements and expressions above use.
 const PRELUDE: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n#include <assert.h>\n\
 int hash_of(int);\n\
 int __VERIFIER_nondet_int(void);\n\
@@ -230,7 +230,7 @@ static void *thread_body(void *a) { for (int i = 0; i < 2; i++) calls_hash(i); r
 #define HASHES(x) calls_hash(x);\n\
 #define LOOPED(x) for (int looped = 0; looped < 3; looped++) { x; }\n";
 
-/// Declarations of the outermost level.
+/// Declarations at file scope.
 const DECLARATIONS: &[&str] = &[
     "int from_function = hash_of(1);",
     "float global_float = 1.5;",
@@ -263,7 +263,7 @@ const DECLARATIONS: &[&str] = &[
     "#define NULL hash_of(0)",
 ];
 
-/// Tokens that stand where they should not.
+/// Tokens to insert in the wrong places.
 const TOKENS: &[&str] = &[
     "{",
     "}",
@@ -325,7 +325,7 @@ const TOKENS: &[&str] = &[
     "\u{0}",
 ];
 
-/// The text with one to three changes.
+/// The text with one to three mutations.
 pub fn mutated(random: &mut Random, text: &str) -> String {
     let mut changed = text.to_owned();
     let changes = if random.one_in(3) { 2 + random.below(2) } else { 1 };
@@ -362,7 +362,7 @@ fn once(random: &mut Random, text: &str) -> String {
     }
 }
 
-/// A text that is being changed.
+/// A text that is being mutated.
 struct Source<'t> {
     text: &'t str,
     tokens: Vec<Range<usize>>,
@@ -373,13 +373,13 @@ impl Source<'_> {
         random.pick(&self.tokens).clone()
     }
 
-    /// Where these tokens end.
+    /// The end offsets of the tokens with these texts.
     fn ends(&self, words: &[&str]) -> Vec<usize> {
         let is_one = |token: &&Range<usize>| words.contains(&&self.text[(*token).clone()]);
         self.tokens.iter().filter(is_one).map(|token| token.end).collect()
     }
 
-    /// From the end of one statement to that of the next, or of one a few further on.
+    /// The range from the end of one statement to the end of one of the next `most` statements.
     fn statements(&self, random: &mut Random, most: usize) -> Option<Range<usize>> {
         let ends = self.ends(&[";", "{", "}"]);
         let first = random.below(ends.len().checked_sub(1).filter(|n| *n > 0)?);
@@ -393,7 +393,7 @@ impl Source<'_> {
         with(self.text, at..at, &format!("\n{inserted}\n"))
     }
 
-    /// Another number, operator or type, as good as the one that is there, but not what the program needs.
+    /// Replaces a number, operator or keyword by another one of the same kind.
     fn alike(&self, random: &mut Random) -> String {
         const ALIKE: &[&[&str]] = &[
             &["0", "1", "2", "3", "7", "-1", "64", "2147483647"],
@@ -415,7 +415,7 @@ impl Source<'_> {
         with(self.text, token.clone(), word)
     }
 
-    /// This in place of a name or a number.
+    /// Replaces a name or a number by `value`.
     fn operand(&self, random: &mut Random, value: &str) -> String {
         let is_operand = |token: &&Range<usize>| self.text[(*token).clone()].starts_with(is_word);
         let operands: Vec<_> = self.tokens.iter().filter(is_operand).collect();
@@ -425,7 +425,7 @@ impl Source<'_> {
         }
     }
 
-    /// Statements in a loop, a case or an expression of their own.
+    /// Wraps some statements in a loop, a case or an expression.
     fn surround(&self, random: &mut Random) -> String {
         let (before, behind) = *random.pick(&[
             ("for (int around = 0; around < 3; around++) {", "}"),
@@ -444,20 +444,20 @@ impl Source<'_> {
         range.map_or_else(|| self.text.to_owned(), |range| with(self.text, range, ";"))
     }
 
-    /// A statement stands somewhere else too.
+    /// Copies a statement to another place.
     fn twice(&self, random: &mut Random) -> String {
         let Some(range) = self.statements(random, 1) else { return self.text.to_owned() };
         self.insert_behind(random, &[";"], &self.text[range])
     }
 
-    /// A few tokens are gone.
+    /// Deletes a few tokens.
     fn without_some(&self, random: &mut Random) -> String {
         let first = random.below(self.tokens.len());
         let last = (first + random.below(12)).min(self.tokens.len() - 1);
         with(self.text, self.tokens[first].start..self.tokens[last].end, "")
     }
 
-    /// Two tokens stand in each other's place.
+    /// Exchanges two tokens.
     fn swap(&self, random: &mut Random) -> String {
         let (one, other) = (self.any(random), self.any(random));
         let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
@@ -469,7 +469,7 @@ impl Source<'_> {
     }
 }
 
-/// The text with other bytes in a range.
+/// The text with a range replaced.
 fn with(text: &str, range: Range<usize>, inserted: &str) -> String {
     format!("{}{inserted}{}", &text[..range.start], &text[range.end..])
 }
@@ -478,7 +478,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Where the tokens of C are, more or less.
+/// The approximate token ranges of C.
 fn tokens(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut rest = text.char_indices().peekable();

@@ -1,4 +1,4 @@
-//! The checker accepts only certificates that are true: whatever is changed in one about summary cells, if it is still accepted, then
+//! The checker accepts only true certificates: if a certificate about summary cells is changed and still accepted, then
 //! along random executions of the machine, with sets for summary cells, every state satisfies one cube of its invariant.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn accepted(certificate: &Certificate, program: &Program) -> bool {
     certify(certificate, program, &Prover, &stop).is_ok()
 }
 
-/// A certificate that says something about summary cells, if the program has one.
+/// A certificate that mentions summary cells, if the program has one.
 fn certificate(program: &Program, random: &mut Random) -> Option<Certificate> {
     let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
     let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
@@ -39,7 +39,7 @@ fn certificate(program: &Program, random: &mut Random) -> Option<Certificate> {
     certificates.filter(small).find(|c| !about_summaries(c, program).is_empty()).cloned()
 }
 
-/// Where the certificate mentions summary cells: state, cube and constraint.
+/// The places where a certificate mentions summary cells: state, cube and constraint.
 fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, usize, usize)> {
     let cells = BufferMachine::new(
         program,
@@ -59,7 +59,7 @@ fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, 
     found
 }
 
-/// Changes what is said about a summary cell in one place.
+/// Changes a constraint on a summary cell in one place.
 fn changed(certificate: &Certificate, program: &Program, random: &mut Random) -> Certificate {
     let cells = BufferMachine::new(
         program,
@@ -80,7 +80,7 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
         0 => cubes[c][n].constant += *random.pick(&[-2, -1, 1, 2]),
         1 => drop(cubes[c].remove(n)),
         2 => {
-            // What each value satisfies, one cube or the other, but not necessarily all values the same.
+            // Each value satisfies one of two cubes, but not all values the same one.
             let middle = random.between(-1, 2);
             let mut upper = cubes[c].clone();
             upper.push(bound(-1, middle + 1));
@@ -113,7 +113,7 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
     mutant
 }
 
-/// The values of cells after threads have taken other places.
+/// The values of cells after a permutation of threads.
 fn exchanged(machine: &BufferMachine<'_>, sets: &Sets, order: &Permutation) -> Sets {
     let mut after = Sets::default();
     for cell in 0..machine.cells.len() as CellId {
@@ -152,7 +152,7 @@ fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mu
     };
     for _ in 0..8 {
         let mut control = machine.initial();
-        // Nobody has written buffer cells yet: they may hold anything.
+        // Buffer cells have not been written yet and may hold anything.
         let mut sets = Sets::default();
         for cell in 0..machine.cells.len() as CellId {
             let anything = random.between(-9, 9);

@@ -1,5 +1,5 @@
-//! Every domain represents what commands lead to: if a state of cells satisfies the cube of a domain state, what a step leads to satisfies
-//! that of *one* state that the domain computes.
+//! Every domain over-approximates commands: if a state of cells satisfies the cube of a domain state, its successor satisfies
+//! the cube of *one* of the computed domain states.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use fencewright_testing::{Random, spread};
 const ORDINARY: std::ops::Range<CellId> = 0..4;
 const SUMMARIES: std::ops::Range<CellId> = 10..13;
 
-/// Exchanges cells the way symmetry does, by way of cells that nothing else uses: the commands, and what they do.
+/// Exchanges cells as symmetry does, through temporary cells: returns the commands, and applies them to the state.
 fn exchange(a: CellId, b: CellId, sets: &mut Sets) -> Vec<Command> {
     let copy = |to: CellId, from: CellId| Command::Assign(to, Expr::Leaf(from));
     match (sets.sets.remove(&a), sets.sets.remove(&b)) {
@@ -30,7 +30,7 @@ fn exchange(a: CellId, b: CellId, sets: &mut Sets) -> Vec<Command> {
     vec![copy(100, a), copy(101, b), copy(a, 101), copy(b, 100)]
 }
 
-/// How many steps were taken and how many constraints about summary cells held after them.
+/// The numbers of steps, and of constraints about summary cells that held after them.
 #[derive(Default, Debug)]
 struct Count {
     steps: usize,
@@ -43,13 +43,13 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Random steps, each from a state that represents where the steps before led to.
+/// Random steps, each from a domain state that represents the result of the previous ones.
 fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: &mut Count) {
     let vocabulary = Vocabulary {
         ordinary: ORDINARY.collect(),
         summaries: SUMMARIES.collect(),
         arithmetic,
-        // Their many cases make the solver, which predicates ask, very busy.
+        // Remainders split into many cases, which slow down the solver of the predicate domain.
         remainders: arithmetic && domain.predicates() == 0,
     };
     let keeps = domain.keeps_summaries();
@@ -69,12 +69,12 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: 
         if commands.iter().any(|c| next.perform(c, random).is_none()) {
             continue;
         }
-        // At the end of a step cells may be renamed.
+        // Cells may be renamed at the end of a step.
         if random.one_in(4) {
             let (a, b) = if random.one_in(2) { (0, 1) } else { (SUMMARIES.start, SUMMARIES.start + 1) };
             commands.extend(exchange(a, b, &mut next));
         }
-        // A cell may die. That a dead one comes back unassigned happens in no machine, and in a total preorder it would need a place.
+        // A cell may become dead. No machine revives a dead cell without an assignment; in a total preorder it would need a position.
         let all = ORDINARY.chain(SUMMARIES.filter(|_| keeps));
         let after: Vec<CellId> = all.filter(|_| !keeps || !random.one_in(12)).collect();
         let transition = domain.transition(&live, &commands, &after);
@@ -90,7 +90,7 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: 
     }
 }
 
-/// A state that the step leads to, as it is stored, all choices of which these values satisfy.
+/// A domain state after the step, as it is stored, that all choices of these values satisfy.
 fn only<D: Domain>(
     domain: &mut D,
     transition: &D::Transition,
@@ -176,7 +176,7 @@ fn order_represents_what_commands_lead_to() {
     for seed in 0..4_000 {
         let mut domain = fragment(&loaded.program, &[], Relations::Order, &limits)
             .unwrap_or_else(|_| panic!("it only compares"));
-        // In the last one, the values of all memory cells meet.
+        // The last of the contents may share values with all memory cells.
         domain.attach(&[machine.contents(), vec![Contents::Stores]].concat());
         walk(domain, &mut Random::new(seed), false, &mut count);
     }

@@ -1,4 +1,4 @@
-//! Summary cells: domains and the checker of certificates against an interpreter in which a summary cell is a set of values, and proofs
+//! Summary cells: domains and the certificate checker against an interpreter in which a summary cell is a set of values, and proofs
 //! that need them.
 
 mod certificates;

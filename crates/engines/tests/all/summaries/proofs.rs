@@ -1,4 +1,4 @@
-//! Programs whose proofs need to know which values a buffer has forgotten.
+//! Programs whose proofs depend on the values that a buffer has forgotten.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn example(name: &str) -> Program {
     load(name, &std::fs::read(path).expect("readable"), None, &[]).expect("it loads").program
 }
 
-/// Proves a property with these options, and gives the memory cells with summaries that the certificate names.
+/// Proves a property with these options, and returns the memory cells whose summaries the certificate uses.
 fn summaries(program: &Program, model: MemoryModel, property: &str, options: Options) -> Vec<String> {
     let property = program.properties.iter().find(|p| p.name == property).expect("it has the property");
     let task = Task::new(program, model, vec![property.clone()]);
@@ -38,12 +38,12 @@ fn summaries(program: &Program, model: MemoryModel, property: &str, options: Opt
 fn an_index_is_in_range_because_only_indices_are_stored() {
     let program = example("dijkstra.fw");
     assert_eq!(summaries(&program, MemoryModel::Tso, "assertions", Options::default()), ["turn"]);
-    // Under PSO each memory cell has stores in order of its own, and one is enough.
+    // Under PSO stores are ordered per memory cell, and keeping one is sufficient.
     assert_eq!(summaries(&program, MemoryModel::Pso, "assertions", Options::default()), [""; 0]);
 }
 
 #[test]
-fn nobody_reads_what_was_never_stored() {
+fn values_that_were_never_stored_are_never_read() {
     let program = example("thesis-3-3.fw");
     for model in [MemoryModel::Tso, MemoryModel::Pso] {
         assert!(!summaries(&program, model, "goal", Options::default()).is_empty());

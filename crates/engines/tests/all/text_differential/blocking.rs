@@ -1,4 +1,4 @@
-//! All engines on programs where threads wait: whoever waits in vain has no step to take, whatever the engine leaves out.
+//! All engines on programs where threads wait: a thread whose condition never becomes true has no step, in every configuration of every engine.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -25,10 +25,10 @@ use super::observe::{Observed, label_bits, of_program};
 use super::shrink::inner_blocks_mut;
 use super::{compare, read};
 
-/// Larger programs are left out.
+/// Programs with more states than this are skipped.
 const MOST_STATES: usize = 1_500;
 
-/// What conditions can be made of: those of a block, and read-modify-write operations.
+/// The expressions of a block that can become parts of conditions: conditions and read-modify-write operations.
 fn collect(block: &Block, conditions: &mut Vec<Expr>) {
     for statement in &block.statements {
         match &statement.kind {
@@ -42,7 +42,7 @@ fn collect(block: &Block, conditions: &mut Vec<Expr>) {
     }
 }
 
-/// Makes most assertions and assumptions wait, some of them for more.
+/// Turns most assertions and assumptions into waiting, some of them with further conditions.
 fn wait(random: &mut Random, block: &mut Block, conditions: &[Expr]) {
     let condition = |random: &mut Random, e: &Expr| {
         let mut whole = e.clone();
@@ -79,7 +79,7 @@ fn waiting(seed: u64) -> Generated {
     generated
 }
 
-/// One of each engine, with options drawn at random; the explicit one with every reduction.
+/// One instance of each engine, with random options; the explicit one with every reduction.
 fn engines(random: &mut Random) -> Vec<(String, Box<dyn Engine>)> {
     let mut engines: Vec<(String, Box<dyn Engine>)> = Vec::new();
     let mut options = |reduction| explicit::Options {
@@ -114,7 +114,7 @@ fn engines(random: &mut Random) -> Vec<(String, Box<dyn Engine>)> {
     engines
 }
 
-/// For each engine how often `deadlock` held, did not, and was not decided.
+/// For each engine, how often `deadlock` held, did not hold, and was not decided.
 type Counts = BTreeMap<String, [usize; 3]>;
 
 fn waits(file: &File) -> bool {
@@ -128,7 +128,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) {
     }
     let text = fw::print(&generated.file);
     let Ok(loaded) = read(&text, &generated.defines, Awaits::Block) else { return };
-    // As it is read: what is printed does not say how conditions of one operator are put together.
+    // Uses the parsed tree: the printed text does not show the grouping of conditions with the same operator.
     let generated = Generated { file: loaded.file, ..generated };
     let (mut random, program) = (Random::new(seed), &loaded.program);
     let model = *random.pick(&MemoryModel::ALL);
@@ -177,7 +177,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) {
 }
 
 #[test]
-fn nothing_is_lost_after_an_evaluation_that_changes_memory() {
+fn no_step_is_lost_after_an_evaluation_that_changes_memory() {
     let text = "shared x; shared y; shared a; shared b = 1;
         thread p { await a == 1 && b == 0 || cas(x, 0, 1) && y == 7; done: skip; }
         thread q { await x == 1; a = 1; a = 0; b = 0; }

@@ -1,4 +1,4 @@
-//! Where a thread is in its text, and how control moves without a step.
+//! The position of a thread in its syntax tree, and how control moves without a step.
 //!
 //! A position is a path into the syntax tree: the statement in each block from the body of the thread inwards. So loops, copies of
 //! `for` and jumps are followed on the tree itself. A position is *settled* if the statement there takes a step.
@@ -18,26 +18,26 @@ pub struct Frame {
     copy: Option<i64>,
 }
 
-/// From the body of the thread inwards; every frame but the last is at the statement that the next one is inside of. Empty: the end.
+/// From the body of the thread inwards; every frame but the last is at the statement that contains the next one. Empty: the end.
 pub type Position = Vec<Frame>;
 
-/// What an assignment writes.
+/// The target of an assignment.
 pub enum Target<'p> {
     Register(usize),
-    /// The element of an array of registers with a computed index.
+    /// An element of an array of registers, with a computed index.
     Element(&'p str, Interval, &'p Expr),
     Shared,
 }
 
-/// The text of a thread, ready to walk on.
+/// The code of a thread, prepared for walking.
 pub struct Code<'f> {
     declared: &'f Declared<'f>,
     pub thread: &'f Thread<'f>,
     blocks: Vec<&'f Block>,
     numbers: HashMap<*const Block, usize>,
-    /// Every label with every place it stands at: labels in a `for` stand in each copy.
+    /// Every label with its positions: a label in a `for` has one in each copy.
     places: Vec<(&'f str, Position)>,
-    /// The same, where they lead.
+    /// The labels with the settled positions that they lead to.
     pub labels: Vec<(&'f str, Position)>,
 }
 
@@ -58,7 +58,7 @@ impl<'f> Code<'f> {
         code
     }
 
-    /// Where the thread starts.
+    /// The position where the thread starts.
     pub fn start(&self) -> Position {
         self.settle(self.enter(&Vec::new(), self.thread.body, None))
     }
@@ -68,13 +68,13 @@ impl<'f> Code<'f> {
         self.blocks[frame.block].statements.get(frame.at)
     }
 
-    /// The position at the start of a block inside of the statement at `position`.
+    /// The position at the start of a block of the statement at `position`.
     pub fn enter(&self, position: &Position, block: &'f Block, copy: Option<i64>) -> Position {
         let block = self.numbers[&(block as *const Block)];
         [position.as_slice(), &[Frame { block, at: 0, copy }]].concat()
     }
 
-    /// The position behind the statement at `position`, not settled.
+    /// The position after the statement at `position`, not settled.
     pub fn after(&self, mut position: Position) -> Position {
         if let Some(frame) = position.last_mut() {
             frame.at += 1;
@@ -82,7 +82,7 @@ impl<'f> Code<'f> {
         position
     }
 
-    /// The constant with a name, as seen from `position`.
+    /// The constant with a name, as visible at `position`.
     pub fn constant(&self, position: &[Frame], name: &str) -> Option<i64> {
         let Some((frame, outer)) = position.split_last() else {
             let own = self.thread.index.filter(|(index, _)| *index == name).map(|(_, value)| value);
@@ -98,8 +98,8 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Follows control from `position` as far as it moves without a step. Where it would run in circles, an empty loop was
-    /// written: it takes a step, from one and the same place wherever the circle was entered.
+    /// Follows control from `position` as far as it moves without a step. A cycle means an empty loop, which takes
+    /// a step, from the same position wherever the cycle was entered.
     pub fn settle(&self, mut position: Position) -> Position {
         let mut passed: Vec<Position> = Vec::new();
         while let Some(next) = self.without_step(&position) {
@@ -112,7 +112,7 @@ impl<'f> Code<'f> {
         position
     }
 
-    /// Where control goes from here if that takes no step.
+    /// The next position, if control moves there without a step.
     pub fn without_step(&self, position: &Position) -> Option<Position> {
         if position.is_empty() {
             return None;
@@ -132,7 +132,7 @@ impl<'f> Code<'f> {
                     false => self.after(position.clone()),
                 })
             }
-            // Jumps and conditions that are constant: a step only where control can be named or must be chosen.
+            // Constant jumps and conditions take a step only where control can be named or must be chosen.
             _ if self.has_place(position) => None,
             StatementKind::If(e, then, otherwise) => {
                 let holds = self.decided_value(position, e)? != 0;
@@ -150,7 +150,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Where `if` goes on.
+    /// The position where `if` continues.
     pub fn branch(
         &self,
         position: &Position,
@@ -165,7 +165,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Where the jump at `position` leads, if there is one, not settled.
+    /// The target of the jump at `position`, if there is one, not settled.
     pub fn jump(&self, position: &Position) -> Option<Position> {
         match &self.statement(position)?.kind {
             StatementKind::Goto(label) => Some(self.target(position, &label.text)),
@@ -188,7 +188,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// From the end of the innermost block to where control goes on: behind the statement, to the next copy, or to the head of the loop.
+    /// The position after the end of the innermost block: after the statement, in the next copy, or at the head of the loop.
     fn leave(&self, position: &Position) -> Position {
         let (frame, outer) = position.split_last().expect("inside a block");
         let outer = outer.to_vec();
@@ -205,7 +205,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// The label that `goto` means: in the innermost copy of a `for` around it that has one.
+    /// The label that a `goto` refers to: in the innermost enclosing copy of a `for` that has one.
     fn target(&self, from: &Position, label: &str) -> Position {
         let copies = |p: &[Frame]| p.iter().rposition(|frame| frame.copy.is_some()).map_or(0, |n| n + 1);
         let visible = |place: &Position| {
@@ -222,7 +222,7 @@ impl<'f> Code<'f> {
         places.max_by_key(|(_, place)| copies(place)).expect("the generator aims at labels").1.clone()
     }
 
-    /// Where `await` goes on if its condition does not hold: back to itself, or to the `choose` of whose block it is the start.
+    /// The position where `await` continues if its condition is false: itself, or the `choose` whose block it starts.
     pub fn again(&self, position: &Position) -> Position {
         let (mut home, mut at) = (position.clone(), position.clone());
         while let Some((frame, outer)) = at.split_last().map(|(f, o)| (f.clone(), o.to_vec())) {
@@ -240,7 +240,7 @@ impl<'f> Code<'f> {
         self.settle(home)
     }
 
-    /// Whether a jump at this position is a step: it has a label, is where a loop starts over, or what a `choose` chooses.
+    /// Whether a jump at this position is a step: it has a label, is a loop head, or starts a block of `choose`.
     fn has_place(&self, position: &[Frame]) -> bool {
         if self.statement(position).is_some_and(|s| !s.labels.is_empty()) {
             return true;
@@ -285,7 +285,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// What an assignment writes.
+    /// The target of an assignment.
     pub fn written<'p>(&self, position: &[Frame], place: &'p Place) -> Target<'p> {
         let name = place.name.text.as_str();
         match (self.thread.array(name), &place.index) {
@@ -297,7 +297,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Whether evaluating an expression touches shared memory.
+    /// Whether evaluating an expression accesses shared memory.
     pub fn has_access(&self, e: &Expr) -> bool {
         any_part(e, &|place| {
             let index = place.index.as_ref();
@@ -316,7 +316,7 @@ impl<'f> Code<'f> {
         })
     }
 
-    /// Whether an index of an array of registers is a constant, or lies in the array by a declared range.
+    /// Whether an index of an array of registers is constant, or lies in the array by its declared range.
     pub fn is_certain(&self, position: &[Frame], (low, high): Interval, index: &Expr) -> bool {
         let range = match &index.kind {
             ExprKind::Place(Place { name, index: None }) => {
@@ -358,7 +358,7 @@ impl<'f> Code<'f> {
     }
 }
 
-/// Whether an expression is a read-modify-write operation in some part, or has such a place.
+/// Whether some part of an expression is a read-modify-write operation or a place with the property `such`.
 fn any_part(e: &Expr, such: &dyn Fn(&Place) -> bool) -> bool {
     match &e.kind {
         ExprKind::Place(place) => such(place),
@@ -372,7 +372,7 @@ fn any_part(e: &Expr, such: &dyn Fn(&Place) -> bool) -> bool {
     }
 }
 
-/// The blocks that a statement consists of.
+/// The blocks of a statement.
 pub fn inner_blocks(statement: &Statement) -> Vec<&Block> {
     match &statement.kind {
         StatementKind::Atomic(block)
@@ -387,13 +387,13 @@ pub fn inner_blocks(statement: &Statement) -> Vec<&Block> {
     }
 }
 
-/// The first statement of a block that is more than a declaration.
+/// The index of the first statement of a block that is not a declaration.
 fn first_statement(block: &Block) -> Option<usize> {
     let declares = |s: &Statement| matches!(s.kind, StatementKind::Const(_) | StatementKind::Var(_));
     block.statements.iter().position(|s| !declares(s) || !s.labels.is_empty())
 }
 
-/// Whether a block of `choose` is entered by a step of its own: it is empty, or starts with a label, a loop or such a block.
+/// Whether a block of `choose` is entered by a separate step: it is empty, or starts with a label, a loop or such a block.
 pub fn is_entered(block: &Block) -> bool {
     let Some(first) = first_statement(block).map(|n| &block.statements[n]) else { return true };
     match &first.kind {

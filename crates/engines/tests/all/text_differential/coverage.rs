@@ -1,4 +1,4 @@
-//! What the programs of a run had in them, so that a feature cannot vanish from the generator unnoticed.
+//! The features of the programs in a run, so that none can vanish from the generator unnoticed.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use fencewright_lang::ast::*;
 
 use super::control::inner_blocks;
 
-/// How many programs have each feature.
+/// The number of programs with each feature.
 #[derive(Default)]
 pub struct Coverage(BTreeMap<String, usize>);
 
-/// Parts of the printed form of a syntax tree, each of which stands for a feature.
+/// Parts of the debug output of a syntax tree, each of which stands for a feature.
 const PARTS: &[&str] = &[
     "Cas(",
     "Swap(",

@@ -1,21 +1,21 @@
-//! What the declarations of a file say: its shared variables, threads and registers, and the values of constants.
+//! The declarations of a file: its shared variables, threads and registers, and the values of constants.
 
 use fencewright_lang::ast::*;
 use fencewright_program::{BinaryOp, Numbers, UnaryOp};
 
-/// Both ends included.
+/// The least and the greatest value, both included.
 pub type Interval = (i64, i64);
 
-/// What may be written to a variable or register.
+/// The values that a variable or register accepts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values {
     pub range: Option<Interval>,
-    /// The type: what is written wraps around.
+    /// The type: values that are written wrap around.
     pub wraps: Option<UnaryOp>,
 }
 
 impl Values {
-    /// Whether every value of another is one of the type: then writing it changes nothing.
+    /// Whether the type includes all values of the other type, so that writing them changes nothing.
     pub fn take(self, other: Values) -> bool {
         match (self.wraps.map(type_values), other.wraps.map(type_values)) {
             (None, _) => true,
@@ -34,7 +34,7 @@ pub fn type_values(wraps: UnaryOp) -> (i128, i128) {
     }
 }
 
-/// A file with its declarations evaluated; statements and formulas stay text.
+/// A file with its declarations evaluated; statements and formulas remain syntax.
 pub struct Declared<'f> {
     pub numbers: Numbers,
     pub constants: Vec<(&'f str, i64)>,
@@ -47,7 +47,7 @@ pub struct Declared<'f> {
 
 pub struct Shared<'f> {
     pub name: &'f str,
-    /// Its first cell.
+    /// The first cell.
     pub first: usize,
     /// The indices of an array.
     pub indices: Option<Interval>,
@@ -55,7 +55,7 @@ pub struct Shared<'f> {
     pub values: Values,
 }
 
-/// One thread, or one of a family.
+/// A thread, or a member of a family.
 pub struct Thread<'f> {
     pub name: &'f str,
     /// The name and value of the index of a family.
@@ -67,14 +67,14 @@ pub struct Thread<'f> {
 /// A register, or an element of an array of registers.
 pub struct Register<'f> {
     pub name: &'f str,
-    /// Its index in the array.
+    /// The index in the array.
     pub element: Option<i64>,
     pub values: Values,
     pub initial: Interval,
 }
 
 impl Thread<'_> {
-    /// The number of a register, or of an element of an array.
+    /// The index of a register, or of an element of an array.
     pub fn register(&self, name: &str, element: Option<i64>) -> Option<usize> {
         self.registers.iter().position(|r| r.name == name && r.element == element)
     }
@@ -102,7 +102,7 @@ pub fn constant(e: &Expr, named: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     }
 }
 
-/// Nothing if the result does not fit.
+/// Evaluates an operator; `None` if the result does not fit.
 pub fn unary(op: UnaryOp, value: i64) -> Option<i64> {
     match op {
         UnaryOp::Neg => value.checked_neg(),
@@ -115,11 +115,11 @@ pub fn unary(op: UnaryOp, value: i64) -> Option<i64> {
     }
 }
 
-/// A divisor that is 0, or a shift by less than 0 or more than 63.
+/// The error for a divisor 0, or a shift by less than 0 or more than 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undefined;
 
-/// Nothing if the result does not fit.
+/// Evaluates an operator; `None` if the result does not fit.
 pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, Undefined>> {
     let (wide_a, wide_b) = (i128::from(a), i128::from(b));
     let value = match op {
@@ -149,7 +149,7 @@ pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, Undefined>> {
     i64::try_from(value).ok().map(Ok)
 }
 
-/// A range of constants.
+/// The range between constants.
 pub fn interval(range: &RangeExpr, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
     let end = |e| constant(e, named).expect("the ends of a range are constants");
     (end(&range.low), end(&range.high) - i64::from(!range.inclusive))
@@ -163,7 +163,7 @@ fn indices(size: &ArraySize, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
     }
 }
 
-/// The contents a declarator gives to a variable or register, one for each cell.
+/// The initial contents of a variable or register, one interval per cell.
 fn initial(
     declarator: &Declarator,
     range: Option<Interval>,
@@ -204,7 +204,7 @@ impl<'f> Declared<'f> {
                     declared.constants.push((&c.name.text, value.expect("constants are constant")));
                 }
                 Item::Numbers(numbers, _) => declared.numbers = *numbers,
-                // A mutex is a variable that only `lock` and `unlock` touch.
+                // A mutex is a variable that only `lock` and `unlock` access.
                 Item::Shared(declarators) | Item::Mutex(declarators) => {
                     declarators.iter().for_each(|d| declared.share(d))
                 }
@@ -274,7 +274,7 @@ impl<'f> Declared<'f> {
         }
     }
 
-    /// A constant among those of a thread's body, its index and the top-level ones.
+    /// A constant of a thread's body, its index, or a top-level constant.
     fn in_thread(&self, own: &[&Const], index: Option<(&str, i64)>, name: &str) -> Option<i64> {
         let of_body = own.iter().find(|c| c.name.text == name);
         let value = |c: &Const| constant(&c.value, &|name| self.in_thread(own, index, name));

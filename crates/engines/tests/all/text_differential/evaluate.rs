@@ -1,7 +1,7 @@
-//! Expressions in threads, access by access.
+//! Evaluation of expressions in threads, one access at a time.
 //!
-//! A thread in the middle of a statement remembers what its accesses gave, in order. Evaluating the statement again with these answers
-//! comes to the next access, or to a condition that must be decided, or to the end.
+//! A thread in the middle of a statement remembers the results of its accesses, in order. Evaluating the statement again with these results
+//! leads to the next access, to a condition to be decided, or to the end.
 
 use fencewright_lang::ast::{Expr, ExprKind, Place};
 use fencewright_program::{BinaryOp, Numbers};
@@ -9,7 +9,7 @@ use fencewright_program::{BinaryOp, Numbers};
 use super::control::{Code, Position};
 use super::declarations::{Declared, Interval, Undefined, binary, unary};
 
-/// Why a value cannot be had.
+/// The reason why a value cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// A violation: the thread stops.
@@ -24,16 +24,16 @@ impl From<Undefined> for Trouble {
     }
 }
 
-/// A value that is computed with the next step, which may go wrong.
+/// A value that the next step computes, or its failure.
 pub type Value = Result<i64, Trouble>;
 
-/// What must happen before evaluation can go on.
+/// The event that must happen before evaluation can continue.
 #[derive(Clone, Debug)]
 pub enum Need {
     Load(Result<usize, Trouble>),
     /// A read-modify-write operation on a cell of the shared variable with this number.
     Modify(Result<usize, Trouble>, usize, Modification),
-    /// A condition is decided.
+    /// Deciding a condition.
     Decide(Result<(), Trouble>),
 }
 
@@ -44,11 +44,11 @@ pub enum Modification {
     FetchAdd(Value),
 }
 
-/// Who answers.
+/// The source of results of accesses.
 pub enum Answers<'a> {
-    /// What happened so far in this statement, and how much of it has been used.
+    /// The results so far in this statement, and how many of them have been used.
     Log(&'a [i64], usize),
-    /// Inside an indivisible block: loads happen at once, and nothing else is a step.
+    /// Inside an atomic block: loads happen immediately, and nothing else is a step.
     Now(&'a dyn Fn(usize) -> i64),
 }
 
@@ -61,7 +61,7 @@ pub struct Evaluation<'a, 'f> {
 }
 
 impl Evaluation<'_, '_> {
-    /// The next answer, if this has happened.
+    /// The result of the next event, if it has happened.
     pub fn answer(&mut self, need: Need) -> Result<i64, Need> {
         match (&mut self.answers, need) {
             (Answers::Log(log, used), need) => {
@@ -125,7 +125,7 @@ impl Evaluation<'_, '_> {
                 }
                 if [then, otherwise].into_iter().any(|side| self.code.takes_steps(self.position, side)) {
                     let holds = self.truth(condition)?;
-                    // The value of the side is computed before anything else happens.
+                    // The value of the chosen side is computed before anything else happens.
                     return match self.value(chosen(holds))? {
                         Ok(..0) if self.declared.numbers == Numbers::Nat => {
                             Err(Need::Decide(Err(Trouble::Fault)))
@@ -212,7 +212,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    /// The memory cell a place denotes, and the number of its variable.
+    /// The memory cell of a place, and the number of its variable.
     pub fn cell(&mut self, place: &Place) -> Result<(Result<usize, Trouble>, usize), Need> {
         let number = self.declared.shared.iter().position(|s| s.name == place.name.text);
         let number = number.expect("the generator declares what it uses");

@@ -1,4 +1,4 @@
-//! `atomic` and `snapshot`: all ways through a block, each of them one step.
+//! `atomic` and `snapshot`: all paths through a block, each of them one step.
 
 use fencewright_lang::ast::*;
 
@@ -8,7 +8,7 @@ use super::evaluate::{Answers, Evaluation, Need, Trouble, Value};
 use super::machine::{Machine, State, faulted};
 
 impl<'f> Machine<'f> {
-    /// All ways through an indivisible block.
+    /// All paths through an atomic block.
     pub fn indivisible(
         &self,
         state: &State,
@@ -26,7 +26,7 @@ impl<'f> Machine<'f> {
         Ok(())
     }
 
-    /// The states after a block inside an indivisible one, from `position` on; a fault ends a way.
+    /// The states after the rest of a block inside an atomic one, from `position` on; a fault ends a path.
     fn all_of(&self, state: State, t: usize, mut position: Position) -> Result<Vec<(State, bool)>, Trouble> {
         let mut ways = vec![(state, false)];
         while let Some(statement) = self.codes[t].statement(&position) {
@@ -48,7 +48,7 @@ impl<'f> Machine<'f> {
         Ok(ways)
     }
 
-    /// One statement inside an indivisible block.
+    /// One statement inside an atomic block.
     fn inside(
         &self,
         state: &State,
@@ -60,12 +60,12 @@ impl<'f> Machine<'f> {
         let load = |cell: usize| self.load(state, t, cell);
         let mut evaluation =
             Evaluation { answers: Answers::Now(&load), ..self.evaluation(state, t, position, &[]) };
-        // The only needs that stay open are accesses that go wrong.
+        // The only unsatisfied needs are accesses that fail.
         let wrong = |need: Need| match need {
             Need::Load(Err(trouble)) | Need::Decide(Err(trouble)) => trouble,
             need => unreachable!("{need:?} inside an indivisible block"),
         };
-        // The register that is written, if it is one. Its index is looked at when everything has been loaded.
+        // The target register, if there is one. Its index is checked after all loads.
         let register =
             |evaluation: &mut Evaluation<'_, '_>, place: &Place| match code.written(position, place) {
                 Target::Register(register) => Ok(Some(Ok(register))),

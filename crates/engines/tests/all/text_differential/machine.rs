@@ -1,4 +1,4 @@
-//! The second interpreter: threads walk on the syntax tree, one event at a time, on memory, store buffers and the global lock. It is
+//! The second interpreter: threads walk on the syntax tree, one event at a time, with memory, store buffers and the global lock. It is
 //! written from `docs/language.md` and shares nothing with lowering or the reference semantics.
 
 use std::collections::{HashSet, VecDeque};
@@ -21,13 +21,13 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadState {
     pub position: Position,
-    /// What the accesses of the current statement gave so far.
+    /// The results of the accesses of the current statement so far.
     pub log: Vec<i64>,
     pub faulted: bool,
     pub registers: Vec<i64>,
     /// Stores that have not reached memory, oldest first.
     buffer: Vec<Buffered>,
-    /// Whether an `sfence` stands behind the last store in the buffer.
+    /// Whether an `sfence` follows the last store in the buffer.
     fenced: bool,
 }
 
@@ -35,11 +35,11 @@ pub struct ThreadState {
 struct Buffered {
     cell: usize,
     value: i64,
-    /// How many `sfence`s stand before it in the buffer.
+    /// The number of `sfence`s before it in the buffer.
     epoch: usize,
 }
 
-/// Why not everything reachable was explored.
+/// The reason why the exploration is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
     TooManyStates,
@@ -54,15 +54,15 @@ pub struct Machine<'f> {
     pub model: MemoryModel,
 }
 
-/// A step ends in a fault, or nobody can say how; otherwise it is done or not possible.
+/// The result of a step: a state, `None` if it is disabled, or a fault or limit.
 type Step = Result<Option<State>, Trouble>;
 
-/// Everything that can be reached, and whether there is a deadlock among it.
+/// All reachable states, and whether there is a deadlock among them.
 pub struct Reachable {
     pub states: HashSet<State>,
-    /// Where `await` is a loop: nothing can move.
+    /// With `await` as a loop: a state in which nothing can move.
     pub deadlock: bool,
-    /// Where `await` blocks: nothing can move but threads that would come back to an `await` and change nothing.
+    /// With blocking `await`: a state in which threads can only return to an `await` without a change.
     pub blocked: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'f> Machine<'f> {
         Ok(Reachable { states, deadlock, blocked })
     }
 
-    /// No store can leave a buffer, and no thread can do more than wait at an `await`.
+    /// Whether no store can leave a buffer and no thread can do more than wait at an `await`.
     fn is_blocked(&self, state: &State) -> Result<bool, Trouble> {
         for (t, thread) in state.threads.iter().enumerate() {
             let mut flushed = Vec::new();
@@ -100,7 +100,7 @@ impl<'f> Machine<'f> {
         Ok(true)
     }
 
-    /// Whether a thread has a step from `position` that is not part of an `await` whose condition fails and changes nothing.
+    /// Whether a thread has a step from `position` other than a failed `await` that changes nothing.
     fn departs(&self, state: &State, t: usize, position: &Position) -> Result<bool, Trouble> {
         let code = &self.codes[t];
         match code.statement(position).map(|statement| &statement.kind) {
@@ -121,7 +121,7 @@ impl<'f> Machine<'f> {
                         Err(need) => need,
                     };
                     match self.perform(state, t, need) {
-                        // Others see it, even if what comes next takes it back.
+                        // Other threads see the change, even if a later step undoes it.
                         Ok(Some((next, _))) if next != *state => return Ok(true),
                         Ok(Some((_, answer))) => log.push(answer),
                         Ok(None) => return Ok(false),
@@ -138,7 +138,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// All threads have ended and all buffers are drained.
+    /// Whether all threads have ended and all buffers are empty.
     pub fn is_final(&self, state: &State) -> bool {
         state.threads.iter().all(|t| !t.faulted && t.position.is_empty() && t.buffer.is_empty())
     }
@@ -202,7 +202,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// The steps of a thread at `position`, which is where it is or the start of a block that it may choose.
+    /// The steps of a thread at `position`, which is its position or the start of a block that it may choose.
     fn steps(
         &self,
         state: &State,
@@ -244,7 +244,7 @@ impl<'f> Machine<'f> {
         Ok(())
     }
 
-    /// The one step that can be next in a statement without choices.
+    /// The only possible next step of a statement without choices.
     fn step(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
         let code = &self.codes[t];
         let drained = state.threads[t].buffer.is_empty();
@@ -280,7 +280,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// After the accesses in its index, one step that waits until the own buffer is empty.
+    /// `lock` or `unlock` of a mutex: after the accesses in its index, one step that waits until the thread's buffer is empty.
     fn mutex(&self, state: &State, t: usize, position: &Position, mutex: &'f Place, takes: bool) -> Step {
         let cell = match self.evaluation(state, t, position, &state.threads[t].log).cell(mutex) {
             Ok((cell, _)) => cell,
@@ -316,7 +316,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Statements that compute a value: their accesses, and then what they do with it.
+    /// Statements that compute a value: their accesses, and then their effect.
     fn evaluated(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
         let code = &self.codes[t];
         let log = &state.threads[t].log;
@@ -380,7 +380,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Conditions: the step that decides them is the step that goes on.
+    /// Conditions: the step that decides them is the step that continues.
     fn decided(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
         let code = &self.codes[t];
         let condition = match kind {
@@ -399,7 +399,7 @@ impl<'f> Machine<'f> {
         };
         let log = &state.threads[t].log;
         let (next, answer) = match self.evaluation(state, t, position, log).truth(condition) {
-            // Decided by constants, where that is a step.
+            // Constants decide it, and it still takes a step.
             Ok(holds) => return Ok(target(holds).map(|to| self.moved(state, t, to))),
             Err(need) => match self.perform(state, t, need)? {
                 Some(performed) => performed,
@@ -413,8 +413,8 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether `r = e` is one step with its only access. A register with a range or type looks at the result of a read-modify-write
-    /// afterwards, and one with a type at a value that may have to wrap around.
+    /// Whether `r = e` is one step with its only access. A register with a range or type checks the result of a read-modify-write
+    /// in a separate step, and one with a type also a value that may wrap around.
     fn is_one_access(&self, t: usize, position: &Position, register: usize, e: &Expr) -> bool {
         let values = self.codes[t].thread.registers[register].values;
         match &e.kind {
@@ -425,7 +425,7 @@ impl<'f> Machine<'f> {
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
                 values.range.is_none() && values.wraps.is_none()
             }
-            // Constants decide: then it is that side and nothing else.
+            // If constants decide, only the chosen side counts.
             ExprKind::If(condition, then, otherwise) => {
                 self.codes[t].decided_value(position, condition).is_some_and(|value| {
                     self.is_one_access(t, position, register, if value != 0 { then } else { otherwise })
@@ -435,7 +435,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether an expression has its value with one more answer.
+    /// Whether an expression can be evaluated with one more result.
     fn is_complete(&self, state: &State, t: usize, position: &Position, e: &Expr, answer: i64) -> bool {
         let log = [state.threads[t].log.as_slice(), &[answer]].concat();
         self.evaluation(state, t, position, &log).value(e).is_ok()
@@ -446,7 +446,7 @@ impl<'f> Machine<'f> {
         Ok(performed.map(|(next, answer)| self.logged(next, t, position, answer)))
     }
 
-    /// One event in the middle of a statement, and its answer.
+    /// One event in the middle of a statement, and its result.
     fn perform(&self, state: &State, t: usize, need: Need) -> Result<Option<(State, i64)>, Trouble> {
         let mut next = state.clone();
         match need {
@@ -473,7 +473,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// The newest own store, or else memory.
+    /// The thread's newest buffered store to the cell, or else memory.
     pub fn load(&self, state: &State, t: usize, cell: usize) -> i64 {
         let own = state.threads[t].buffer.iter().rev().find(|entry| entry.cell == cell);
         own.map_or(state.memory[cell], |entry| entry.value)
@@ -503,13 +503,13 @@ impl<'f> Machine<'f> {
         thread.fenced = false;
         thread.buffer.push(Buffered { cell, value, epoch });
         if self.model == MemoryModel::Pso {
-            // Only the order of stores to one cell, and that of epochs, matters.
+            // Only the order of epochs and of stores to the same cell matters.
             thread.buffer.sort_by_key(|entry| (entry.epoch, entry.cell));
         }
         Ok(Some(next))
     }
 
-    /// A value as it is written where only a range is allowed, or wraps around.
+    /// A value as it is written: wrapped to the type and checked against the range.
     pub fn checked(&self, Values { range, wraps }: Values, value: i64) -> Value {
         let value = wraps.map_or(Some(value), |wraps| unary(wraps, value)).ok_or(Trouble::Limit)?;
         let natural = self.declared.numbers != Numbers::Nat || value >= 0;
@@ -579,14 +579,14 @@ impl<'f> Machine<'f> {
         }
         let (low, high) = chosen.or(self.declared.shared[variable].values.range).expect("bounded");
         for value in low..=high {
-            // Over the naturals there is no such number to choose.
+            // Over the naturals there is no negative number to choose.
             let natural = self.checked(Values::default(), value);
             push(natural.map(|value| Some(self.logged(state.clone(), t, position, value))))?;
         }
         Ok(())
     }
 
-    /// The thread at another position, at the start of the statement there.
+    /// Moves the thread to another position, at the start of the statement there.
     pub fn moved(&self, state: &State, t: usize, to: Position) -> State {
         let mut next = state.clone();
         next.threads[t].position = self.codes[t].settle(to);
@@ -594,7 +594,7 @@ impl<'f> Machine<'f> {
         next
     }
 
-    /// The thread one event further in the statement at `position`.
+    /// Moves the thread one event further in the statement at `position`.
     fn logged(&self, mut state: State, t: usize, position: &Position, answer: i64) -> State {
         state.threads[t].position = position.clone();
         state.threads[t].log.push(answer);
@@ -602,7 +602,7 @@ impl<'f> Machine<'f> {
     }
 }
 
-/// The thread stops where something went wrong; the others go on.
+/// Stops the thread with a fault; the others continue.
 pub fn faulted(state: &State, t: usize) -> State {
     let mut next = state.clone();
     let thread = &mut next.threads[t];

@@ -1,9 +1,9 @@
-//! Text against text: random syntax trees are printed, read again and lowered, and what one can see of them on the reference semantics, and
-//! by the explicit engine, is compared with a second interpreter, which walks on the syntax tree itself. Statements moved into procedures
-//! change nothing.
+//! Differential test of the language: random syntax trees are printed, parsed and lowered, and their observable behaviour on the reference semantics, and
+//! with the explicit engine, is compared with a second interpreter, which works on the syntax tree itself. Moving statements into procedures
+//! must not change anything.
 //!
-//! A normal run takes 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1` it is 200,000. What differs is shown
-//! with the seed and a program that was made smaller; `FENCEWRIGHT_SEED=N` runs that one only.
+//! A normal run tests 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1` 200,000. A difference is shown
+//! with the seed and a minimised program; `FENCEWRIGHT_SEED=N` runs only that one.
 
 mod blocking;
 mod control;
@@ -35,13 +35,13 @@ use declarations::Declared;
 use generate::{Generated, generate};
 use observe::{Observed, describe, label_bits};
 
-/// Larger programs are left out.
+/// Programs with more states than this are skipped.
 const MOST_STATES: usize = 3_000;
 
-/// What a run must have seen beside the features of the language.
+/// The outcomes that a run must cover besides the features of the language.
 const OUTCOMES: &[&str] = &["a fault", "a deadlock", "a limit", "a final state", "-D"];
 
-/// What came of a program under one model.
+/// The outcome of a program under one model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Compared { fault: bool, deadlock: bool, ends: bool },
@@ -49,7 +49,7 @@ enum Outcome {
     TooLarge,
 }
 
-/// Compares the interpreters on one program; what differs, in words.
+/// Compares the interpreters on one program; an error describes the difference.
 fn compare(
     generated: &Generated,
     model: MemoryModel,
@@ -76,13 +76,13 @@ fn compare(
     let declared = Declared::new(&generated.file, &generated.defines);
     let codes: Vec<Code<'_>> = declared.threads.iter().map(|t| Code::new(&declared, t)).collect();
     let asserted = loaded.program.properties.iter().any(|p| p.name == "assertions");
-    // States of the two are not the same ones: a thread in the middle of a statement remembers other things.
+    // The interpreters have different numbers of states: a thread in the middle of a statement remembers different things.
     let direct = observe::of_text(&declared, &codes, model, &labels, 8 * MOST_STATES, asserted, awaits);
     let (views, finals, verdicts) = match (&lowered, &direct) {
         (_, Observed::TooLarge) => return Ok(Outcome::TooLarge),
         (Observed::Limit, Observed::Limit) => return Ok(Outcome::Limit),
         (Observed::Limit, _) => return Err("a limit is met in the lowered program only".into()),
-        // What wraps around needs only the low bits of its operand, and may have a value where the operand does not fit.
+        // A wrapping operation needs only the low bits of its operand, and may have a value although the operand does not fit.
         (_, Observed::Limit) if text_has_types(&generated.file) => return Ok(Outcome::TooLarge),
         (_, Observed::Limit) => return Err("a limit is met in the text only".into()),
         (_, Observed::All { views, finals, verdicts }) => (views, finals, verdicts),
@@ -104,7 +104,7 @@ fn compare(
             ));
         }
     }
-    // A formula without a value makes the engine give up on the others too.
+    // A formula that cannot be computed makes the engine give up on the other properties too.
     let computable = verdicts.values().all(Option::is_some);
     if let Some(engine) = engine.filter(|_| computable) {
         let answers = decide(engine, &loaded.program, model);
@@ -146,7 +146,7 @@ fn text_has_types(file: &File) -> bool {
     text.contains("wraps: Some") || text.contains("Unary(Unsigned") || text.contains("Unary(Signed")
 }
 
-/// What the explicit engine says of each property, and of deadlocks, in the order of names.
+/// The answers of the explicit engine for each property, and for deadlocks, in the order of names.
 fn decide(engine: &Explicit, program: &Program, model: MemoryModel) -> Vec<(String, Option<bool>)> {
     let properties = program.properties.iter().cloned().chain([Property::deadlock()]).collect();
     let task = Task::new(program, model, properties);
@@ -207,7 +207,7 @@ fn examine(seed: u64, coverage: &mut Coverage) -> bool {
             Err(difference) => {
                 let kind = |difference: &str| difference.split(' ').next().map(str::to_owned);
                 let fails = |smaller: &Generated| both(smaller).is_err_and(|e| kind(&e) == kind(&difference));
-                // A text that is not accepted shows a mistake of the generator: what is removed makes others.
+                // A rejected text is an error of the generator, and shrinking would introduce others.
                 let smallest = match difference.starts_with("not accepted") {
                     true => generated.clone(),
                     false => shrink::shrink(&generated, &fails),
@@ -252,7 +252,7 @@ fn the_text_means_what_the_lowered_program_does() {
     coverage.assert_all(wanted / 200, OUTCOMES);
 }
 
-/// What one can see of a text with at most so many states.
+/// The observable behaviour of a text with at most this many states.
 fn observed(
     file: &File,
     defines: &[(String, i64)],
@@ -282,7 +282,7 @@ fn a_call_does_what_the_text_of_the_procedure_does() {
         if procedures == 0 || !matches!(direct, Observed::All { .. }) {
             continue;
         }
-        // A call remembers its result, so what looks the same may be several states.
+        // A call keeps its result in a register, so that one visible state may be several states.
         let called = observed(&file, &generated.defines, model, &labels, 8 * MOST_STATES);
         let text = || format!("seed {seed}, {}:\n{}", model.name(), fw::print(&file));
         assert!(called == direct, "{}", text());

@@ -1,4 +1,4 @@
-//! What one can see of a program: the views of its states, and whether its properties hold.
+//! The observable behaviour of a program: the views of its states, and whether its properties hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::control::Code;
 use super::declarations::{Declared, binary, constant, interval, unary};
 use super::machine::{Incomplete, Machine, State};
 
-/// What is visible of a state: for each thread the labels it is at and its registers, and memory.
+/// The visible part of a state: for each thread its labels and registers, and memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct View {
     pub threads: Vec<(u64, Vec<i64>)>,
@@ -22,21 +22,21 @@ pub struct View {
 const END: u64 = 1 << 63;
 const FAULT: u64 = 1 << 62;
 
-/// Everything that is compared.
+/// The data that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observed {
     All {
         views: BTreeSet<View>,
         finals: BTreeSet<View>,
-        /// Whether each property holds, by name; nothing where that cannot be computed.
+        /// Whether each property holds, by name; `None` if that cannot be computed.
         verdicts: BTreeMap<String, Option<bool>>,
     },
-    /// A limit of explicit computation was met.
+    /// A limit of explicit computation was reached.
     Limit,
     TooLarge,
 }
 
-/// The labels of the threads' texts; each is a bit.
+/// The labels of all threads; each has a bit.
 pub fn label_bits(file: &File) -> Vec<String> {
     fn collect(block: &Block, labels: &mut BTreeSet<String>) {
         for statement in &block.statements {
@@ -69,7 +69,7 @@ pub fn describe(view: &View, labels: &[String]) -> String {
     format!("{}; memory {:?}", threads.join("; "), view.memory)
 }
 
-/// What the lowered program shows on the reference semantics.
+/// The observable behaviour of the lowered program on the reference semantics.
 pub fn of_program(program: &Program, model: MemoryModel, labels: &[String], most_states: usize) -> Observed {
     let reachable = match explore(program, model, most_states, &mut || false) {
         Ok(reachable) => reachable,
@@ -102,7 +102,7 @@ pub fn of_program(program: &Program, model: MemoryModel, labels: &[String], most
     }
 }
 
-/// What the text shows on the second interpreter. `assertions` is among the verdicts if it is violated, or if `asserted`.
+/// The observable behaviour of the text on the second interpreter. `assertions` is among the verdicts if it is violated, or if `asserted`.
 pub fn of_text(
     declared: &Declared<'_>,
     codes: &[Code<'_>],
@@ -154,7 +154,7 @@ pub fn of_text(
     Observed::All { views, finals, verdicts }
 }
 
-/// A property of the text, on views.
+/// A property of the text, evaluated on views.
 struct Formula<'a> {
     declared: &'a Declared<'a>,
     labels: &'a [String],
@@ -186,7 +186,7 @@ impl Formula<'_> {
         }
     }
 
-    /// Whether the formula holds in a view; nothing if it has no value.
+    /// Whether the formula holds in a view; `None` if it has no value.
     fn holds(&self, view: &View) -> Option<bool> {
         let Property { binders, formula, .. } = self.property;
         if binders.is_empty() {
@@ -263,7 +263,7 @@ impl Formula<'_> {
         }
     }
 
-    /// 0 or 1.
+    /// The truth value of a quantified formula, 0 or 1.
     fn quantified(
         &self,
         view: &View,

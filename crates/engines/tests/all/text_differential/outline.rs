@@ -1,4 +1,4 @@
-//! Statements moved into procedures: a program with calls must do exactly what it does with the text in their place.
+//! Moves statements into procedures: a program with calls must behave as with the text in their place.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use fencewright_testing::Random;
 use super::control::inner_blocks;
 use super::generate::NOWHERE;
 
-/// The program with some of its statements in procedures, and how many there are.
+/// The program with some of its statements in procedures, and the number of procedures.
 pub fn outlined(file: &File, random: &mut Random) -> (File, usize) {
     let mut global = HashSet::new();
     for item in &file.items {
@@ -34,13 +34,13 @@ pub fn outlined(file: &File, random: &mut Random) -> (File, usize) {
 
 struct Outliner<'r> {
     random: &'r mut Random,
-    /// What procedures see without being given it.
+    /// The names that procedures see without parameters.
     global: HashSet<String>,
     procedures: Vec<Procedure>,
 }
 
 impl Outliner<'_> {
-    /// Where the first statement shares its place with what is around it, a call is something else: it is left alone.
+    /// Skips the first statement of a block if it shares its position with the enclosing statement, because a call there would have its own.
     fn block(&mut self, block: &mut Block, shares: bool) {
         let mut is_first = shares;
         for statement in &mut block.statements {
@@ -76,7 +76,7 @@ impl Outliner<'_> {
             return;
         }
         let inner = match &statement.kind {
-            // The element of an array is looked for after the call: that is not what the text does.
+            // With a call, the array index is evaluated after the call instead of before.
             StatementKind::Assign(Place { name, index: Some(_) }, _) if !self.global.contains(&name.text) => {
                 return;
             }
@@ -91,7 +91,7 @@ impl Outliner<'_> {
         used.statement(&inner);
         let mut free: Vec<String> = used.used.difference(&used.declared).cloned().collect();
         free.retain(|name| !self.global.contains(name));
-        // Arrays of registers are no arguments.
+        // Arrays of registers cannot be arguments.
         if free.iter().any(|name| used.indexed.contains(name)) {
             return;
         }
@@ -115,7 +115,7 @@ impl Outliner<'_> {
         };
     }
 
-    /// Whether a statement writes no registers, and nothing jumps out of it or into it.
+    /// Whether a statement writes no registers, and no jump leaves or enters it.
     fn is_closed(&self, statement: &Statement) -> bool {
         let closed = match &statement.kind {
             StatementKind::Assign(place, _) | StatementKind::Havoc(place, _) => {
@@ -130,7 +130,7 @@ impl Outliner<'_> {
     }
 }
 
-/// The names in a text.
+/// The names that a statement uses, indexes and declares.
 #[derive(Default)]
 struct Names {
     used: HashSet<String>,

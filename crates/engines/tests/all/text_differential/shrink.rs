@@ -1,10 +1,10 @@
-//! Smaller programs that still show a difference.
+//! Minimises programs that show a difference.
 
 use fencewright_lang::ast::*;
 
 use super::generate::Generated;
 
-/// Removes items and statements, and takes the braces off compound statements, as long as `fails`.
+/// Removes items and statements, and unwraps compound statements, as long as `fails`.
 pub fn shrink(generated: &Generated, fails: &dyn Fn(&Generated) -> bool) -> Generated {
     let mut smallest = generated.clone();
     let mut number = 0;
@@ -36,7 +36,7 @@ fn reduction(generated: &Generated, number: usize) -> Option<Generated> {
     None
 }
 
-/// Whether the block had so many parts that one was taken away.
+/// Removes the part with number `left`, counting down; returns whether the block had that many parts.
 fn reduce(block: &mut Block, left: &mut usize) -> bool {
     for n in 0..block.statements.len() {
         if *left == 0 {

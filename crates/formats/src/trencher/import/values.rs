@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_can_be_anything() {
+    fn a_counter_can_have_any_value() {
         let count = Flow::Local(0, plus(0, 1));
         check(std::slice::from_ref(&count), Some(&[]));
         check(&[count, Flow::Read(1, Term::Register(0))], None);

@@ -7,7 +7,7 @@ use fencewright_program::{BinaryOp, Expr, Numbers, UnaryOp};
 /// An operand of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// A cell.
+    /// The value of a cell.
     Cell(CellId),
     /// A constant.
     Constant(i64),
@@ -33,7 +33,7 @@ pub enum Condition<O> {
     Constant(bool),
     /// A comparison.
     Related {
-        /// The relation.
+        /// The relation that has to hold between the two sides.
         relation: Relation,
         /// The left side.
         left: O,

@@ -71,7 +71,7 @@ impl Scale {
                 room = rank.saturating_add(1);
             }
         }
-        // Every fresh value of a step may use one more rank of a room.
+        // The values of all cells may lie in one room, and each fresh value of a step may need one more rank there.
         let most_cells = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => 250 - 2 * points,
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,
@@ -82,7 +82,7 @@ impl Scale {
         Scale { numbers, relations, points: ranks, start, most_cells: most_cells.min(named) }
     }
 
-    /// The numbers.
+    /// The set of numbers that the values range over.
     pub fn numbers(&self) -> Numbers {
         self.numbers
     }

@@ -20,6 +20,9 @@
 
 mod forms;
 mod marks;
+mod ops;
+mod refine;
+mod settle;
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -28,13 +31,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use fencewright_memory::arithmetic::AUXILIARY;
-use fencewright_memory::linear::{Constraint, Cube, Linear, Simple, Value, ways};
+use fencewright_memory::linear::{Constraint, Cube, Linear, Simple, ways};
 use fencewright_memory::{CellId, Command, Contents};
 use fencewright_verdict::Reason;
 
 use self::forms::{FOLDED, RowOp, Rows, Shared};
 pub use self::marks::Marks;
-use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
+use self::ops::{ZoneOp, assignment, constraint};
+use self::settle::{exact, settle};
+use super::bounds::{NONE, close};
 use super::residues::{Moduli, Residue, ResidueStep};
 use super::{Domain, Live, SpuriousPath};
 
@@ -100,27 +105,6 @@ enum Ways {
     Cells(Vec<Vec<ZoneOp>>),
     /// On a matrix that has rows for sums too.
     Forms(Shared, Vec<Vec<RowOp>>),
-}
-
-/// An operation on the working matrix.
-#[derive(Clone, Debug)]
-enum ZoneOp {
-    /// Index i minus index j is at most the constant.
-    Bound(usize, usize, i32),
-    /// Index i := index j plus the constant (j may be 0, or i itself).
-    Shift(usize, usize, i32),
-    /// Index i := an arbitrary value.
-    Forget(usize),
-    /// Index i := a linear form, approximated by the bounds of its cells.
-    Approximate(usize, Vec<(usize, i64)>, i64),
-    /// Assumes that a linear form is at most 0, as far as the bounds of its cells decide it.
-    AtMost(Vec<(usize, i64)>, i64),
-    /// Likewise for a form with auxiliary variables, about which nothing else is known: bounds each of its cells by the bounds of the others.
-    Bounds(Vec<(usize, i64)>, i64),
-    /// Summary i additionally stands for the value of index j, which is then removed.
-    Fold(usize, usize),
-    /// Index i := one of the values of summary j.
-    Expand(usize, usize),
 }
 
 impl Zones {
@@ -422,45 +406,6 @@ impl Domain for Zones {
 }
 
 impl Zones {
-    /// Adds rows for the sums that the path depends on, if that suffices; otherwise the least clip constant that excludes the path.
-    fn refine_clip(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
-        let candidates = forms::joined(&self.forms, path.sums().iter().filter_map(forms::form_of));
-        let candidates: Vec<Linear> = candidates.difference(&self.forms).cloned().collect();
-        let all = self.with_forms(candidates.iter().cloned());
-        if !candidates.is_empty() && !path.is_feasible(&mut all.clone()) {
-            return Ok(self.with_fewest(candidates, path));
-        }
-        let enough = |domain: &Zones, path: &mut dyn SpuriousPath<Self>| {
-            (self.clip + 1..=MOST_CLIP).find(|&more| !path.is_feasible(&mut domain.clipped(more)))
-        };
-        match enough(self, path) {
-            Some(more) if self.fixed => {
-                Err(format!("it takes clip = {more}, and clip is fixed at {}", self.clip))
-            }
-            Some(more) => Ok(self.clipped(more)),
-            None if self.fixed || candidates.is_empty() => Err("no clip constant rules it out".into()),
-            None => match enough(&all, path) {
-                Some(more) => Ok(self.clipped(more).with_fewest(candidates, path)),
-                None => Err("no clip constant and no sum of the path rules it out".into()),
-            },
-        }
-    }
-
-    /// Adds a minimal subset of these sums that excludes a path, given that all of them do. Long sums are removed first: a sum takes part in every
-    /// step where its cells are live.
-    fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
-        sums.sort_by_key(|sum| std::cmp::Reverse(sum.terms.len()));
-        let mut n = 0;
-        while n < sums.len() {
-            let without = sums.iter().enumerate().filter(|(m, _)| *m != n).map(|(_, sum)| sum.clone());
-            match path.is_feasible(&mut self.with_forms(without)) {
-                true => n += 1,
-                false => _ = sums.remove(n),
-            }
-        }
-        self.with_forms(sums)
-    }
-
     /// Prepares a step on a matrix with rows for sums.
     fn on_forms(
         &self,
@@ -521,162 +466,7 @@ fn on_cells(
     ZoneTransition { size, before: before_index, after: after_index, ways, residues }
 }
 
-/// `linear <= 0` as an operation: a bound if it is a difference.
-fn constraint(linear: &Linear, index: &impl Fn(CellId) -> usize) -> ZoneOp {
-    let Some((x, y)) = linear.difference().filter(|_| !linear.terms.is_empty()) else {
-        let auxiliary = linear.terms.iter().any(|(cell, _)| *cell >= AUXILIARY);
-        let op = if auxiliary { ZoneOp::Bounds } else { ZoneOp::AtMost };
-        return op(indexed(linear, index), linear.constant);
-    };
-    let (i, j) = (x.map_or(0, index), y.map_or(0, index));
-    match linear.constant.checked_neg() {
-        Some(c) if c <= MOST => ZoneOp::Bound(i, j, c.max(-MOST) as i32),
-        _ => ZoneOp::AtMost(Vec::new(), 0),
-    }
-}
-
-fn assignment(target: usize, value: &Value, index: &impl Fn(CellId) -> usize) -> ZoneOp {
-    let Some(linear) = value else { return ZoneOp::Forget(target) };
-    let small = linear.constant.unsigned_abs() <= MOST as u64;
-    match linear.terms.as_slice() {
-        [] if small => ZoneOp::Shift(target, 0, linear.constant as i32),
-        [(x, 1)] if small => ZoneOp::Shift(target, index(*x), linear.constant as i32),
-        _ => ZoneOp::Approximate(target, indexed(linear, index), linear.constant),
-    }
-}
-
-fn indexed(linear: &Linear, index: &impl Fn(CellId) -> usize) -> Vec<(usize, i64)> {
-    linear.terms.iter().map(|&(cell, c)| (index(cell), c)).collect()
-}
-
-impl ZoneOp {
-    /// Applies the operation to a closed matrix, which stays closed. Returns false if the constraints are contradictory.
-    fn apply(&self, m: &mut [i32], size: usize) -> bool {
-        match self {
-            ZoneOp::Bound(i, j, c) => return bound(m, size, *i, *j, *c),
-            ZoneOp::Forget(i) => forget(m, size, *i),
-            ZoneOp::Shift(i, j, c) if i == j => {
-                for k in (0..size).filter(|k| k != i) {
-                    m[i * size + k] = sum(m[i * size + k], *c);
-                    m[k * size + i] = sum(m[k * size + i], -*c);
-                }
-            }
-            ZoneOp::Shift(i, j, c) => {
-                for k in (0..size).filter(|k| k != i) {
-                    m[i * size + k] = sum(m[j * size + k], *c);
-                    m[k * size + i] = sum(m[k * size + j], -*c);
-                }
-                m[i * size + j] = *c;
-                m[j * size + i] = -*c;
-            }
-            ZoneOp::Approximate(i, terms, constant) => {
-                let high = upper(m, size, terms, *constant, 1);
-                let low = upper(m, size, terms, *constant, -1);
-                forget(m, size, *i);
-                let fits = |b: Option<i64>| b.filter(|b| *b <= MOST).map(|b| b.max(-MOST) as i32);
-                let high = fits(high).is_none_or(|high| bound(m, size, *i, 0, high));
-                return high && fits(low).is_none_or(|low| bound(m, size, 0, *i, low));
-            }
-            ZoneOp::AtMost(terms, constant) => {
-                // The minimum of the form is minus the maximum of its negation.
-                return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
-            }
-            ZoneOp::Bounds(terms, constant) => {
-                // c * x <= -(minimum of the rest), so x <= -minimum / c rounded down, or x >= minimum / -c rounded up.
-                return terms.iter().all(|&(i, c)| {
-                    let rest: Vec<(usize, i64)> = terms.iter().copied().filter(|(j, _)| *j != i).collect();
-                    let Some(most) = upper(m, size, &rest, *constant, -1) else { return true };
-                    let (x, y) = if c > 0 { (i, 0) } else { (0, i) };
-                    let limit = most.div_euclid(c.saturating_abs());
-                    limit > MOST || bound(m, size, x, y, limit.max(-MOST) as i32)
-                });
-            }
-            ZoneOp::Fold(i, j) => {
-                for k in (0..size).filter(|k| k != i && k != j) {
-                    m[i * size + k] = m[i * size + k].max(m[j * size + k]);
-                    m[k * size + i] = m[k * size + i].max(m[k * size + j]);
-                }
-                forget(m, size, *j);
-            }
-            ZoneOp::Expand(i, j) => {
-                // Two values of the summary lie between the same bounds relative to any cell k, so they differ by at most the sum of these two
-                // bounds. The old value of i may serve as k too.
-                let between = |k: usize| match (m[j * size + k], m[k * size + j]) {
-                    (NONE, _) | (_, NONE) => NONE,
-                    (above, below) => add(above, below),
-                };
-                let spread = (0..size).filter(|k| k != j).map(between).min().unwrap_or(NONE);
-                for k in (0..size).filter(|k| k != i && k != j) {
-                    m[i * size + k] = m[j * size + k];
-                    m[k * size + i] = m[k * size + j];
-                }
-                m[i * size + j] = spread;
-                m[j * size + i] = spread;
-            }
-        }
-        true
-    }
-}
-
-/// The maximum of `sign * (terms + constant)` given the bounds of single cells, if it is bounded.
-fn upper(m: &[i32], size: usize, terms: &[(usize, i64)], constant: i64, sign: i64) -> Option<i64> {
-    let mut total = constant.checked_mul(sign)?;
-    for &(i, coefficient) in terms {
-        let c = coefficient.checked_mul(sign)?;
-        let most = if c > 0 { m[i * size] } else { m[i] };
-        if most == NONE {
-            return None;
-        }
-        total = total.checked_add(c.checked_abs()?.checked_mul(i64::from(most))?)?;
-    }
-    Some(total)
-}
-
 fn project(m: &[i32], size: usize, after: &[usize], residues: Box<[Residue]>) -> Zone {
     let bounds = after.iter().flat_map(|&i| after.iter().map(move |&j| m[i * size + j])).collect();
     Zone { size: after.len(), bounds, residues }
-}
-
-/// The value of an index, if its bounds determine it.
-fn exact(m: &[i32], size: usize, i: usize) -> Option<i64> {
-    let (high, low) = (m[i * size], m[i]);
-    (high != NONE && low != NONE && high == -low).then_some(i64::from(high))
-}
-
-/// Reduced product: refines residues by bounds, and tightens bounds by residues. Returns false if they contradict each other. `rows` has the index of
-/// each cell of the step.
-fn settle(m: &mut [i32], size: usize, step: &ResidueStep, rows: &[usize], known: &mut [Residue]) -> bool {
-    for (cell, &i) in rows.iter().enumerate() {
-        if let Some(value) = exact(m, size, i) {
-            let Some(met) = known[cell].meet(step.of(value)) else { return false };
-            known[cell] = met;
-        }
-    }
-    for (cell, &i) in rows.iter().enumerate() {
-        for (other, &j) in rows.iter().enumerate().filter(|(other, _)| *other != cell) {
-            let (above, below) = (m[i * size + j], m[j * size + i]);
-            if above != NONE && above == -below {
-                let Some(met) = known[cell].meet(known[other].shifted(i64::from(above))) else {
-                    return false;
-                };
-                known[cell] = met;
-            }
-        }
-    }
-    // The constant 0 is a row too.
-    let zero = (0, step.of(0));
-    let all: Vec<(usize, Residue)> = rows.iter().copied().zip(known.iter().copied()).chain([zero]).collect();
-    for &(i, x) in &all {
-        for &(j, y) in all.iter().filter(|(j, _)| *j != i) {
-            let (bounded, difference) = (m[i * size + j], x.minus(y));
-            if bounded == NONE || difference.modulus() == 1 {
-                continue;
-            }
-            let excess = (i64::from(bounded) - difference.rest()).rem_euclid(difference.modulus());
-            if excess > 0 && !bound(m, size, i, j, add(bounded, -(excess as i32))) {
-                return false;
-            }
-        }
-    }
-    true
 }

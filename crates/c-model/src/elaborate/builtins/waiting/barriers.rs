@@ -22,13 +22,13 @@ impl Elaborator<'_> {
         Ok([member(COUNT)?, member(ARRIVED)?, member(LEAVING)?, member(SERIAL)?])
     }
 
-    /// Initialises a barrier; what the call says.
+    /// Initialises a barrier: the result of the call.
     pub(super) fn init_barrier(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let count = self.argument_value(call, 2)?;
         let count = numbers::convert(Arithmetic::INT, count);
         let barrier = self.barrier(call)?;
-        // Memory that never held anything says nothing about who waits.
+        // Uninitialised memory says nothing about waiting threads.
         if self.starts_defined(&barrier[ARRIVED as usize]) {
             for member in [ARRIVED, LEAVING] {
                 let waiting = self.read(&barrier[member as usize], span)?;
@@ -44,7 +44,8 @@ impl Elaborator<'_> {
         Ok(numbers::choose(some, Operand::number(0), Operand::number(INVALID)))
     }
 
-    /// Destroys a barrier once all threads have left it, with loads and a store: whoever has returned from it may destroy it, while others are still about to return.
+    /// Destroys a barrier after all threads have left it, with loads and a store: a thread that has returned from it may destroy it while others are
+    /// about to return.
     pub(super) fn destroy_barrier(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let [count, arrived, leaving, _] = self.barrier(call)?;
@@ -58,7 +59,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Waits until all threads have left a barrier. Where others are still there, that is no step that is done at once: such a thread looks again.
+    /// Waits until all threads have left a barrier, in a separate step if other threads are still running.
     pub(super) fn until_left(&mut self, leaving: Target, span: Span) -> Result<()> {
         match leaving.spot {
             Spot::Memory(place) if !self.is_alone() => {
@@ -79,7 +80,7 @@ impl Elaborator<'_> {
         self.require(some, "a barrier is used that is not initialised, or was destroyed", span);
     }
 
-    /// Waits until as many have arrived as the barrier wants. One of them gets another result than the others, whichever.
+    /// Waits until as many threads have arrived as the barrier counts. One of them, any one, gets a different result.
     pub(super) fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
         let (span, ty) = (call.span, int());
         let [count, arrived, leaving, serial] = self.barrier(call)?;
@@ -118,7 +119,7 @@ impl Elaborator<'_> {
         Ok(numbers::choose(takes, Operand::number(-1), Operand::number(0)))
     }
 
-    /// One fewer has to leave a barrier; how many had to.
+    /// Decrements the number of threads that have to leave a barrier: the number before.
     pub(super) fn leave_barrier(&mut self, leaving: &Target, span: Span) -> Result<Operand> {
         let left = self.read(leaving, span)?;
         let some =

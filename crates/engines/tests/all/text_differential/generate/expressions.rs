@@ -58,7 +58,7 @@ impl Generator {
         *self.random.pick(ops)
     }
 
-    /// A small number, or now and then one that does not leave much room above it.
+    /// A small number, or rarely one close to the upper limit.
     pub fn number(&mut self) -> Expr {
         match self.random.below(100) {
             0 => int(i64::MAX),
@@ -102,7 +102,7 @@ impl Generator {
         }
     }
 
-    /// A condition that holds for some values and not for others, most of the time.
+    /// A condition that mostly holds for some values and not for others.
     pub fn condition(&mut self) -> Expr {
         match self.random.below(13) {
             0 => int(self.random.between(0, 1)),
@@ -128,7 +128,7 @@ impl Generator {
         }
     }
 
-    /// A register that is no array.
+    /// A register that is not an array.
     fn register_name(&mut self) -> Option<String> {
         let scalars: Vec<&RegisterShape> = self.registers.iter().filter(|r| r.indices.is_none()).collect();
         (!scalars.is_empty()).then(|| self.random.pick(&scalars).name.clone())
@@ -159,7 +159,7 @@ impl Generator {
         expr(kind)
     }
 
-    /// A shared variable, with an index that may be outside of an array only if that is not known beforehand.
+    /// A shared variable; its index may be out of bounds only if that is not known statically.
     pub fn shared_place(&mut self) -> Place {
         let number = self.random.below(self.shared.len());
         let shared = &self.shared[number];

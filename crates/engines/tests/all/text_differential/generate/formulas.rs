@@ -32,7 +32,7 @@ impl Generator {
             .collect()
     }
 
-    /// Hints change no verdict.
+    /// Hints, which affect no verdict.
     pub fn hints(&mut self) -> Vec<Item> {
         let mut hints = Vec::new();
         if self.one_in(6) {
@@ -69,7 +69,7 @@ impl Generator {
         Some(expr(ExprKind::Register(thread, Place { name: name(shape.name.clone()), index })))
     }
 
-    /// A thread; of a family, a member that is there.
+    /// A thread, or an existing member of a family.
     fn thread_ref(&mut self, number: usize) -> Option<ThreadRef> {
         let (text, family) = (self.threads[number].name.clone(), self.threads[number].family);
         let index = match family {
@@ -105,7 +105,7 @@ impl Generator {
         let interval = *self.random.pick(&intervals);
         let range = self.range(interval);
         let depth = self.constants.len();
-        // A binder may take the name of a top-level constant.
+        // A binder may shadow a top-level constant.
         let first = match self.constants.iter().any(|(name, _)| name == "N") && self.one_in(8) {
             true => "N".to_string(),
             false => format!("u{depth}"),
@@ -130,7 +130,7 @@ impl Generator {
         expr(ExprKind::Quantified(quantifier, binders, Box::new(body)))
     }
 
-    /// A formula; its values matter too, not only whether they are 0.
+    /// A formula; its values may be used as numbers, not only as truth values.
     fn formula(&mut self, depth: usize) -> Expr {
         match self.random.below(if depth == 0 { 8 } else { 18 }) {
             0 | 1 => self.place().unwrap_or_else(|| int(1)),

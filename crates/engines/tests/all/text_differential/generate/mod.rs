@@ -20,7 +20,7 @@ pub struct Generated {
     pub defines: Vec<(String, i64)>,
 }
 
-/// What a constant may be in a place: its name, its least and greatest value.
+/// A visible constant: its name, and its least and greatest value.
 type Known = (String, Interval);
 
 struct SharedShape {
@@ -55,16 +55,16 @@ struct Generator {
     shared: Vec<SharedShape>,
     mutexes: Vec<SharedShape>,
     threads: Vec<ThreadShape>,
-    /// Those of the current thread.
+    /// The registers of the current thread.
     registers: Vec<RegisterShape>,
-    /// How many labels each layer has: the thread, and each `for` around the current statement.
+    /// The number of labels in each scope: the thread, and each `for` around the current statement.
     labels: Vec<usize>,
-    /// How deep the current block is nested, and how many loops are around.
+    /// The nesting depth of the current block, and the number of enclosing loops.
     depth: usize,
     loops: usize,
-    /// Inside an indivisible block, and whether it may store.
+    /// Set inside an atomic block: whether the block may store.
     indivisible: Option<bool>,
-    /// How many more statements this thread may have.
+    /// The number of further statements that this thread may have.
     fuel: usize,
 }
 
@@ -84,7 +84,7 @@ fn named(text: &str) -> Expr {
     expr(ExprKind::Place(Place { name: name(text), index: None }))
 }
 
-/// The file of a seed.
+/// The file for a seed.
 pub fn generate(seed: u64) -> Generated {
     let mut random = Random::new(seed);
     let numbers =
@@ -129,7 +129,7 @@ impl Generator {
                 false => written,
             };
             let written = match self.constants.last().map(|(name, interval)| (name.clone(), *interval)) {
-                // In terms of the one before: what is written depends on what overrides that one.
+                // Defined by the previous constant: its value depends on the override of that one.
                 Some((before, (low, _))) if value == written && self.one_in(2) => expr(ExprKind::Binary(
                     fencewright_program::BinaryOp::Sub,
                     Box::new(int(low + value)),
@@ -206,7 +206,7 @@ impl Generator {
         self.one_in(5).then(|| self.random.pick(&kinds)(width))
     }
 
-    /// Initial contents that fit the range.
+    /// Initial contents within the range.
     fn initial(
         &mut self,
         range: Option<Interval>,
@@ -215,7 +215,7 @@ impl Generator {
         array: bool,
     ) -> Option<Initial> {
         if let Some(wraps) = wraps.filter(|_| self.one_in(2)) {
-            // An end of the type, so that the next number is the other end.
+            // A limit of the type, so that the next number wraps around.
             let (low, high) = type_values(wraps);
             let value = if self.one_in(2) { low } else { high } as i64;
             return Some(Initial::Value(int(value)));
@@ -271,7 +271,7 @@ impl Generator {
         }
         let late = self.one_in(8).then(|| self.register(2));
         let mut body = self.block();
-        // A register may be declared in the middle: it is there from the start.
+        // A register may be declared in the middle of the body: it exists from the start.
         let middle = self.random.below(body.statements.len().max(1));
         body.statements.splice(middle..middle, late);
         body.statements.splice(0..0, statements);
@@ -318,7 +318,7 @@ impl Generator {
         self.statement(StatementKind::Var(vec![declarator]))
     }
 
-    /// Sends every `goto` to a label it can see; where there is none, it becomes `skip`.
+    /// Sends every `goto` to a visible label; without one, it becomes `skip`.
     fn aim(&mut self, block: &mut Block, visible: &mut Vec<Vec<String>>) {
         for statement in &mut block.statements {
             match &mut statement.kind {
@@ -348,7 +348,7 @@ impl Generator {
     }
 }
 
-/// The labels of a block that a jump inside of it sees: those in the copies of a `for` are seen only there.
+/// The labels of a block that are visible to a jump inside it: those in a `for` are visible only there.
 fn labels_of_layer(block: &Block) -> Vec<String> {
     let mut labels = Vec::new();
     for statement in &block.statements {

@@ -6,7 +6,7 @@ use fencewright_program::{Numbers, UnaryOp};
 use super::{Generator, NOWHERE, expr, name};
 
 impl Generator {
-    /// A statement with labels, now and then.
+    /// A statement, sometimes with labels.
     pub fn statement(&mut self, kind: StatementKind) -> Statement {
         let labels = match self.indivisible.is_some() {
             true => 0,
@@ -15,7 +15,7 @@ impl Generator {
         Statement { labels: (0..labels).map(|_| self.label()).collect(), kind, span: NOWHERE }
     }
 
-    /// A label that is new in its layer; the same names stand in the copies of a `for` and around it.
+    /// A new label in its scope; a `for` and its surroundings may use the same names.
     fn label(&mut self) -> Name {
         let number = self.labels.last_mut().expect("a thread is a layer");
         *number += 1;
@@ -59,7 +59,7 @@ impl Generator {
             let section = [StatementKind::Lock(mutex.clone()), inside, StatementKind::Unlock(mutex)];
             return section.into_iter().map(|kind| self.statement(kind)).collect();
         }
-        // Labels are numbered in the order of the text: the statement's own come before those inside.
+        // Labels are numbered in textual order: those of the statement come before those inside it.
         let Statement { labels, .. } = self.statement(StatementKind::Skip);
         let kind = match self.random.below(5) {
             0 | 1 if self.depth < 4 => self.compound(),
@@ -118,7 +118,7 @@ impl Generator {
         }
     }
 
-    /// A block with, often, a way out of the loop or to its next round.
+    /// A block, often with a `break` or `continue`.
     fn loop_body(&mut self) -> Block {
         self.loops += 1;
         let mut body = self.block();
@@ -207,10 +207,10 @@ impl Generator {
                 (place, ranged, wraps)
             }
         };
-        // A choice must not leave the values of a type.
+        // A choice must stay within the type.
         let unsigned = matches!(wraps, Some(UnaryOp::Unsigned(_)));
         let low = self.random.between(if unsigned { 0 } else { -1 }, 1);
-        // Over the reals there are infinitely many values in any larger range.
+        // Over the reals any larger range has infinitely many values.
         let real = self.numbers == Numbers::Real;
         let high = low + if real { 0 } else { self.random.between(0, 1) };
         let range = (!ranged || real || self.one_in(2)).then(|| self.range((low, high)));

@@ -1,4 +1,4 @@
-//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B). A second implementation, used to test the engine.
+//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B): what engine `buffers` computes forward, decided in another way.
 //!
 //! A state of the multiset machine (Fig. 3.8) consists of a *skeleton* (locations, registers, memory, lock, and for each thread and memory cell the
 //! value buffered last) and *counts*: how often each value of each cell occurs in the buffer of each thread. States are ordered: `s <= s'` if they
@@ -21,7 +21,7 @@
 //! last value of the wrong state.
 //!
 //! The skeletons and values are computed first, by a forward search in which buffers are sets of values: one set per skeleton, which only grows. If
-//! there are infinitely many skeletons, a limit is reached and there is no answer. Skeletons are states of the reference semantics that buffer one
+//! there are infinitely many skeletons, the memory limit is reached and there is no answer. Skeletons are states of the reference semantics that buffer one
 //! store per cell, and the reference semantics takes their steps: this code is meant for comparison, not for speed.
 //!
 //! Under PSO the machine is the same. PSO relaxes only the order of stores to different cells, which multisets ignore anyway; and a store fence,
@@ -29,12 +29,11 @@
 
 use std::collections::VecDeque;
 
-use fencewright_executions::oracle::{Incomplete, initial_states};
-use fencewright_program::reference::{Access, Buffered, Limit, Refusal, holds};
+use fencewright_executions::oracle::initial_states;
+use fencewright_program::reference::{Access, Buffered, Refusal, holds};
 use fencewright_program::{
     EventKind, MemoryModel, Program, Property, PropertyKind, Reference, State, ThreadId,
 };
-use fencewright_verdict::{Limits, Reason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The result of [`decide`].
@@ -48,23 +47,20 @@ pub struct Decision {
     pub minimal: usize,
 }
 
-/// Decides whether a violation of `property` is reachable with multiset buffers. The property must be a state property, and values must be finitely
-/// many.
+/// Decides whether a violation of `property` is reachable with multiset buffers. `None` if the property is no state property, if a `*` has infinitely many
+/// values, if a step cannot be computed, or if that takes more memory than `most_bytes`.
 pub fn decide(
     program: &Program,
     model: MemoryModel,
     property: &Property,
-    limits: &Limits,
-) -> Result<Decision, Reason> {
+    most_bytes: u64,
+) -> Option<Decision> {
     let model = if model == MemoryModel::Pso { MemoryModel::Tso } else { model };
     let reference = Reference::new(program, model);
-    let mut graph = Graph::new(limits);
+    let mut graph = Graph::new(most_bytes);
     graph.explore(&reference)?;
     let mut goals = Vec::new();
     for (n, skeleton) in graph.skeletons.iter().enumerate() {
-        if n % 256 == 0 {
-            graph.check_limits()?;
-        }
         if is_violation(&reference, skeleton, property)? {
             goals.push(n);
         }
@@ -72,23 +68,16 @@ pub fn decide(
     let mut closure = Closure::new(&graph);
     let safe = closure.go_backward(&goals)?;
     let minimal = closure.minimal.iter().map(Vec::len).sum();
-    Ok(Decision { safe, skeletons: graph.skeletons.len(), minimal })
+    Some(Decision { safe, skeletons: graph.skeletons.len(), minimal })
 }
 
-fn is_violation(reference: &Reference<'_>, state: &State, property: &Property) -> Result<bool, Reason> {
+/// Whether a state violates a property; `None` for properties that are not about single states, and if the formula has no value.
+fn is_violation(reference: &Reference<'_>, state: &State, property: &Property) -> Option<bool> {
     match &property.kind {
-        PropertyKind::Never(formula) => {
-            holds(state, formula).ok_or(Reason::Limit(Limit::Overflow, property.span))
-        }
-        PropertyKind::Assertions => Ok(reference.has_fault(state)),
-        PropertyKind::NoDeadlock | PropertyKind::Finally(..) => {
-            Err(unsupported("multisets are decided for properties of reachable states only"))
-        }
+        PropertyKind::Never(formula) => holds(state, formula),
+        PropertyKind::Assertions => Some(reference.has_fault(state)),
+        PropertyKind::NoDeadlock | PropertyKind::Finally(..) => None,
     }
-}
-
-fn unsupported(what: &str) -> Reason {
-    Reason::Unsupported(what.into(), None)
 }
 
 /// The thread whose buffer it is, the memory cell, and the buffered value.
@@ -100,7 +89,7 @@ type Counts = Vec<(Pair, u32)>;
 /// How a step changes the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Change {
-    /// Nothing.
+    /// The counts stay.
     None,
     /// One more copy of the pair.
     Store(Pair),
@@ -111,7 +100,7 @@ enum Change {
 }
 
 /// All reachable skeletons, and the steps between them.
-struct Graph<'l> {
+struct Graph {
     skeletons: Vec<State>,
     numbers: FxHashMap<State, usize>,
     /// For each skeleton, a superset of the pairs that its buffers can contain.
@@ -122,11 +111,11 @@ struct Graph<'l> {
     initial: usize,
     /// Estimated memory use, in bytes.
     bytes: u64,
-    limits: &'l Limits,
+    most_bytes: u64,
 }
 
-impl<'l> Graph<'l> {
-    fn new(limits: &'l Limits) -> Self {
+impl Graph {
+    fn new(most_bytes: u64) -> Self {
         Graph {
             skeletons: Vec::new(),
             numbers: FxHashMap::default(),
@@ -134,27 +123,17 @@ impl<'l> Graph<'l> {
             into: Vec::new(),
             initial: 0,
             bytes: 0,
-            limits,
+            most_bytes,
         }
     }
 
-    fn check_limits(&self) -> Result<(), Reason> {
-        self.limits.exceeded(self.bytes).map_or(Ok(()), Err)
+    fn fits(&self) -> Option<()> {
+        (self.bytes <= self.most_bytes).then_some(())
     }
 
     /// Computes all skeletons, with one set of pairs per skeleton. A skeleton is processed again when its set has grown.
-    fn explore(&mut self, reference: &Reference<'_>) -> Result<(), Reason> {
-        let mut reason = None;
-        let mut stop = || {
-            reason = self.limits.exceeded(0);
-            reason.is_some()
-        };
-        let initial = initial_states(reference, MOST_INITIAL, &mut stop);
-        let initial = initial.map_err(|why| match (reason, why) {
-            (Some(reason), _) => reason,
-            (None, Incomplete::UnboundedChoice) => unsupported(UNBOUNDED),
-            (None, _) => unsupported("there are too many initial states"),
-        })?;
+    fn explore(&mut self, reference: &Reference<'_>) -> Option<()> {
+        let initial = initial_states(reference, MOST_INITIAL, &mut || false).ok()?;
         for skeleton in initial {
             self.number(skeleton);
         }
@@ -177,7 +156,7 @@ impl<'l> Graph<'l> {
                 }
             }
         }
-        Ok(())
+        Some(())
     }
 
     fn number(&mut self, skeleton: State) -> usize {
@@ -214,14 +193,14 @@ impl<'l> Graph<'l> {
     }
 
     /// The steps that leave a skeleton.
-    fn steps(&self, reference: &Reference<'_>, n: usize) -> Result<Vec<(State, Change)>, Reason> {
+    fn steps(&self, reference: &Reference<'_>, n: usize) -> Option<Vec<(State, Change)>> {
         let skeleton = &self.skeletons[n];
         if reference.has_unbounded_choice(skeleton) {
-            return Err(unsupported(UNBOUNDED));
+            return None;
         }
         let mut steps = Vec::new();
         for event in reference.candidates(skeleton, &[]) {
-            self.check_limits()?;
+            self.fits()?;
             if let EventKind::Flush { cell } = event.kind {
                 self.flushes(n, event.thread, cell, &mut steps);
                 continue;
@@ -229,7 +208,7 @@ impl<'l> Graph<'l> {
             let (mut next, accesses) = match reference.step(skeleton, &event) {
                 Ok(stepped) => stepped,
                 Err(Refusal::Disabled(_)) => continue,
-                Err(Refusal::Limit(limit, span)) => return Err(Reason::Limit(limit, span)),
+                Err(Refusal::Limit(..)) => return None,
             };
             let stored = accesses.iter().find_map(|access| match *access {
                 Access::Write { cell, value, buffered: true } => Some((event.thread, cell, value)),
@@ -241,7 +220,7 @@ impl<'l> Graph<'l> {
                 Some(pair) => (with_last(next, pair), Change::Store(pair)),
             });
         }
-        Ok(steps)
+        Some(steps)
     }
 
     /// The flushes of one cell of one thread.
@@ -264,8 +243,6 @@ impl<'l> Graph<'l> {
 
 /// Maximum number of initial states that are enumerated.
 const MOST_INITIAL: usize = 1 << 16;
-const UNBOUNDED: &str =
-    "`*` has infinitely many values, and what multisets reach is decided for finitely many only";
 
 /// The cell and the value of an entry of a skeleton's buffer.
 fn store(entry: &Buffered) -> (u32, i64) {
@@ -291,7 +268,7 @@ fn with_last(mut skeleton: State, (thread, cell, value): Pair) -> State {
 
 /// The upward closed set of states from which a violation is reachable.
 struct Closure<'g> {
-    graph: &'g Graph<'g>,
+    graph: &'g Graph,
     /// For each skeleton, the counts of the minimal states with it.
     minimal: Vec<Vec<Counts>>,
     /// The worklist: states whose predecessors have not been computed.
@@ -300,7 +277,7 @@ struct Closure<'g> {
 }
 
 impl<'g> Closure<'g> {
-    fn new(graph: &'g Graph<'g>) -> Self {
+    fn new(graph: &'g Graph) -> Self {
         Closure {
             graph,
             minimal: vec![Vec::new(); graph.skeletons.len()],
@@ -310,13 +287,13 @@ impl<'g> Closure<'g> {
     }
 
     /// Computes the closure of the goal skeletons with arbitrary counts. Returns true if it contains no initial state.
-    fn go_backward(&mut self, goals: &[usize]) -> Result<bool, Reason> {
+    fn go_backward(&mut self, goals: &[usize]) -> Option<bool> {
         for &n in goals {
             let buffers = self.graph.skeletons[n].buffers.iter().zip(0..);
             let last = buffers.flat_map(|(b, t)| b.iter().map(move |e| (ThreadId(t), store(e))));
             let counts = last.map(|(thread, (cell, value))| ((thread, cell, value), 1)).collect();
             if self.add(n, counts) {
-                return Ok(false);
+                return Some(false);
             }
         }
         while let Some((m, counts)) = self.queue.pop_front() {
@@ -325,16 +302,16 @@ impl<'g> Closure<'g> {
                 continue;
             }
             for &(n, change) in &self.graph.into[m] {
-                if let Some(reason) = self.graph.limits.exceeded(self.bytes) {
-                    return Err(reason);
+                if self.bytes > self.graph.most_bytes {
+                    return None;
                 }
                 let before = self.before(n, change, &counts);
                 if before.is_some_and(|before| self.add(n, before)) {
-                    return Ok(false);
+                    return Some(false);
                 }
             }
         }
-        Ok(true)
+        Some(true)
     }
 
     /// The least counts before a step from skeleton `n` such that the counts after it are at least `counts`; `None` if there are none.

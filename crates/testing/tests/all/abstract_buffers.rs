@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use fencewright_executions::abstract_buffers::{
-    AbstractMachine, AbstractState, Abstraction, Buffer, Counts, Kept, Reachable, Values, explore,
-};
 use fencewright_executions::oracle;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{Event, MemoryModel, Program, PropertyKind, Reference, State};
+use fencewright_testing::abstract_buffers::{
+    AbstractMachine, AbstractState, Abstraction, Buffer, Counts, Kept, Reachable, Values, explore,
+};
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
 
 fn seeds(normal: usize) -> std::ops::Range<u64> {
@@ -161,7 +161,7 @@ fn every_exact_execution_is_one_of_each_machine_with_the_invariants_of_the_thesi
     assert!(kept > 100 && taken > 1_000, "values that stayed {kept} times and left {taken} times");
 }
 
-// Inclusion.
+// Inclusion: a machine with a coarser abstraction of buffers reaches at least the states of a finer one.
 
 /// Maximum number of states explored per program.
 const MOST_STATES: usize = 400;

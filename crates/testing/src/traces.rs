@@ -19,7 +19,7 @@ use fencewright_program::{
     Action, Address, Event, EventKind, LocationId, MemoryModel, Op, Program, Reference, State, ThreadId,
 };
 
-use crate::oracle::initial_states;
+use fencewright_executions::oracle::initial_states;
 
 /// The number of maximal traces of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Trac
                     let done = places.done(program, &execution, &steps, event);
                     let longer = execution.with(event.clone(), done, after.clone());
                     let known = next.entry(longer.trace.clone()).or_insert_with(|| longer.clone());
-                    // Lemma 18.
+                    // THESIS16, Lemma 18: executions with the same trace end in the same state.
                     assert_eq!(known.state, longer.state, "a trace determines its last state");
                 }
             }

@@ -37,7 +37,7 @@ use fencewright_program::{
     Action, Event, EventKind, MemoryModel, Program, Property, PropertyKind, Reference, State, ThreadId,
 };
 
-use crate::oracle::{self, Incomplete, initial_states};
+use fencewright_executions::oracle::{self, Incomplete, initial_states};
 
 /// The representation of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,9 +53,9 @@ pub struct Abstraction {
 /// The stores of a buffer that are kept in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
-    /// The oldest.
+    /// The oldest stores.
     Oldest,
-    /// The newest.
+    /// The newest stores.
     Newest,
 }
 
@@ -341,9 +341,9 @@ fn without_one(buffer: &Buffer, cell: u32, value: i64) -> Buffer {
 /// The reachable states of an abstract machine.
 #[derive(Clone)]
 pub struct Reachable<'p> {
-    /// The machine.
+    /// The machine that was explored.
     pub machine: AbstractMachine<'p>,
-    /// The states.
+    /// All reachable states.
     pub states: HashSet<AbstractState>,
     /// Whether some step was not explored because of [`Counts::UpTo`].
     pub cut: bool,

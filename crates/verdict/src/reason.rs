@@ -1,0 +1,94 @@
+//! Why there is no verdict.
+
+use std::fmt;
+use std::time::Duration;
+
+use fencewright_certify::Undecided;
+use fencewright_memory::Bound;
+use fencewright_program::Span;
+use fencewright_program::reference::Limit;
+
+/// Why there is no verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The time limit was reached.
+    Timeout(Duration),
+    /// The memory limit was reached.
+    Memory(u64),
+    /// The run was cancelled.
+    Cancelled,
+    /// A buffer reached the bound of `--buffer`.
+    BufferBound(Bound),
+    /// A `*` without a range (or with a very large one) was only sampled.
+    UnboundedChoice(i64),
+    /// A value or address that explicit computation cannot hold.
+    Limit(Limit, Span),
+    /// The engine does not support some construct: a description, and the place in the source, if there is one.
+    Unsupported(String, Option<Span>),
+    /// There is no violation within this many contexts. The reason tells why no more were tried; `None` if no more were requested.
+    Contexts(u32, Option<Box<Reason>>),
+    /// No violation was found so far, and a buffer or value grows in a loop that does not visibly bound it: the rest of the memory is left to other
+    /// engines.
+    Endless,
+    /// There is a proof, but no time was left to check it.
+    NotConfirmed,
+    /// There is a proof, but the checker could decide neither that it is valid nor that it is invalid.
+    Unconfirmed(Undecided),
+    /// Two independent computations disagree: a defect of the tool.
+    Contradiction(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Timeout(t) => write!(f, "no answer within {}", seconds(*t)),
+            Reason::Memory(bytes) => match bytes >> 20 {
+                0 => write!(f, "no answer within {bytes} bytes of memory"),
+                mebibytes => write!(f, "no answer within {mebibytes} MiB of memory"),
+            },
+            Reason::Cancelled => write!(f, "stopped"),
+            Reason::BufferBound(bound) => {
+                write!(f, "no violation with {}, but that bound was reached", in_words(*bound))
+            }
+            Reason::UnboundedChoice(r) => {
+                write!(f, "`*` has too many values to try them all; no violation with those from -{r} to {r}")
+            }
+            Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
+            Reason::Unsupported(what, _) => write!(f, "{what}"),
+            Reason::Contexts(n, why) => {
+                let s = if *n == 1 { "" } else { "s" };
+                write!(f, "no violation within {n} context{s}")?;
+                match why {
+                    Some(why) => write!(f, "; with {}: {why}", n + 1),
+                    None => Ok(()),
+                }
+            }
+            Reason::Endless => write!(
+                f,
+                "no violation so far, and the search cannot end: something grows in a loop that nothing bounds"
+            ),
+            Reason::NotConfirmed => write!(
+                f,
+                "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
+            ),
+            Reason::Unconfirmed(why) => write!(f, "a proof was found, but it cannot be confirmed: {why}"),
+            Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
+        }
+    }
+}
+
+/// Describes a bound on buffers in words.
+fn in_words(bound: Bound) -> String {
+    match bound {
+        Bound::Thread(n) => format!("at most {n} buffered stores per thread"),
+        Bound::Cell(bounds) => match bounds.list() {
+            [n] => format!("at most {n} buffered stores per thread and variable"),
+            _ => "these bounds on the buffered stores to each variable".into(),
+        },
+    }
+}
+
+/// A duration in the format of the command line.
+fn seconds(t: Duration) -> String {
+    if t.subsec_nanos() == 0 { format!("{} s", t.as_secs()) } else { format!("{:.3} s", t.as_secs_f64()) }
+}
