@@ -59,7 +59,7 @@ use races::{Clock, Execution};
 /// What to find out about all executions.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The properties. Those that some formula never holds make events dependent that would not be otherwise.
+    /// The properties. A formula that must never hold makes the events that may change its value dependent.
     pub properties: &'a [Property],
     /// The observables to collect in final states.
     pub observed: &'a [Observable],
@@ -100,7 +100,7 @@ pub enum Incomplete {
 /// Maximum number of events of an execution; those of longer ones take much memory.
 const LONGEST: usize = 10_000;
 
-/// Enumerates the executions of a program, taking at most `limit` events. `stop` is asked before each step, with the bytes in use.
+/// Enumerates the executions of a program, with at most `limit` events in all. `stop` is polled before each step with the bytes in use.
 pub fn enumerate(
     program: &Program,
     model: MemoryModel,

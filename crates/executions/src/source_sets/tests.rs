@@ -3,7 +3,7 @@
 use fencewright_lang::load;
 use fencewright_program::{Action, Op, PropertyKind};
 use fencewright_testing::waiting::wait;
-use fencewright_testing::{Random, Shape, contend, group, program, separate};
+use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
 
 use super::footprint::{Mutant, Thing};
 use super::*;
@@ -11,11 +11,6 @@ use crate::oracle::{Reachable, explore};
 
 /// Programs with more states than this are left out.
 const MOST_STATES: usize = 400;
-
-/// Number of programs, which `FENCEWRIGHT_PROGRAMS` sets.
-fn wanted(usual: u64) -> u64 {
-    std::env::var("FENCEWRIGHT_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
-}
 
 fn random_program(seed: u64, loops: bool) -> Program {
     let mut random = Random::new(seed);
@@ -85,7 +80,7 @@ fn finals(program: &Program, model: MemoryModel, reachable: &Reachable) -> BTree
     reachable.states.iter().filter(|state| reference.is_final(state)).map(values).collect()
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Compared {
     answers: u64,
     violated: u64,
@@ -137,17 +132,27 @@ fn compare(
 
 #[test]
 fn answers_are_those_of_all_states() {
-    let mut compared = Compared::default();
-    for seed in 0..wanted(300) {
+    let programs = programs_or(300) as u64;
+    let about = |seed: u64| {
         let program = match seed % 3 {
             0 => depending_on_values(&mut Random::new(seed)),
             _ => random_program(7_000_000 + seed, seed % 9 == 1),
         };
+        let mut compared = Compared::default();
         for model in MemoryModel::ALL {
             let same = compare(&program, model, None, &mut compared);
             assert_eq!(same, Ok(()), "seed {seed}, {model:?}");
         }
-    }
+        compared
+    };
+    let compared = spread(0..programs, about).into_iter().fold(Compared::default(), |all, more| Compared {
+        answers: all.answers + more.answers,
+        violated: all.violated + more.violated,
+        executions: all.executions + more.executions,
+        redundant: all.redundant + more.redundant,
+        endless: all.endless + more.endless,
+        deadlocks: all.deadlocks + more.deadlocks,
+    });
     println!("{compared:?}");
     let Compared { answers, violated, executions, redundant, deadlocks, .. } = compared;
     assert!(answers > 5_000 && violated > 1_000 && deadlocks > 500, "too few answers: {compared:?}");
@@ -157,6 +162,9 @@ fn answers_are_those_of_all_states() {
 /// Programs in which every kind of dependence matters.
 fn small(seed: u64) -> Program {
     match seed % 2 {
+        0 if seed == 0 => {
+            loaded("shared x, y; thread p { x = 1; sfence; y = 1; } thread q { var r, s; r = y; s = x; }")
+        }
         0 => depending_on_values(&mut Random::new(seed)),
         _ => random_program(seed / 2, false),
     }
