@@ -7,61 +7,13 @@ use fencewright_program::{Edge, EdgeId, LocationId, Thread};
 /// Maximum loop depth that is distinguished; deeper loops count as this deep.
 const DEEPEST_LOOP: u32 = 4;
 
-/// The number of each location's strongly connected component in the graph of the `passable` edges (Tarjan's algorithm without recursion). A passable
-/// edge lies on a cycle of passable edges if and only if its ends are in the same component.
+/// The number of each location's strongly connected component in the graph of the `passable` edges. A passable edge lies on a cycle of passable edges
+/// if and only if its ends are in the same component.
 pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> Vec<u32> {
-    const UNSEEN: u32 = u32::MAX;
-    let size = thread.locations.len();
-    let (mut order, mut low, mut component) = (vec![UNSEEN; size], vec![UNSEEN; size], vec![UNSEEN; size]);
-    let (mut seen, mut closed) = (0, 0);
-    let mut open: Vec<usize> = Vec::new();
-    for start in 0..size {
-        // The depth-first path: locations, with the number of their edges followed so far.
-        let mut way: Vec<(usize, u32)> = Vec::new();
-        if order[start] == UNSEEN {
-            way.push((start, 0));
-        }
-        while let Some((here, followed)) = way.last_mut() {
-            let here = *here;
-            if *followed == 0 && order[here] == UNSEEN {
-                order[here] = seen;
-                low[here] = seen;
-                seen += 1;
-                open.push(here);
-            }
-            let location = &thread.locations[here];
-            let edge = location.first_edge + *followed;
-            if edge < location.last_edge {
-                *followed += 1;
-                let id = EdgeId(edge);
-                let edge = thread.edge(id);
-                let to = edge.to.index();
-                if !passable(id, edge) {
-                    continue;
-                }
-                if order[to] == UNSEEN {
-                    way.push((to, 0));
-                } else if component[to] == UNSEEN {
-                    low[here] = low[here].min(order[to]);
-                }
-                continue;
-            }
-            way.pop();
-            if let Some((before, _)) = way.last() {
-                low[*before] = low[*before].min(low[here]);
-            }
-            if low[here] == order[here] {
-                while let Some(member) = open.pop() {
-                    component[member] = closed;
-                    if member == here {
-                        break;
-                    }
-                }
-                closed += 1;
-            }
-        }
-    }
-    component
+    fencewright_graph::components(thread.locations.len(), |location| {
+        let leaving = thread.edges_from(LocationId(location as u32));
+        leaving.filter(|(id, edge)| passable(*id, edge)).map(|(_, edge)| edge.to.index())
+    })
 }
 
 /// The loop depth of each location: 1 if it lies on a cycle, 2 if it still does when the edges back to the head of that loop are removed, and so on.

@@ -15,7 +15,7 @@ use crate::status::Status;
 /// The first panic: later ones are often its consequences.
 static FIRST: OnceLock<Bug> = OnceLock::new();
 
-/// Has panics reported. To be called before anything else.
+/// Installs the panic hook. Must be called before anything else.
 pub fn install() {
     std::panic::set_hook(Box::new(|panic| {
         let bug = found(panic);
@@ -27,7 +27,7 @@ pub fn install() {
     }));
 }
 
-/// Does the work of a command. If anything panics meanwhile, that is told also in JSON, if that is wanted, and the status is that of an error.
+/// Runs a command. If any thread panics, the panic is also printed as JSON if `json` is set, and the status is `Bad`.
 pub fn guarded(json: bool, out: &mut Output, work: impl FnOnce(&mut Output) -> Status) -> Status {
     // What the work has touched is only flushed from here on.
     let done = catch_unwind(AssertUnwindSafe(|| work(out)));
@@ -54,7 +54,7 @@ fn found(panic: &PanicHookInfo<'_>) -> Bug {
     }
 }
 
-/// What to report, and where.
+/// The message that asks the user to report the bug.
 fn report(bug: &Bug, backtrace: &Backtrace) -> String {
     let Bug { version, command, place, thread, message } = bug;
     let place_to_go = match env!("CARGO_PKG_REPOSITORY") {
@@ -77,7 +77,7 @@ fn report(bug: &Bug, backtrace: &Backtrace) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.lines().map(fencewright_lang::source::escape).collect::<Vec<_>>().join("; ")
+    text.lines().map(fencewright::lang::source::escape).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fencewright_certify::Certificate;
-use fencewright_certify::certificate::FORMAT;
+use fencewright::certify::Certificate;
+use fencewright::certify::certificate::FORMAT;
+use fencewright::input::in_words;
 
 use crate::files;
-use crate::input::describe;
 use crate::output::{Output, complain};
 use crate::status::Status;
 
-/// Whether a certificate of one of these inputs can be written to this file; if not, that is told.
+/// Whether a certificate for these inputs can be written to this file. If not, prints why.
 pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Output) -> bool {
     if inputs.len() > 1 {
         out.refuse(json, "--certificate", "a certificate is about one program", None);
@@ -28,19 +28,19 @@ pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Out
     why.is_none()
 }
 
-/// Writes a certificate; if that fails, it is told.
+/// Writes a certificate. Failures are reported.
 pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Output) -> Status {
     match files::overwrite_with(path, &mut |to| certificate.write(to)) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            let why = format!("cannot write it: {}", describe(&error));
+            let why = format!("cannot write it: {}", in_words(&error));
             out.refuse(json, &path.to_string_lossy(), &why, None);
             Status::Bad
         }
     }
 }
 
-/// Says why there is no certificate to write. One that is there must not be taken for it, so it is removed; any other file stays.
+/// Reports why there is no certificate. An old certificate in the file is removed, so that it is not mistaken for a new one; other files are kept.
 pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status {
     let name = path.to_string_lossy();
     if !is_certificate(path) {
@@ -54,7 +54,7 @@ pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status
         }
         Err(error) => {
             let why =
-                format!("no certificate: {why}; the one that is there is an old one: {}", describe(&error));
+                format!("no certificate: {why}; the one that is there is an old one: {}", in_words(&error));
             out.refuse(json, &name, &why, None);
             Status::Bad
         }

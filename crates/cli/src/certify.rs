@@ -4,20 +4,20 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::certificate::Unreadable;
-use fencewright_certify::{Certificate, Claim, Rejection, Stop, Undecided, check};
-use fencewright_engines::{Limits, Reason};
-use fencewright_fingerprint::fingerprint;
-use fencewright_lang::source::escape;
-use fencewright_lang::{Loaded, Position};
+use fencewright::certify::Claim;
+use fencewright::certify::certificate::Unreadable;
+use fencewright::engines::{Limits, Reason};
+use fencewright::fingerprint::fingerprint;
+use fencewright::input::{in_words, is_standard_input, name_of};
+use fencewright::lang::source::escape;
+use fencewright::lang::{Loaded, Position};
+use fencewright::{Certificate, Error, Program};
 use fencewright_report::certify::{Answer, Certified};
-use fencewright_smt::Prover;
 
-use crate::args::CertifyArgs;
-use crate::input::{describe, display_name, is_standard_input, load_or_tell, tell_notes};
+use crate::args::{CertifyArgs, limits};
+use crate::input::{load_or_tell, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
 use crate::stop;
@@ -29,12 +29,12 @@ const MOST_BYTES: u64 = 1 << 29;
 pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     if is_standard_input(&args.certificate) && is_standard_input(&args.file) {
         let why = "the certificate and the program cannot both come from the standard input";
-        out.refuse(args.json, "certify", why, None);
+        out.refuse(args.settings.json, "certify", why, None);
         return Status::Bad;
     }
-    let limits = args.limits.starting_now();
-    let name = display_name(&args.certificate);
-    let program = display_name(&args.file);
+    let limits = limits(&args.settings);
+    let name = name_of(&args.certificate);
+    let program = name_of(&args.file);
     let certificate = match read(&args.certificate, &limits) {
         Ok(certificate) => certificate,
         Err(Unread::Bad(why, place)) => {
@@ -44,36 +44,39 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
                 line,
                 column: column.max(1),
             });
-            out.refuse(args.json, &name, &why, at);
+            out.refuse(args.settings.json, &name, &why, at);
             return Status::Bad;
         }
         Err(Unread::GivenUp(reason)) => {
             let answer = Answer::Unknown(reason.to_string());
             let certified =
                 Certified { name: &name, program: &program, certificate: None, answer, seconds: 0.0 };
-            return tell(&certified, args.json, out);
+            return tell(&certified, args.settings.json, out);
         }
     };
     // What it is about decides how the program was read.
-    let mut input = args.input.clone();
-    input.settle(certificate.properties());
-    input.robustness = matches!(certificate.claim, Claim::Robust { .. });
-    let loaded = match load_or_tell(&args.file, &input, &limits, args.json, out) {
-        Ok(loaded) => loaded,
+    let mut reader = args.settings.reader();
+    reader.options.ask(certificate.properties());
+    if matches!(certificate.claim, Claim::Robust { .. }) {
+        reader.options.ask_robustness();
+    }
+    let read = match load_or_tell(&args.file, &reader, &limits, args.settings.json, out) {
+        Ok(program) => program,
         Err(unloadable) => return unloadable.status,
     };
-    if !args.json {
-        tell_notes(&loaded);
+    let loaded = read.loaded();
+    if !args.settings.json {
+        tell_notes(loaded);
     }
     let start = Instant::now();
-    let answer = match about_something_else(args, &certificate, &loaded) {
+    let answer = match about_something_else(args, &certificate, loaded) {
         Some(why) => Answer::Rejected(why),
-        None => checked(&certificate, &loaded, &limits),
+        None => checked(&certificate, &read, &limits),
     };
     let seconds = start.elapsed().as_secs_f64();
     let certified =
         Certified { name: &name, program: &program, certificate: Some(&certificate), answer, seconds };
-    tell(&certified, args.json, out)
+    tell(&certified, args.settings.json, out)
 }
 
 fn tell(certified: &Certified<'_>, json: bool, out: &mut Output) -> Status {
@@ -90,28 +93,22 @@ fn about_something_else(args: &CertifyArgs, certificate: &Certificate, loaded: &
     if certificate.program != fingerprint(&loaded.program) {
         return Some("the certificate is about another program".into());
     }
-    if let (Some(wanted), Some(model)) = (args.model.map(|m| m.0), certificate.model())
+    if let (Some(wanted), Some(model)) = (args.settings.certified_model, certificate.model())
         && wanted != model
     {
         return Some(format!("the certificate is about {}, not about {}", model.name(), wanted.name()));
     }
-    let missing = args.property.iter().find(|name| !certificate.properties().contains(name))?;
+    let missing =
+        args.settings.certified_property.iter().find(|name| !certificate.properties().contains(name))?;
     Some(format!("the certificate is not about the property `{missing}`"))
 }
 
-fn checked(certificate: &Certificate, loaded: &Loaded, limits: &Limits) -> Answer {
+fn checked(certificate: &Certificate, program: &Program, limits: &Limits) -> Answer {
     let _search = stop::Search::begin();
-    let watched = limits.clone();
-    let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
-    match check(certificate, &loaded.program, &Prover, &stop) {
+    match program.certify_within(certificate, limits) {
         Ok(accepted) => Answer::Accepted(accepted),
-        Err(Rejection::Undecided(Undecided::Stopped)) => {
-            // What the checker has allocated is free again; time does not come back.
-            let memory = limits.memory.map(Reason::Memory);
-            let reason = limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled);
-            Answer::Unknown(reason.to_string())
-        }
-        Err(rejection) => Answer::Rejected(rejection.to_string()),
+        Err(Error::Stopped(reason)) => Answer::Unknown(reason.to_string()),
+        Err(error) => Answer::Rejected(error.to_string()),
     }
 }
 
@@ -126,7 +123,7 @@ enum Unread {
 fn read(path: &Path, limits: &Limits) -> Result<Certificate, Unread> {
     let text: Box<dyn Read> = match is_standard_input(path) {
         true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path).map_err(|error| Unread::Bad(describe(&error), None))?),
+        false => Box::new(File::open(path).map_err(|error| Unread::Bad(in_words(&error), None))?),
     };
     let (given_up, too_long) = (OnceCell::new(), OnceCell::new());
     let watched = Watched { text, limits, read: 0, given_up: &given_up, too_long: &too_long };

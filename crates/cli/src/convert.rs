@@ -1,6 +1,6 @@
 //! `fencewright convert`: the same program in another format.
 
-use fencewright_engines::Limits;
+use fencewright::engines::Limits;
 
 use crate::args::ConvertArgs;
 use crate::files;
@@ -16,24 +16,25 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    let mut loaded = match load_program(&args.file, &args.input, &Limits::default()) {
-        Ok(loaded) => loaded,
+    let mut program = match load_program(&args.file, &args.settings.reader(), &Limits::default()) {
+        Ok(program) => program,
         Err(status) => return status,
     };
     if let Some(output) = &args.output
-        && let Some(why) = files::is_also_read(output, files::included(&loaded.sources))
+        && let Some(why) = files::is_also_read(output, files::included(&program.loaded().sources))
     {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    loaded.settle_constants();
-    let converted = match args.to.0.print(&loaded) {
+    program.loaded_mut().settle_constants();
+    let loaded = program.loaded();
+    let converted = match args.to.0.print(loaded) {
         Ok(converted) => converted,
         Err(diagnostics) => {
             write_error(&loaded.sources.render(&diagnostics, error_colour()));
             return Status::Bad;
         }
     };
-    tell_notes(&loaded);
+    tell_notes(loaded);
     files::deliver(&converted, args.output.as_deref(), out)
 }

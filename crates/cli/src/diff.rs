@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use fencewright_lang::Sources;
-
-use crate::input::{display_name, is_standard_input};
+use fencewright::input::{is_standard_input, name_of};
+use fencewright::lang::Sources;
 
 /// The difference between two versions of the files of a program; `path` is the main file as the user named it.
 pub fn unified(path: &Path, old: &Sources, new: &Sources) -> String {
@@ -22,7 +21,7 @@ pub fn unified(path: &Path, old: &Sources, new: &Sources) -> String {
 /// where it ends.
 fn diff_name(side: &str, path: &Path) -> String {
     let name = match is_standard_input(path) {
-        true => display_name(path).into_bytes(),
+        true => name_of(path).into_bytes(),
         false => path.as_os_str().as_encoded_bytes().to_vec(),
     };
     // `a/` and `b/` end with the slash that an absolute name begins with.

@@ -11,15 +11,15 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use fencewright_lang::Sources;
-use fencewright_program::FileId;
+use fencewright::input::{in_words, is_standard_input, name_of};
+use fencewright::lang::Sources;
+use fencewright::program::FileId;
 
-use crate::input::{describe, display_name, is_standard_input};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::stop;
 
-/// How many names are tried for the temporary file.
+/// Maximum number of names tried for the temporary file.
 const TRIES: u32 = 100;
 
 /// A file as it was when it was read.
@@ -32,9 +32,9 @@ pub struct Original {
 }
 
 impl Original {
-    /// Reads a file that is to be replaced later, at most so many bytes of it. Only regular files can be.
+    /// Reads at most `most` bytes of a file that will be replaced later. It must be a regular file.
     pub fn read(path: &Path, most: u64) -> io::Result<Self> {
-        // A pipe must not even be opened: that would wait for somebody to write into it.
+        // Opening a pipe would block until another process writes to it.
         if !fs::metadata(path)?.is_file() {
             return Err(refusal("this is not a regular file, so it cannot be written back"));
         }
@@ -73,7 +73,7 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
     match overwrite(path, text.as_bytes()) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
+            complain(&name_of(path), &format!("cannot write it: {}", in_words(&error)));
             Status::Bad
         }
     }
@@ -101,7 +101,7 @@ fn fill(file: &File, contents: Contents<'_>) -> io::Result<()> {
     to.flush()
 }
 
-/// Why an output would destroy one of the inputs, if it would.
+/// The message if an output file is one of the input files.
 pub fn is_also_read<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Option<String> {
     let of = |path: &Path| fs::metadata(path).ok().filter(Metadata::is_file).map(|m| Identity::of(&m));
     let written = of(output)?;
@@ -109,7 +109,7 @@ pub fn is_also_read<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path
     let same =
         |path: &&Path| of(if is_standard_input(path) { standard_input } else { path }) == Some(written);
     let input = inputs.into_iter().find(same)?;
-    Some(format!("this file is also read (as {}), so nothing is written to it", display_name(input)))
+    Some(format!("this file is also read (as {}), so nothing is written to it", name_of(input)))
 }
 
 /// The files that a program includes, as far as they were read.
@@ -252,7 +252,7 @@ fn refusal(why: &str) -> io::Error {
     io::Error::other(why)
 }
 
-/// What makes two files the same one, whatever they are called.
+/// Device and inode: equal for two names of the same file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity(u64, u64);
 

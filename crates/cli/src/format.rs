@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use fencewright_lang::front_end;
-use fencewright_lang::source::{SourceFile, decode, escape, marked_like};
+use fencewright::input::{MOST_BYTES, in_words, is_standard_input, name_of, read};
+use fencewright::lang::front_end;
+use fencewright::lang::source::{SourceFile, decode, escape, marked_like};
 
 use crate::args::FmtArgs;
 use crate::files::Original;
-use crate::input::{MOST_BYTES, describe, display_name, is_standard_input, read};
 use crate::output::{Output, error_colour, write_error};
 use crate::status::Status;
 
@@ -26,21 +26,21 @@ fn format_file(path: &Path, args: &FmtArgs, out: &mut Output) -> Status {
 }
 
 fn format_in_place(path: &Path) -> Result<Status, String> {
-    let original = Original::read(path, MOST_BYTES).map_err(|error| failure(path, &describe(&error)))?;
+    let original = Original::read(path, MOST_BYTES).map_err(|error| failure(path, &in_words(&error)))?;
     let formatted = formatted(path, &original.bytes)?;
     if formatted.as_bytes() != original.bytes {
-        let failed = |error| failure(path, &format!("cannot write it: {}", describe(&error)));
+        let failed = |error| failure(path, &format!("cannot write it: {}", in_words(&error)));
         original.replace(path, formatted.as_bytes()).map_err(failed)?;
     }
     Ok(Status::Fine)
 }
 
 fn compare_or_print(path: &Path, compare: bool, out: &mut Output) -> Result<Status, String> {
-    let bytes = read(path).map_err(|error| failure(path, &describe(&error)))?;
+    let bytes = read(path).map_err(|error| failure(path, &in_words(&error)))?;
     let formatted = formatted(path, &bytes)?;
     Ok(match compare {
         true if formatted.as_bytes() != bytes => {
-            out.print(&format!("{}\n", escape(&display_name(path))));
+            out.print(&format!("{}\n", escape(&name_of(path))));
             Status::Violated
         }
         true => Status::Fine,
@@ -52,12 +52,12 @@ fn compare_or_print(path: &Path, compare: bool, out: &mut Output) -> Result<Stat
 }
 
 fn failure(path: &Path, why: &str) -> String {
-    format!("fencewright: {}: {why}\n", escape(&display_name(path)))
+    format!("fencewright: {}: {why}\n", escape(&name_of(path)))
 }
 
 /// The text in the one style, or the message that says why there is none.
 fn formatted(path: &Path, bytes: &[u8]) -> Result<String, String> {
-    let name = &display_name(path);
+    let name = &name_of(path);
     let text =
         decode(bytes).map_err(|error| SourceFile::lossy(name, bytes).render(&[error], error_colour()))?;
     let front_end = front_end::detect(name, &text);

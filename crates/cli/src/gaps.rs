@@ -5,7 +5,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::Location;
 use std::time::Duration;
 
-use fencewright_engines::gaps::{self, Gap};
+use fencewright::engines::gaps::{self, Gap};
 
 use crate::output::write_error;
 

@@ -4,58 +4,58 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fencewright_engines::Checked;
-use fencewright_lang::Sources;
-use fencewright_program::MemoryModel;
+use fencewright::engines::Checked;
+use fencewright::input::{in_words, is_standard_input};
+use fencewright::lang::Sources;
+use fencewright::program::MemoryModel;
 use fencewright_report::Source;
 use fencewright_report::html::Page;
 use fencewright_report::sarif::Log;
 
-use crate::input::{describe, is_standard_input};
 use crate::output::Output;
 use crate::status::Status;
 use crate::{files, stop};
 
-/// Answers, in each form in which they are wanted.
+/// Answers in each requested format.
 #[derive(Default)]
 pub struct Gathered {
     log: Option<Log>,
     page: Option<Page>,
-    /// What programs include: nothing is written there.
+    /// Files included by the programs: they are never overwritten.
     included: BTreeSet<PathBuf>,
 }
 
 impl Gathered {
-    /// Nothing yet, for these files.
+    /// An empty collection for these output files.
     pub fn new(sarif: Option<&PathBuf>, html: Option<&PathBuf>) -> Self {
         let (log, page) = (sarif.map(|_| Log::default()), html.map(|_| Page::default()));
         Gathered { log, page, included: BTreeSet::new() }
     }
 
-    /// Nothing yet, for a part of these answers.
+    /// An empty collection for a part of these answers.
     pub fn part(&self) -> Self {
         let (log, page) = (self.log.as_ref().map(Log::part), self.page.as_ref().map(Page::part));
         Gathered { log, page, included: BTreeSet::new() }
     }
 
-    /// Whether anything is wanted.
+    /// Whether any output file was requested.
     pub fn is_wanted(&self) -> bool {
         self.log.is_some() || self.page.is_some()
     }
 
-    /// A program was read from these files.
+    /// Notes that a program was read from these files.
     pub fn read(&mut self, sources: &Sources) {
         if self.is_wanted() {
             self.included.extend(files::included(sources).map(Path::to_path_buf));
         }
     }
 
-    /// The page, if one is wanted.
+    /// The page, if one was requested.
     pub fn page(&mut self) -> Option<&mut Page> {
         self.page.as_mut()
     }
 
-    /// Adds the answer about a property of a program that is called so.
+    /// Adds the answer about a property; `name` replaces the name of the program.
     pub fn add(&mut self, name: Option<&str>, source: Source<'_>, model: MemoryModel, checked: &Checked) {
         if let Some(log) = &mut self.log {
             log.add(source, model, checked);
@@ -75,7 +75,7 @@ impl Gathered {
         }
     }
 
-    /// Adds all that another one has, behind what this one has.
+    /// Appends another collection.
     pub fn append(&mut self, other: Gathered) {
         if let (Some(log), Some(more)) = (&mut self.log, other.log) {
             log.append(more);
@@ -86,7 +86,7 @@ impl Gathered {
         self.included.extend(other.included);
     }
 
-    /// Writes what is wanted.
+    /// Writes the requested files.
     pub fn write(
         self,
         sarif: Option<&PathBuf>,
@@ -94,7 +94,7 @@ impl Gathered {
         json: bool,
         out: &mut Output,
     ) -> Status {
-        // Whoever stops the command now still gets what was found out.
+        // A signal does not end the process now: the answers found so far are written.
         let _search = stop::Search::begin();
         let complete = !stop::is_asked();
         let write = |path: &Path, contents: files::Contents<'_>| match files::is_also_read(
@@ -113,7 +113,7 @@ impl Gathered {
         let mut status = Status::Fine;
         for (path, written) in log.into_iter().chain(page) {
             if let Err(error) = written {
-                let why = format!("cannot write it: {}", describe(&error));
+                let why = format!("cannot write it: {}", in_words(&error));
                 out.refuse(json, &path.to_string_lossy(), &why, None);
                 status = Status::Bad;
             }
@@ -122,7 +122,7 @@ impl Gathered {
     }
 }
 
-/// Whether a file can be written that an option names, while these are read; if not, that is told.
+/// Whether the file named by an option can be written, given the input files. If not, prints why.
 pub fn can_be_written(option: &str, path: &Path, inputs: &[PathBuf], json: bool, out: &mut Output) -> bool {
     let why = match is_standard_input(path) {
         true => Some("it is written to a file; one of this name is ./-".into()),

@@ -1,7 +1,7 @@
 //! `fencewright generate`: programs of families that are hard for verifiers.
 
-use fencewright_generate::Family;
-use fencewright_generate::random::{Numbers, Shape};
+use fencewright::generate::Family;
+use fencewright::generate::random::{Numbers, Shape};
 
 use crate::args::{FamilyArg, GenerateArgs, NumbersArg};
 use crate::files;

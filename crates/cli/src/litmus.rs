@@ -9,15 +9,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use fencewright_engines::explicit::{Options, finals};
-use fencewright_lang::Loaded;
-use fencewright_lang::source::escape;
-use fencewright_program::{MemoryModel, Property, PropertyKind};
+use fencewright::engines::explicit::{Options, finals};
+use fencewright::input::{in_words, name_of};
+use fencewright::lang::Loaded;
+use fencewright::lang::source::escape;
+use fencewright::program::{MemoryModel, Property, PropertyKind};
 use fencewright_report::json::Failure;
 use fencewright_report::litmus::{self, Entry, Outcome, Test};
 
-use crate::args::LitmusArgs;
-use crate::input::{Unloadable, describe, display_name, load_quietly};
+use crate::args::{LitmusArgs, limits};
+use crate::input::{Unloadable, load_quietly};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::stop;
@@ -42,14 +43,14 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
                         Some(false) => Status::Violated,
                         None => Status::Unknown,
                     });
-                    if args.json {
+                    if args.settings.json {
                         entries.push(Entry::Outcome(Box::new(outcome)));
                     } else {
                         out.print(&outcome.text(out.style));
                         out.print("\n");
                     }
                 }
-                if !args.json {
+                if !args.settings.json {
                     out.flush();
                 }
             }
@@ -61,14 +62,13 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
         }
         !out.is_closed()
     });
-    if args.json {
+    if args.settings.json {
         out.print(&litmus::json(&entries));
     }
     if out.is_closed() { status.and(Status::Unknown) } else { status }
 }
 
-/// The files that are meant: files as they are, directories searched for litmus tests in alphabetical order; and what is wrong
-/// with directories.
+/// Lists the tests: files as they are, directories with their `.litmus` files in alphabetical order. Also returns the errors of directories.
 fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
@@ -78,10 +78,10 @@ fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
         }
         let mut found = Vec::new();
         if let Err((place, error)) = search(path, &mut found) {
-            failures.push(Failure::new(display_name(&place), describe(&error), None));
+            failures.push(Failure::new(name_of(&place), in_words(&error), None));
         } else if found.is_empty() {
             let why = "there is no .litmus file in this directory";
-            failures.push(Failure::new(display_name(path), why, None));
+            failures.push(Failure::new(name_of(path), why, None));
         }
         found.sort();
         files.append(&mut found);
@@ -107,7 +107,7 @@ fn search(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io
     Ok(())
 }
 
-/// What became of one file: a summary for each of its conditions, or what is wrong with it.
+/// The result for one file: a summary for each of its conditions, or why there is none.
 type FileResult = Result<Vec<Outcome>, Box<Unloadable>>;
 
 struct Tester<'a> {
@@ -118,7 +118,11 @@ impl Tester<'_> {
     /// Tests all files and gives the results to `take` in the order of the files, until that says that it is enough.
     fn run_all(&self, files: &[PathBuf], mut take: impl FnMut(FileResult) -> bool) {
         let next = AtomicUsize::new(0);
-        let workers = if self.args.jobs == 0 { Options::default().workers } else { self.args.jobs.into() };
+        let workers = if self.args.settings.jobs.get() == 0 {
+            Options::default().workers
+        } else {
+            self.args.settings.jobs.get() as usize
+        };
         let (results, arriving) = mpsc::channel();
         thread::scope(|scope| {
             let test = |results: mpsc::Sender<(usize, FileResult)>| {
@@ -157,7 +161,8 @@ impl Tester<'_> {
     }
 
     fn test_file(&self, path: &Path) -> FileResult {
-        let loaded = load_quietly(path, &self.args.input, &self.args.limits.starting_now())?;
+        let program = load_quietly(path, &self.args.settings.reader(), &limits(&self.args.settings))?;
+        let loaded = program.loaded();
         let properties = &loaded.program.properties;
         let conditions: Vec<&Property> =
             properties.iter().filter(|p| matches!(p.kind, PropertyKind::Finally(..))).collect();
@@ -169,15 +174,15 @@ impl Tester<'_> {
                 escape(loaded.sources.name())
             );
             let failure = Failure::new(loaded.sources.name(), why, None);
-            return Err(Box::new(Unloadable { message, failure, status: Status::Bad, is_pressed: false }));
+            return Err(Box::new(Unloadable { message, failure, status: Status::Bad }));
         }
         let several = conditions.len() > 1;
         let of_model = |&model: &MemoryModel| {
             let outcomes =
-                conditions.iter().filter_map(|condition| self.test(&loaded, condition, several, model));
+                conditions.iter().filter_map(|condition| self.test(loaded, condition, several, model));
             outcomes.collect::<Vec<_>>()
         };
-        Ok(self.args.model.models().iter().flat_map(of_model).collect())
+        Ok(self.args.settings.model.models().iter().flat_map(of_model).collect())
     }
 
     /// Finds all final states of a test, as far as they are shown; the condition is a `finally`.
@@ -190,7 +195,7 @@ impl Tester<'_> {
     ) -> Option<Outcome> {
         let start = Instant::now();
         let test = Test::new(loaded, condition, model)?;
-        let limits = self.args.limits.starting_now();
+        let limits = limits(&self.args.settings);
         let _search = stop::Search::begin();
         let found = finals::decide(&test.condition, &limits);
         let name = loaded.title();

@@ -1,18 +1,14 @@
 //! `fencewright lsp`: a language server for editors.
 
-use std::path::Path;
-
 use fencewright_lsp::{Environment, serve};
 
 use crate::args::LspArgs;
-use crate::input::{describe, read_included};
 use crate::memory;
 use crate::status::Status;
 
 /// Serves one client.
 pub fn run(args: &LspArgs) -> Status {
-    let read = |path: &Path| read_included(path).map_err(|error| describe(&error));
-    match serve(args.settings(), Environment { read, memory: memory::used }) {
+    match serve(args.settings(), Environment { memory: memory::used }) {
         true => Status::Fine,
         false => Status::Violated,
     }

@@ -32,7 +32,7 @@ mod stop;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use output::{Output, complain};
@@ -42,8 +42,7 @@ fn main() -> ExitCode {
     bug::install();
     // Usage errors end here with status 2, --help and --version with status 0.
     let matches = args::command_line().get_matches();
-    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    cli.command.settle();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     stop::install();
     gaps::watch();
     let mut out = Output::new();
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
         return ExitCode::from(bug::guarded(false, &mut out, |_| lsp::run(args)) as u8);
     }
     let json = args::given(&matches).iter().any(|option| option == "--json");
-    let status = bug::guarded(json, &mut out, |out| run(&cli.command, &matches, out));
+    let status = bug::guarded(json, &mut out, |out| run(&cli.command, out));
     let status = match out.finish() {
         Ok(()) => status,
         Err(error) => {
@@ -64,9 +63,9 @@ fn main() -> ExitCode {
 }
 
 /// Runs a command; its status.
-fn run(command: &Command, matches: &ArgMatches, out: &mut Output) -> Status {
+fn run(command: &Command, out: &mut Output) -> Status {
     match command {
-        Command::Check(args) => check::run(args, &args::given(matches), out),
+        Command::Check(args) => check::run(args, out),
         Command::Fences(args) => fences::run(args, out),
         Command::Robust(args) => robust::run(args, out),
         Command::Certify(args) => certify::run(args, out),

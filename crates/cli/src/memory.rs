@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cap::Cap;
-use fencewright_engines::wait_until_freed;
+use fencewright::Meter;
+use fencewright::engines::wait_until_freed;
 
 /// Counts and forbids nothing: a command that reaches `--memory` says so and ends in order.
 #[global_allocator]
@@ -22,7 +23,7 @@ const ALLOWANCE: u64 = 40 << 20;
 /// The operating system is asked at most this often: it takes some microseconds to answer, and limits are looked at far more often.
 const INTERVAL_MS: u64 = 3;
 
-/// So long a program waits for the memory of those before it.
+/// Maximum time a run waits until the memory of earlier runs is freed.
 const FOR_FREEING: Duration = Duration::from_secs(10);
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -33,28 +34,31 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The last answer, in bytes.
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 
-/// What the allocator would not give back, in bytes: the next program uses it first.
+/// Bytes that the allocator keeps and did not return to the system: the next run uses them first.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-/// How many bytes are in use: what is allocated, or what the process has beyond the allowance, whichever is more.
+/// Measures this process.
+pub const METER: Meter = Meter { used, make_room };
+
+/// Number of bytes in use: the allocated bytes, or the resident memory of the process beyond the allowance, whichever is more.
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
     allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))
 }
 
-/// Before a program is examined: what those before it have left, if it is much, is freed and given back to the operating system. Otherwise they would
-/// have used up what the user allows for this one.
+/// Waits until the memory of earlier runs is freed, if it is much, and returns it to the operating system. Otherwise it would count against the limit
+/// of the next run.
 pub fn make_room(limit: Option<u64>) {
     if limit.is_none_or(|limit| used() < limit / 8) {
         return;
     }
     wait_until_freed(FOR_FREEING);
-    fencewright_trim::give_back();
+    fencewright::trim::give_back();
     NEXT.store(0, Ordering::Relaxed);
     HELD.store(resident().saturating_sub(ALLOCATOR.allocated() as u64), Ordering::Relaxed);
 }
 
-/// How many bytes the process has, as of a few milliseconds ago; 0 where the operating system does not say.
+/// Resident memory of the process in bytes, at most a few milliseconds old; 0 if the operating system does not provide it.
 fn resident() -> u64 {
     let now = START.elapsed().as_millis() as u64;
     let due = NEXT.load(Ordering::Relaxed);

@@ -1,12 +1,11 @@
 //! The one way to the standard output and the standard error.
 //!
-//! If nobody reads the output any more (`| head`), what is printed goes nowhere and the command ends quietly as soon as
-//! it notices. Any other failure is reported once, at the end.
+//! If the reader of the output is gone (`| head`), output is discarded and the command ends quietly as soon as it notices. Any other failure is reported once, at the end.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-use fencewright_lang::Position;
-use fencewright_lang::source::escape;
+use fencewright::lang::Position;
+use fencewright::lang::source::escape;
 use fencewright_report::Style;
 use fencewright_report::json::Failure;
 
@@ -32,7 +31,7 @@ impl Output {
         }
     }
 
-    /// Makes sure that what was printed can be read.
+    /// Flushes the output.
     pub fn flush(&mut self) {
         if self.failure.is_none() {
             self.failure = self.stdout.flush().err();
@@ -57,12 +56,12 @@ impl Output {
         }
     }
 
-    /// Whether there is no point in printing more.
+    /// Whether writing has failed, so that there is no point in printing more.
     pub fn is_closed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Ends the output: an error only if it could not be written although somebody wanted to read it.
+    /// Ends the output. A closed pipe is not an error.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush();
         // What is still buffered must not be tried again when the writer is dropped.
@@ -75,7 +74,7 @@ impl Output {
     }
 }
 
-/// Whether a stream is a terminal that shows colours, and nobody asked for none.
+/// Whether a stream is a terminal that shows colours, and they are not switched off.
 fn wants_colour(stream: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
@@ -87,7 +86,7 @@ pub fn error_colour() -> bool {
     wants_colour(&io::stderr())
 }
 
-/// Writes to the standard error; if that fails there is nobody to tell.
+/// Writes to the standard error; failures are ignored.
 pub fn write_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -5,19 +5,19 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use fencewright_engines::Progress;
+use fencewright::engines::Progress;
 use fencewright_report::words::grouped;
 
 use crate::output::write_error;
 
-/// Nothing is shown of a run that ends sooner than this.
+/// Runs shorter than this show no progress.
 const FIRST: Duration = Duration::from_millis(500);
-/// How often the line changes.
+/// Interval between updates of the line.
 const EVERY: Duration = Duration::from_millis(200);
 /// Back to the start of the line, and everything behind it erased.
 const ERASE: &str = "\r\x1b[K";
 
-/// Whether the line is on the screen; whoever writes there holds the lock.
+/// Whether the line is on the screen. Writing to the screen requires the lock.
 static ON_SCREEN: Mutex<bool> = Mutex::new(false);
 
 /// Changes what is on the screen: the line with this text, or no line.
@@ -37,7 +37,7 @@ pub fn make_room(print: impl FnOnce()) {
     draw(None, print);
 }
 
-/// Whether somebody watches: neither the output nor the errors are piped.
+/// Whether both output streams are terminals.
 pub fn is_watched() -> bool {
     io::stdout().is_terminal() && io::stderr().is_terminal()
 }

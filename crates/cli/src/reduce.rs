@@ -1,11 +1,11 @@
 //! `fencewright reduce`: a program for SC that does what the given one does under TSO or PSO.
 
-use fencewright_engines::Limits;
-use fencewright_lang::source::escape;
-use fencewright_lang::{Diagnostic, Loaded, export};
-use fencewright_program::{MemoryModel, Program, Span};
-use fencewright_reduce::c::{Width, c};
-use fencewright_reduce::{Bounds, Unsupported, forgetful, reduce};
+use fencewright::engines::Limits;
+use fencewright::lang::source::escape;
+use fencewright::lang::{Diagnostic, Loaded, export};
+use fencewright::program::{MemoryModel, Program, Span};
+use fencewright::reduce::c::{Width, c};
+use fencewright::reduce::{Bounds, Unsupported, forgetful, reduce};
 
 use crate::args::{ReduceArgs, Sizes, TargetArg};
 use crate::files;
@@ -21,19 +21,20 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    let loaded = match load_program(&args.file, &args.input, &Limits::default()) {
-        Ok(loaded) => loaded,
+    let program = match load_program(&args.file, &args.settings.reader(), &Limits::default()) {
+        Ok(program) => program,
         Err(status) => return status,
     };
+    let loaded = program.loaded();
     if let Some(output) = &args.output
         && let Some(why) = files::is_also_read(output, files::included(&loaded.sources))
     {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    match text(args, &loaded) {
+    match text(args, loaded) {
         Ok(text) => {
-            tell_notes(&loaded);
+            tell_notes(loaded);
             files::deliver(&text, args.output.as_deref(), out)
         }
         Err(Unsupported { why, span: Some(span) }) if span != Span::default() => {

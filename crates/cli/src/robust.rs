@@ -2,93 +2,80 @@
 
 use std::path::Path;
 
-use fencewright_engines::Progress;
-use fencewright_engines::robust::{Options, Robustness, Search, analyse};
+use fencewright::engines::Progress;
+use fencewright::engines::robust::{Options, Robustness, analyse};
+use fencewright::input::name_of;
 use fencewright_report::{Source, remarks, robust};
-use fencewright_transform::attack::Notion;
 
-use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
+use crate::args::{RobustArgs, is_talkative, reader_for_robustness};
 use crate::gathered::Gathered;
-use crate::input::{display_name, each_file, load_or_tell, stops_when_asked, tell_notes};
+use crate::input::{each_file, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
 use crate::{certificate, files, gathered, progress, stop};
 
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
-    out.style.full = args.common.full;
-    let options = Options {
-        notion: match args.notion {
-            NotionArg::HappensBefore => Notion::HappensBefore,
-            NotionArg::Triangular => Notion::Triangular,
-        },
-        all: args.all,
-        search: match args.engine {
-            AttackEngineArg::Auto => Search::Auto,
-            AttackEngineArg::Explicit => Search::Explicit,
-            AttackEngineArg::Cegar => Search::Cegar,
-        },
-        explicit: args.search.options(args.jobs),
-        confirm: args.common.confirm(),
-        certificate: args.certificate.is_some(),
-        ..Options::default()
-    };
-    if let Some(path) = &args.certificate
-        && !certificate::can_be_written(path, &args.common.files, args.common.json, out)
+    out.style.full = args.settings.full;
+    let options = args.settings.robustness();
+    if let Some(path) = &args.settings.certificate
+        && !certificate::can_be_written(path, &args.files, args.settings.json, out)
     {
         return Status::Bad;
     }
     if let Some((option, why)) =
-        files::are_the_same(&[("--certificate", &args.certificate), ("--html", &args.html)])
+        files::are_the_same(&[("--certificate", &args.settings.certificate), ("--html", &args.settings.html)])
     {
-        out.refuse(args.common.json, option, &why, None);
+        out.refuse(args.settings.json, option, &why, None);
         return Status::Bad;
     }
-    if let Some(path) = &args.html
-        && !gathered::can_be_written("--html", path, &args.common.files, args.common.json, out)
+    if let Some(path) = &args.settings.html
+        && !gathered::can_be_written("--html", path, &args.files, args.settings.json, out)
     {
         return Status::Bad;
     }
-    let mut gathered = Gathered::new(None, args.html.as_ref());
+    let mut gathered = Gathered::new(None, args.settings.html.as_ref());
     let status = examine_all(args, &options, &mut gathered, out);
-    status.and(gathered.write(None, args.html.as_ref(), args.common.json, out))
+    status.and(gathered.write(None, args.settings.html.as_ref(), args.settings.json, out))
 }
 
-/// Examines all files, and gathers the answers where that is wanted.
+/// Examines all files, and gathers the answers for `--html`.
 fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, out: &mut Output) -> Status {
-    each_file(&args.common, out, |path, limits, out| {
+    let reader = reader_for_robustness(&args.settings);
+    each_file(&args.files, &args.settings, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
-        let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
-            Ok(loaded) => loaded,
+        let program = match load_or_tell(path, &reader, limits, args.settings.json, out) {
+            Ok(program) => program,
             Err(unloadable) => {
-                gathered.fail(&display_name(path), &unloadable.reason());
+                gathered.fail(&name_of(path), &unloadable.reason());
                 return unloadable.status;
             }
         };
+        let loaded = program.loaded();
         gathered.read(&loaded.sources);
-        if let Some(path) = &args.certificate
+        if let Some(path) = &args.settings.certificate
             && let Some(why) = files::is_also_read(path, files::included(&loaded.sources))
         {
-            out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
+            out.refuse(args.settings.json, &path.to_string_lossy(), &why, None);
             return Status::Bad;
         }
-        if args.common.is_talkative() {
-            tell_notes(&loaded);
+        if is_talkative(&args.settings) {
+            tell_notes(loaded);
         }
         let _search = stop::Search::begin();
-        let show = args.common.is_talkative() && progress::is_watched();
+        let show = is_talkative(&args.settings) && progress::is_watched();
         let measured = Progress::default();
         let answer =
             progress::shown(show, &measured, || analyse(&loaded.program, options, limits, &measured));
-        let source = Source::from(&loaded);
-        out.print(&match args.common.json {
-            true => robust::json(source, &answer, args.all),
-            false => robust::text(source, &answer, args.all, args.common.quiet, out.style),
+        let source = Source::from(loaded);
+        out.print(&match args.settings.json {
+            true => robust::json(source, &answer, args.settings.all_attacks),
+            false => robust::text(source, &answer, args.settings.all_attacks, args.settings.quiet, out.style),
         });
         if let Some(page) = gathered.page() {
-            page.robust(source, &answer, args.all);
+            page.robust(source, &answer, args.settings.all_attacks);
         }
-        if args.common.is_talkative() {
+        if is_talkative(&args.settings) {
             out.print(&remarks::meaning(source));
         }
         out.flush();
@@ -97,8 +84,8 @@ fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, ou
             Ok(false) => Status::Violated,
             Err(_) => Status::Unknown,
         };
-        match &args.certificate {
-            Some(path) => status.and(write_certificate(path, &answer, args.common.json, out)),
+        match &args.settings.certificate {
+            Some(path) => status.and(write_certificate(path, &answer, args.settings.json, out)),
             None => status,
         }
     })

@@ -1,12 +1,11 @@
 //! `fencewright show`: the control-flow graphs of a program, or the program as engine `lazy` extends it.
 
-use fencewright_engines::Progress;
-use fencewright_engines::lazy::Lazy;
-use fencewright_lang::export;
+use fencewright::engines::Progress;
+use fencewright::engines::lazy::Lazy;
+use fencewright::lang::export;
 use fencewright_report::{Source, dot};
 
-use crate::args::ShowArgs;
-use crate::check::lazy_options;
+use crate::args::{ShowArgs, limits};
 use crate::input::load_program;
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -14,16 +13,17 @@ use crate::stop;
 
 /// Prints the graphs of all threads, or the extended program.
 pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
-    let limits = args.limits.starting_now().with_own_solver(args.solver.no_z3);
-    let loaded = match load_program(&args.file, &args.input, &limits) {
-        Ok(loaded) => loaded,
+    let limits = limits(&args.settings);
+    let program = match load_program(&args.file, &args.settings.reader(), &limits) {
+        Ok(program) => program,
         Err(status) => return status,
     };
+    let loaded = program.loaded();
     if !args.extended {
-        out.print(&dot::graphs(Source::from(&loaded)));
+        out.print(&dot::graphs(Source::from(loaded)));
         return Status::Fine;
     }
-    let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };
+    let lazy = Lazy { options: args.settings.delays(), ..Lazy::default() };
     let _search = stop::Search::begin();
     let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
         Ok(extended) => extended,

@@ -3,26 +3,27 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::rc::Rc;
 
-use fencewright_engines::{Limits, chance};
-use fencewright_generate::Random;
-use fencewright_lang::Loaded;
-use fencewright_lang::source::escape;
-use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
-use fencewright_program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
+use fencewright::engines::{Limits, chance};
+use fencewright::generate::Random;
+use fencewright::input::is_standard_input;
+use fencewright::lang::Loaded;
+use fencewright::lang::source::escape;
+use fencewright::program::reference::{Access, Limit, Refusal, decided_by, holds};
+use fencewright::program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
 
 use crate::args::RunArgs;
-use crate::input::{is_standard_input, load_program, tell_notes};
+use crate::input::{load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 
-/// How many steps a random execution has at most unless asked for more.
+/// Default number of steps of a random execution.
 const STEPS: u64 = 50;
-/// How many ways to choose the values of an edge's `*`s are looked at in one step.
+/// Maximum number of choices of values for the `*`s of an edge tried in one step.
 const CHOICES: usize = 16;
-/// The longest answer that is read.
+/// Maximum length of a line of input in bytes.
 const LONGEST_ANSWER: u64 = 1_000;
 
 /// Simulates a program.
@@ -31,14 +32,15 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Status {
         complain("run", "the program cannot come from the standard input when the choices do");
         return Status::Bad;
     }
-    let loaded = match load_program(&args.file, &args.input, &Limits::default()) {
-        Ok(loaded) => loaded,
+    let program = match load_program(&args.file, &args.settings.reader(), &Limits::default()) {
+        Ok(program) => program,
         Err(status) => return status,
     };
-    tell_notes(&loaded);
+    let loaded = program.loaded();
+    tell_notes(loaded);
     let seed = args.seed.unwrap_or_else(Random::fresh_seed);
     out.print(&format!("{} steps under {}, --seed {seed}\n", choice_word(args), args.model.0.name()));
-    let mut simulation = Simulation::new(args, &loaded, seed, out.style);
+    let mut simulation = Simulation::new(args, loaded, seed, out.style);
     simulation.run(out);
     simulation.status
 }
@@ -54,11 +56,11 @@ struct Move {
     after: State,
 }
 
-/// What can happen next.
+/// The possible next steps.
 struct Moves {
-    /// Those of one edge, which differ in the values of its `*`s, stand together; so does each flush.
+    /// One group for each edge, with a step for each choice of values of its `*`s, and one for each flush.
     groups: Vec<Vec<Move>>,
-    /// Something is beyond explicit computation.
+    /// A limit of explicit computation that a step has reached.
     limit: Option<Limit>,
     /// Not all values of a `*` were tried.
     sampled: bool,
@@ -73,7 +75,7 @@ struct Simulation<'a> {
     cells: Cells,
     table: Table,
     style: Style,
-    /// Properties about which nothing has been said yet.
+    /// Properties that no state has decided yet.
     open: Vec<&'a Property>,
     status: Status,
 }
@@ -191,7 +193,7 @@ impl<'a> Simulation<'a> {
         (group, self.random.below(moves.groups[group].len()))
     }
 
-    /// Lets the user choose; nothing if there is enough.
+    /// Lets the user choose a step; `None` to quit.
     fn ask(&mut self, moves: &Moves, out: &mut Output) -> Option<(usize, usize)> {
         let all: Vec<(usize, usize)> = moves
             .groups
@@ -239,7 +241,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Says which properties this state decides.
+    /// Prints the properties that this state decides.
     fn look_at_properties(&mut self, out: &mut Output) {
         let (reference, state) = (self.reference, &self.state);
         let violation = |property: &Property| match &property.kind {

@@ -7,11 +7,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use fencewright_engines::Token;
+use fencewright::engines::Token;
 
-/// Cancelled when somebody asks to stop.
+/// Cancelled by the first signal.
 static ASKED: LazyLock<Token> = LazyLock::new(Token::default);
-/// How many searches run that would stop when asked.
+/// Number of running searches that poll the token.
 static SEARCHES: AtomicUsize = AtomicUsize::new(0);
 /// Held while a file is being written.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -21,8 +21,8 @@ pub fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // Whoever starts a process that shall outlive its terminal, as nohup does, ignores SIGHUP on its behalf. Shells ignore SIGINT for
-    // what they start in the background, but whoever sends that signal to this very process means it.
+    // A parent that wants the process to outlive its terminal, such as nohup, sets SIGHUP to ignored. Shells set SIGINT to ignored for background
+    // processes, but a SIGINT sent to this process is meant for it.
     let outlives_terminal = ignored_signals() >> (SIGHUP - 1) & 1 == 1;
     let wanted =
         [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !outlives_terminal);
@@ -46,12 +46,12 @@ fn ignored_signals() -> u64 {
     u64::from_str_radix(mask.trim(), 16).unwrap_or(0)
 }
 
-/// The token that is cancelled when somebody asks to stop.
+/// The token that the first signal cancels.
 pub fn token() -> Token {
     ASKED.clone()
 }
 
-/// Whether somebody asked to stop: then nothing new is begun.
+/// Whether a signal asked to stop: then nothing new is begun.
 pub fn is_asked() -> bool {
     ASKED.is_cancelled()
 }

@@ -60,7 +60,7 @@ fn very_long_threads() {
     keeps_limits(&text, &["check"], 1000, 64);
 }
 
-/// What has grown is named in one pass, however many cells and lines there are.
+/// The cells that grow are listed in one pass, however many cells and lines there are.
 #[test]
 fn very_many_cells_that_grow() {
     let text = hard::long_array(4_000, 100_000);
@@ -74,7 +74,7 @@ fn properties_with_very_many_cases() {
     keeps_limits_on(&file, &["check", "-D", "N=64", "--engine", "contexts"], 500, 128);
 }
 
-/// What `termination` says about a C program names every place where a thread waits, and all locations of a thread that can be there.
+/// The formula of `termination` names every place where a thread waits, with all locations of the thread at that place.
 #[test]
 fn properties_that_name_very_many_locations() {
     let files = Files::new(&[("stack.c", &stack(200))]);

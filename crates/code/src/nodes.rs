@@ -310,6 +310,41 @@ impl Nodes {
         path.iter().try_fold(self.find(node), |node, &step| self.part(node, step))
     }
 
+    /// The path from places of one node to those of another one at the same address: empty, or to first members and elements.
+    pub fn path_to_start(&self, outer: NodeId, inner: NodeId) -> Option<Vec<Step>> {
+        let (mut node, inner) = (self.find(outer), self.find(inner));
+        let mut path = Vec::new();
+        while node != inner {
+            let step = match self.shape_of(node) {
+                Shape::Record(..) => Step::Field(0),
+                Shape::Array(..) => Step::Element(0),
+                _ => return None,
+            };
+            node = self.part(node, step)?;
+            path.push(step);
+        }
+        Some(path)
+    }
+
+    /// The offset in bytes of a part of a place of this node.
+    pub fn offset(&self, mut node: NodeId, path: impl IntoIterator<Item = Step>) -> u64 {
+        let mut offset: u64 = 0;
+        for step in path {
+            offset = offset.saturating_add(match (step, self.shape_of(node)) {
+                (Step::Field(field), Shape::Record(record, _)) => {
+                    self.structure(*record).fields[field as usize].offset
+                }
+                (Step::Element(index), Shape::Array(_, element)) => {
+                    index.saturating_mul(self.size(*element).unwrap_or(1))
+                }
+                _ => 0,
+            });
+            let Some(part) = self.part(node, step) else { break };
+            node = part;
+        }
+        offset
+    }
+
     /// The node that a pointer kept in places of this node points to.
     pub fn pointee(&mut self, node: NodeId) -> NodeId {
         let node = self.find(node);

@@ -50,6 +50,12 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
         equal.extend(assigned.into_iter().map(|node| (into, node)));
     }
     // The assignment of a value to a register may have been removed, and the value substituted for the register.
+    if let StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } = kind
+        && let Some(pointee) = nodes.pointee_of(place.node)
+    {
+        equal.extend(value.pointed_to(points).into_iter().map(|node| (pointee, node)));
+    }
+    let mut compared = Vec::new();
     let mut through = |pointer: &Value, node: NodeId| {
         equal.extend(pointer.pointed_to(points).into_iter().map(|other| (node, other)));
     };
@@ -59,15 +65,28 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
         }
     });
     kind.values(&mut |value| {
-        value.each(&mut |part| {
-            if let Value::Move(pointer, _, node) = part {
-                through(pointer, *node);
+        value.each(&mut |part| match part {
+            Value::Move(pointer, _, node) => through(pointer, *node),
+            Value::Difference(one, other, node) => {
+                [one, other].into_iter().for_each(|part| through(part, *node))
             }
+            Value::Binary(op, one, other) if op.is_comparison() => {
+                if let ([one], [other]) = (&one.pointed_to(points)[..], &other.pointed_to(points)[..]) {
+                    compared.push((*one, *other));
+                }
+            }
+            Value::Container { member, node, path, .. } => {
+                if let Some(at) = nodes.at_path(*node, path) {
+                    through(member, at);
+                }
+            }
+            _ => {}
         });
     });
     if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = kind {
         through(pointer, *node);
     }
+    equal.extend(compared);
     equal
 }
 
@@ -93,6 +112,18 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
                     let nodes = one.pointed_to(points).into_iter();
                     found.extend(nodes.map(|node| (node, strangers.clone())));
                 }
+            }
+        });
+    });
+    // The address of a member of null is its offset.
+    kind.values(&mut |value| {
+        value.each(&mut |part| {
+            if let Value::Address(place) = part
+                && let Base::Pointed(_, node) = place.base
+                && let offset = nodes.offset(node, place.least_path())
+                && offset != 0
+            {
+                found.push((place.node, Strangers::number(offset as i64)));
             }
         });
     });

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::{
     Core, NodeId, ObjectEvent, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement,
 };
+use crate::layout::uses::allocations_at;
 use crate::nodes::Nodes;
 
 /// The model of reuse of freed memory.
@@ -74,7 +75,9 @@ fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
         each_statement(&thread.code, stop, &mut |statement| {
             if let StmtKind::Special(ObjectEvent::Free(_, node)) = &statement.kind {
-                uses.entry(nodes.find(*node)).or_default().freed_by.insert(number);
+                for freed in allocations_at(core, nodes, *node) {
+                    uses.entry(freed).or_default().freed_by.insert(number);
+                }
             }
         });
     }

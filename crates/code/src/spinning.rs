@@ -127,65 +127,24 @@ impl Loops<'_> {
         self.thread.locations[at.index()].span.or(edge).unwrap_or_default().text()
     }
 
-    /// The strongly connected components of these locations under quiet steps (Tarjan's algorithm, without recursion); only those that contain a
+    /// The strongly connected components of these locations under quiet steps; only those that contain a
     /// cycle.
     fn components(&self, locations: &[LocationId]) -> Vec<Vec<LocationId>> {
-        const UNSEEN: u32 = u32::MAX;
-        let mut numbers: FxHashMap<LocationId, (u32, u32, bool)> =
-            locations.iter().map(|l| (*l, (UNSEEN, UNSEEN, false))).collect();
-        let quiet = |l: LocationId| {
-            let edges = self.thread.edges_from(l).filter(|(_, edge)| is_quiet(edge));
-            edges.map(|(_, edge)| edge.to).collect::<Vec<_>>()
+        let numbers: FxHashMap<LocationId, usize> = locations.iter().copied().zip(0..).collect();
+        let quiet = |n: usize| {
+            let edges = self.thread.edges_from(locations[n]).filter(|(_, edge)| is_quiet(edge));
+            edges.filter_map(|(_, edge)| numbers.get(&edge.to).copied())
         };
-        let (mut components, mut stack, mut next) = (Vec::new(), Vec::new(), 0);
-        for &start in locations {
-            if numbers[&start].0 != UNSEEN {
-                continue;
-            }
-            let mut calls = vec![(start, quiet(start), 0)];
-            numbers.insert(start, (next, next, true));
-            next += 1;
-            stack.push(start);
-            while let Some((at, successors, n)) = calls.last_mut() {
-                let at = *at;
-                if let Some(&to) = successors.get(*n) {
-                    *n += 1;
-                    match numbers.get(&to).copied() {
-                        Some((UNSEEN, ..)) => {
-                            numbers.insert(to, (next, next, true));
-                            next += 1;
-                            stack.push(to);
-                            calls.push((to, quiet(to), 0));
-                        }
-                        Some((number, _, true)) => lower(&mut numbers, at, number),
-                        _ => {}
-                    }
-                    continue;
-                }
-                calls.pop();
-                let (number, low, _) = numbers[&at];
-                if let Some((caller, ..)) = calls.last() {
-                    lower(&mut numbers, *caller, low);
-                }
-                if number == low {
-                    let first = stack.iter().rposition(|l| *l == at).expect("it is on the stack");
-                    let component: Vec<LocationId> = stack.split_off(first);
-                    for location in &component {
-                        numbers.get_mut(location).expect("it was seen").2 = false;
-                    }
-                    if component.len() > 1 || quiet(at).contains(&at) {
-                        components.push(component);
-                    }
-                }
-            }
+        let mut components: Vec<Vec<LocationId>> = vec![Vec::new(); locations.len()];
+        for (location, component) in
+            locations.iter().zip(fencewright_graph::components(locations.len(), quiet))
+        {
+            components[component as usize].push(*location);
         }
+        let turns_back = |l: &LocationId| quiet(numbers[l]).any(|to| to == numbers[l]);
+        components.retain(|component| component.len() > 1 || component.iter().any(turns_back));
         components
     }
-}
-
-fn lower(numbers: &mut FxHashMap<LocationId, (u32, u32, bool)>, at: LocationId, number: u32) {
-    let entry = numbers.get_mut(&at).expect("it was seen");
-    entry.1 = entry.1.min(number);
 }
 
 /// Adds waiting locations to a thread. Existing locations keep their numbers.

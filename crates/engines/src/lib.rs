@@ -46,9 +46,9 @@ pub use fencewright_explicit::{self as explicit, buffers, dynamic};
 pub use fencewright_extrapolate as extrapolate;
 pub use fencewright_symbolic::{cegar, contexts, domain, search};
 pub use fencewright_verdict::{
-    About, Checked, Checks, Condition, Confirm, Counts, Doubt, Engine, EngineName, Evidence, Exploration,
-    FinalState, FinalStates, Limits, Observation, Progress, Reason, Report, Round, Task, Token, Tried,
-    Verdict, Work, check, check_each, discard, gaps, task, wait_until_freed,
+    About, Advice, Checked, Checks, Condition, Confirm, Counts, Doubt, Engine, EngineName, Evidence,
+    Exploration, FinalState, FinalStates, Limits, Observation, Progress, Reason, Report, Round, Task, Token,
+    Tried, Verdict, Work, check, check_each, discard, gaps, task, wait_until_freed,
 };
 use fencewright_verdict::{limits, turns};
 

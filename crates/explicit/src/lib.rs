@@ -121,15 +121,6 @@ impl Engine for Explicit {
             models: &MemoryModel::ALL,
             machines: &["exact"],
             domains: &["concrete"],
-            options: &[
-                "--search",
-                "--jobs",
-                "--buffer",
-                "--no-live",
-                "--reduction",
-                "--no-local-first",
-                "--no-symmetry",
-            ],
         }
     }
 

@@ -217,15 +217,9 @@ fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<V
         handles.into_iter().map(|h| h.join().ok().flatten()).collect()
     });
     if started < workers {
-        return Err(too_few_threads(started, workers));
+        return Err(Reason::TooFewThreads { started, wanted: workers });
     }
     Ok(gathered)
-}
-
-/// The reason if the system could not start all threads.
-fn too_few_threads(started: usize, workers: usize) -> Reason {
-    let what = format!("the system starts only {started} of {workers} threads; use fewer with --jobs");
-    Reason::Unsupported(what, None)
 }
 
 /// Why a single thread stops acting for all workers.

@@ -114,7 +114,6 @@ impl Engine for Extrapolate {
             models: &MemoryModel::ALL,
             machines: &["sc", "queue"],
             domains: &["predicates"],
-            options: &["--method", "--k", "--emit-boolean"],
         }
     }
 

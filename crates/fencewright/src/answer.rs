@@ -133,7 +133,7 @@ pub struct Fences {
 }
 
 impl Fences {
-    /// What was found: that none are needed, that these suffice, that none help, or why that is not known.
+    /// The outcome: no fences are needed, these suffice, none help, or why the search gave up.
     pub fn verdict(&self) -> &Found {
         &self.found.verdict
     }
@@ -152,11 +152,6 @@ impl Fences {
     /// The same for all files of the program: fences may belong into a header of a C program.
     pub fn files(&self) -> Option<&Sources> {
         self.texts.as_ref()?.as_ref().ok()
-    }
-
-    /// Whether the program with the fences that were found has its properties.
-    pub(crate) fn is_met(found: &Synthesis) -> bool {
-        matches!(found.verdict, Found::AlreadySafe | Found::Fixed)
     }
 }
 

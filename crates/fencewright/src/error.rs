@@ -1,29 +1,71 @@
-//! What can go wrong before there is an answer.
+//! Errors that occur before there is an answer.
 
 use std::path::PathBuf;
 use std::{fmt, io};
 
 use fencewright_certify::Rejection;
+use fencewright_engines::Reason;
 use fencewright_lang::LoadError;
+use fencewright_program::Span;
+
+use crate::input;
 
 /// Why there is no program, no answer, or no proof.
 #[derive(Debug)]
 pub enum Error {
     /// The file cannot be read.
     File(PathBuf, io::Error),
-    /// The text is no program. It is displayed with places, as the command shows it.
+    /// The text is not a program. It is displayed with places, as the command shows it.
     Text(Box<LoadError>),
+    /// Time or memory ran out while the program was read.
+    Unfinished {
+        /// The limit that was reached.
+        reason: Reason,
+        /// The place in the text that was reached, if it is known.
+        at: Option<String>,
+    },
+    /// The program states no property.
+    NoProperty,
+    /// A setting of the question does not fit the program: its name in [`settings`](crate::settings), and why.
+    Setting(&'static str, String),
+    /// None of the properties that are asked about can be repaired by fences; the place of the first one, if the program states any.
+    NothingForFences(Option<Span>),
+    /// Time or memory ran out, or the token was cancelled.
+    Stopped(Reason),
+    /// Two computations disagree, because of a defect of this project.
+    Contradiction(&'static str),
     /// The question does not fit the program: why, in words.
     Question(String),
     /// The certificate is no proof about the program.
     Rejected(Rejection),
 }
 
+impl Error {
+    /// Whether memory ran out: there may be enough of it when nothing else runs.
+    pub fn lacks_memory(&self) -> bool {
+        matches!(self, Error::Unfinished { reason: Reason::Memory(_), .. })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::File(path, error) => write!(f, "{}: {error}", path.display()),
+            Error::File(path, error) => write!(f, "{}: {}", path.display(), input::in_words(error)),
             Error::Text(error) => f.write_str(error.sources.render(&error.diagnostics, false).trim_end()),
+            Error::Unfinished { reason, at: Some(at) } => {
+                write!(f, "not even loaded (this far: {at}): {reason}")
+            }
+            Error::Unfinished { reason, at: None } => write!(f, "not even loaded: {reason}"),
+            Error::NoProperty => f.write_str("the program states no property, so there is nothing to check"),
+            Error::Setting(name, why) => write!(f, "{name}: {why}"),
+            Error::NothingForFences(None) => {
+                f.write_str("the program states no property that fences could help with")
+            }
+            Error::NothingForFences(Some(_)) => {
+                f.write_str("fences cannot help with `finally exists`: they only take executions away")
+            }
+            Error::Stopped(reason) => write!(f, "{reason}"),
+            Error::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
             Error::Question(why) => f.write_str(why),
             Error::Rejected(rejection) => write!(f, "{rejection}"),
         }
@@ -34,7 +76,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::File(_, error) => Some(error),
-            Error::Text(_) | Error::Question(_) | Error::Rejected(_) => None,
+            _ => None,
         }
     }
 }

@@ -22,43 +22,62 @@
 //! # Ok::<(), fencewright::Error>(())
 //! ```
 //!
-//! * [`Program`]: a program with its text, read from a file ([`Program::open`]) or from a string;
+//! * [`Program`]: a program with its text, read from a file ([`Program::open`]) or from a string; [`Reader`] reads with constants, macros and limits;
 //! * [`Question`]: the memory model, and if the defaults do not do, properties, engine and limits. It is asked with
-//!   [`check`](Question::check), [`fences`](Question::fences) or [`robust`](Question::robust);
-//! * [`Answer`]: a verdict about one property, with what it stands on. [`html`] and [`sarif`] make reports of several;
+//!   [`check`](Question::check), [`fences`](Question::fences) or [`robust`](Question::robust). [`pose`](Question::pose) and
+//!   [`repair`](Question::repair) settle it for one program before it is asked;
+//! * [`Answer`]: a verdict about one property, with its evidence. [`html`] and [`sarif`] make reports of several;
 //! * [`Fences`]: the cheapest fences, and the text with the fences in it;
-//! * [`Program::certify`]: whether a certificate is a proof about a program, without any engine.
+//! * [`Program::certify`]: whether a certificate is a proof about a program, without any engine;
+//! * [`folder`]: all programs of folders, side by side;
+//! * [`settings`]: every option of the command, with its type, default and help.
 //!
 //! There is no way to a verdict that was not checked: a violation was replayed on the reference semantics, and [`Answer::is_confirmed`] says
 //! whether something other than the engine confirms a proof.
 //!
-//! This crate is a door to the others, which are here as modules for whoever needs more than it offers: answers as they are found
-//! ([`engines::check_each`]), options of engines ([`engines::EngineOptions`]), an engine of one's own ([`engines::Engine`]), goals and prices of
-//! fences ([`fences::synthesise`]), other forms of output ([`report`]).
+//! The command and the language server use this crate and nothing below it except [`report`]. The crates below it are its modules, for uses
+//! that it does not cover: options of engines ([`engines::EngineOptions`]), an engine of one's own ([`engines::Engine`]), goals and
+//! prices of fences ([`fences::synthesise`]), other forms of output ([`report`]).
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod budget;
+mod buffer;
 mod error;
+pub mod folder;
+pub mod input;
 mod question;
 mod read;
+mod repair;
+pub mod settings;
 
 pub use fencewright_certify as certify;
 pub use fencewright_engines as engines;
 pub use fencewright_fences as fences;
+pub use fencewright_fingerprint as fingerprint;
+pub use fencewright_generate as generate;
 pub use fencewright_lang as lang;
+pub use fencewright_memory as memory;
 pub use fencewright_program as program;
+pub use fencewright_reduce as reduce;
 pub use fencewright_report as report;
+pub use fencewright_smt as smt;
+pub use fencewright_transform as transform;
+pub use fencewright_trim as trim;
 
 pub use answer::{Answer, Fences, html, sarif};
+pub use budget::{Budget, Meter};
+pub use buffer::BufferBound;
 pub use certify::{Accepted, Certificate};
 pub use engines::robust::Robustness;
 pub use engines::{EngineName, EngineOptions, Token, Verdict};
 pub use error::Error;
 pub use lang::{COptions, Options};
 pub use program::MemoryModel;
-pub use question::Question;
-pub use read::Program;
+pub use question::{DEADLOCK, Posed, Question, TERMINATION, stated_by};
+pub use read::{Program, Reader};
+pub use repair::{Changes, NoOverflow, PosedRepair, Purpose, Repair, is_met};
 
 /// The page of the manual about this crate, so that its examples are compiled and run.
 #[cfg(doctest)]

@@ -1,23 +1,20 @@
-//! Questions, with the means to answer them.
+//! Questions about programs, and how they are asked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fencewright_engines::auto::Auto;
 use fencewright_engines::robust::{self, Robustness};
 use fencewright_engines::{
-    Confirm, EngineName, EngineOptions, Limits, Progress, Task, Token, check, races, registry,
+    Checked, Confirm, Engine, EngineName, EngineOptions, Limits, Progress, Task, Token, check_each, registry,
 };
-use fencewright_fences::text::{NoPlaces, edited, places};
-use fencewright_fences::{Goal, Safety, synthesise};
 use fencewright_lang::Loaded;
+use fencewright_lang::source::escape;
 use fencewright_program::{MemoryModel, Property, Span};
-use fencewright_report::{Source, remarks};
 
-use crate::{Answer, Error, Fences, Program};
+use crate::{Answer, Budget, BufferBound, Error, Program};
 
-/// What is asked about programs, and what may be used to find the answer.
+/// A question about programs, with the engine, its options and the limits that are used to find the answer.
 ///
-/// Without further words it is about all properties that a program states, and goes to engine `auto`, which may use 60 seconds and 4 GiB.
+/// By default it is about all properties that a program states, and goes to engine `auto`, which may use 60 seconds and 4 GiB.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,9 +37,9 @@ pub struct Question {
     properties: Vec<String>,
     engine: EngineName,
     options: EngineOptions,
-    timeout: Option<Duration>,
-    memory: Option<u64>,
-    token: Token,
+    buffer: Option<BufferBound>,
+    confirm: Confirm,
+    budget: Budget,
 }
 
 impl Question {
@@ -53,10 +50,16 @@ impl Question {
             properties: Vec::new(),
             engine: EngineName::Auto,
             options: EngineOptions::default(),
-            timeout: Some(Duration::from_secs(60)),
-            memory: Some(4 << 30),
-            token: Token::default(),
+            buffer: None,
+            confirm: Confirm::default(),
+            budget: Budget::default(),
         }
+    }
+
+    /// The same question under another memory model.
+    pub fn model(mut self, model: MemoryModel) -> Question {
+        self.model = model;
+        self
     }
 
     /// Asks about this property, and about no others but those that are named like this too. `deadlock` is a property of every program,
@@ -78,82 +81,87 @@ impl Question {
         self
     }
 
-    /// Gives up after this time, and not after 60 seconds.
-    pub fn timeout(mut self, time: Duration) -> Question {
-        self.timeout = Some(time);
+    /// Bounds the store buffers of the program. If an execution needs larger buffers, the verdict is unknown.
+    pub fn buffer(mut self, bound: BufferBound) -> Question {
+        self.buffer = Some(bound);
         self
     }
 
-    /// Gives up when engines store more than so many bytes, and not at 4 GiB.
+    /// Sets how much is done to confirm verdicts.
+    pub fn confirm(mut self, confirm: Confirm) -> Question {
+        self.confirm = confirm;
+        self
+    }
+
+    /// Sets all limits at once.
+    pub fn budget(mut self, budget: Budget) -> Question {
+        self.budget = budget;
+        self
+    }
+
+    /// Gives up after this time, and not after 60 seconds.
+    pub fn timeout(mut self, time: Duration) -> Question {
+        self.budget.timeout = Some(time);
+        self
+    }
+
+    /// Gives up when engines store more than this many bytes, and not at 4 GiB.
     pub fn memory(mut self, bytes: u64) -> Question {
-        self.memory = Some(bytes);
+        self.budget.memory = Some(bytes);
         self
     }
 
     /// Gives up only when the answer is there, or the token is cancelled.
     pub fn without_limits(mut self) -> Question {
-        (self.timeout, self.memory) = (None, None);
+        (self.budget.timeout, self.budget.memory) = (None, None);
         self
     }
 
     /// Gives up when another thread cancels this token.
     pub fn token(mut self, token: Token) -> Question {
-        self.token = token;
+        self.budget.token = token;
         self
     }
 
     /// Checks the properties: an answer for each of them, in the order of the program or of the names.
     pub fn check(&self, program: &Program) -> Result<Vec<Answer>, Error> {
-        let limits = self.limits();
-        let mut loaded = Loaded::clone(&*program.loaded_for(&self.properties)?);
-        let properties = self.selected(&loaded)?;
-        let Some(engine) = registry().iter().find(|info| info.name == self.engine) else {
-            return Err(Error::Question(format!("engine {} cannot be asked for properties", self.engine)));
-        };
-        if !loaded.plain.is_empty() {
-            let is_plain = |span: Span| loaded.plain.contains(&span.text());
-            let races = races::races(&loaded.program, &is_plain, &limits);
-            let warnings = remarks::races(Source::from(&loaded), &races);
-            loaded.warnings.extend(warnings);
-        }
-        let task = Task::new(&loaded.program, self.model, properties);
-        let engine = (engine.build)(&self.options);
-        let checked = check(&*engine, &task, &limits, &Progress::default(), Confirm::default());
-        let program = Program::with(loaded);
-        let answer = |checked| Answer { program: program.clone(), model: self.model, checked };
+        let limits = self.budget.start();
+        let mut posed = self.pose(&program.read_for(&self.properties)?)?;
+        posed.program.warn_of_races(&limits);
+        let checked = posed.check(self.model, &limits, &Progress::default(), &mut |_, _| {});
+        let answer = |checked| Answer { program: posed.program.clone(), model: self.model, checked };
         Ok(checked.into_iter().map(answer).collect())
     }
 
-    /// Finds the cheapest fences with which the properties hold. The engine is always `auto`.
-    pub fn fences(&self, program: &Program) -> Result<Fences, Error> {
-        let (limits, start) = (self.limits(), Instant::now());
-        let loaded = program.loaded();
-        if self.model == MemoryModel::Sc {
-            return Err(Error::Question("under sc there is nothing a fence could do".into()));
+    /// Settles which properties of a program are checked and how, to check them under several memory models, with limits of the caller, or with
+    /// each verdict told as soon as it is found. The program has to be read for these properties: see [`Options::ask`](crate::Options::ask).
+    ///
+    /// ```
+    /// use fencewright::engines::{Limits, Progress};
+    /// use fencewright::{MemoryModel, Program, Question};
+    ///
+    /// let program = Program::parse("one.fw", "shared x; thread p { x = 1; assert x == 1; }")?;
+    /// let posed = Question::under(MemoryModel::Tso).pose(&program)?;
+    /// for model in MemoryModel::ALL {
+    ///     let mut tell = |_: usize, checked: &fencewright::engines::Checked| println!("{}", checked.property.name);
+    ///     let checked = posed.check(model, &Limits::default(), &Progress::default(), &mut tell);
+    ///     assert!(matches!(checked[0].verdict(), fencewright::Verdict::Safe));
+    /// }
+    /// # Ok::<(), fencewright::Error>(())
+    /// ```
+    pub fn pose(&self, program: &Program) -> Result<Posed, Error> {
+        let properties = self.selected(program.loaded())?;
+        let mut options = self.options.clone();
+        if let Some(bound) = &self.buffer {
+            let bound =
+                bound.bound(&program.loaded().program).map_err(|why| Error::Setting("buffer", why))?;
+            (options.explicit.buffer_bound, options.cegar.buffer_bound) = (Some(bound), Some(bound));
         }
-        if self.properties.iter().any(|name| name == "deadlock" || name == "termination") {
-            let why = "a fence may make a deadlock, so none is looked for that prevents one";
-            return Err(Error::Question(why.into()));
-        }
-        self.selected(loaded)?;
-        let (model, properties) = (self.model, self.properties.clone());
-        let goal = Safety { model, properties, engine: Auto::default(), confirm: Confirm::default() };
-        if !goal.is_about_fences(&loaded.program) {
-            let why = "fences cannot help with `finally exists`: they only take executions away";
-            return Err(Error::Question(why.into()));
-        }
-        let placed = places(loaded, &loaded.defines).map_err(|refused| match refused {
-            NoPlaces::Refused(diagnostics) => {
-                Error::Question(loaded.sources.render(&diagnostics, false).trim_end().to_owned())
-            }
-            NoPlaces::Contradiction => {
-                Error::Question("internal contradiction, please report it: places change the program".into())
-            }
-        })?;
-        let found = synthesise(&placed, &goal, &Default::default(), &limits, &Progress::default());
-        let texts = Fences::is_met(&found).then(|| edited(loaded, &found, &goal, &limits));
-        let seconds = start.elapsed().as_secs_f64();
-        Ok(Fences { program: program.clone(), goal: goal.name(), model, found, texts, seconds })
+        let Some(engine) = registry().iter().find(|info| info.name == self.engine) else {
+            return Err(Error::Question(format!("engine {} cannot be asked for properties", self.engine)));
+        };
+        let engine = (engine.build)(&options);
+        Ok(Posed { program: program.clone(), properties, engine, confirm: self.confirm })
     }
 
     /// Decides whether every execution under TSO has the happens-before relation of one under SC. Neither the memory model nor the properties
@@ -180,25 +188,48 @@ impl Question {
         };
         let read = program.for_robustness();
         let program = read.as_ref().unwrap_or(program);
-        robust::analyse(&program.loaded().program, &options, &self.limits(), &Progress::default())
+        robust::analyse(&program.loaded().program, &options, &self.budget.start(), &Progress::default())
     }
 
-    fn limits(&self) -> Limits {
-        Limits::starting_now(self.timeout, self.memory, self.token.clone())
+    /// Limits that start now.
+    pub fn limits(&self) -> Limits {
+        self.budget.start()
+    }
+
+    pub(crate) fn own_budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    pub(crate) fn own_model(&self) -> MemoryModel {
+        self.model
+    }
+
+    pub(crate) fn own_options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    pub(crate) fn own_confirm(&self) -> Confirm {
+        self.confirm
+    }
+
+    pub(crate) fn own_properties(&self) -> &[String] {
+        &self.properties
     }
 
     /// The properties that are asked about.
     fn selected(&self, loaded: &Loaded) -> Result<Vec<Property>, Error> {
         let stated = &loaded.program.properties;
         if self.properties.is_empty() && stated.is_empty() {
-            return Err(Error::Question("the program states no property".into()));
+            return Err(Error::NoProperty);
         }
         if self.properties.is_empty() {
             return Ok(stated.clone());
         }
         let asked = |wanted: &str| self.properties.iter().any(|name| name == wanted);
-        if asked("deadlock") && asked("termination") {
-            return Err(Error::Question("`deadlock` and `termination` are asked for one at a time".into()));
+        if asked(DEADLOCK) && asked(TERMINATION) {
+            let why = "`deadlock` and `termination` are asked for one at a time: \
+                       for the one a loop that waits is a loop, for the other a step that cannot be taken";
+            return Err(Error::Question(why.into()));
         }
         let mut selected: Vec<Property> = Vec::new();
         for name in &self.properties {
@@ -206,12 +237,61 @@ impl Question {
                 continue;
             }
             let Some(property) = fencewright_certify::property(&loaded.program, name) else {
-                let known: Vec<&str> = stated.iter().map(|property| property.name.as_str()).collect();
-                let why = format!("no property is called `{name}`; there is {}", known.join(", "));
+                let mut known = stated_by(loaded);
+                known.push(DEADLOCK.into());
+                known.extend(loaded.front_end.more_properties().iter().map(|&name| name.into()));
+                let why = format!("no property is called `{}`; there is {}", escape(name), known.join(", "));
                 return Err(Error::Question(why));
             };
             selected.push(property);
         }
         Ok(selected)
+    }
+}
+
+/// The property that some thread can always take a step unless all have ended. Every program can be asked for it.
+pub const DEADLOCK: &str = "deadlock";
+/// The property of C programs that no thread waits forever in a loop.
+pub const TERMINATION: &str = "termination";
+
+/// Maximum number of properties listed in a message.
+const MOST_LISTED: usize = 20;
+
+/// The properties that a program states, with their places, for messages.
+pub fn stated_by(loaded: &Loaded) -> Vec<String> {
+    let Loaded { program, sources, .. } = loaded;
+    let place = |property: &Property| match property.span == Span::default() {
+        true => escape(&property.name),
+        false => format!("{} ({})", escape(&property.name), sources.position(property.span)),
+    };
+    let mut listed: Vec<String> = program.properties.iter().take(MOST_LISTED).map(place).collect();
+    let more = program.properties.len() - listed.len();
+    listed.extend((more > 0).then(|| format!("{more} more")));
+    listed
+}
+
+/// A question about one program, ready to be answered: see [`Question::pose`].
+pub struct Posed {
+    /// The program.
+    pub program: Program,
+    /// The properties, in the order of the program or of the names.
+    pub properties: Vec<Property>,
+    /// The engine with its options.
+    engine: Box<dyn Engine>,
+    confirm: Confirm,
+}
+
+impl Posed {
+    /// Checks the properties under a memory model. `tell` receives the number of a property and its verdict as soon as that is confirmed, and a
+    /// second time only if a later answer contradicts the first.
+    pub fn check(
+        &self,
+        model: MemoryModel,
+        limits: &Limits,
+        progress: &Progress,
+        tell: &mut dyn FnMut(usize, &Checked),
+    ) -> Vec<Checked> {
+        let task = Task::new(&self.program.loaded().program, model, self.properties.clone());
+        check_each(&*self.engine, &task, limits, progress, self.confirm, tell).verdicts
     }
 }

@@ -1,16 +1,79 @@
-//! Programs, as they are read.
+//! Reading programs.
 
-use std::fs;
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use fencewright_certify::{Accepted, Certificate, Claim, Stop};
+use fencewright_certify::{Accepted, Certificate, Claim, Rejection, Stop, Undecided};
+use fencewright_engines::{Limits, Reason, races};
 use fencewright_fingerprint::fingerprint;
+use fencewright_lang::front_end::Open;
 use fencewright_lang::load::{Failure, load_again};
-use fencewright_lang::{Loaded, Loader, Options, load};
+use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Loader, Options, load};
+use fencewright_program::Span;
+use fencewright_report::{Source, remarks};
 use fencewright_smt::Prover;
 
-use crate::Error;
+use crate::{Error, input};
+
+/// How programs are read: with which constants and macros, in which language, within which limits.
+///
+/// ```
+/// use fencewright::{Options, Reader};
+///
+/// let options = Options { defines: vec![("N".into(), Some("2".into()))], ..Options::default() };
+/// let reader = Reader { options, ..Reader::default() };
+/// let program = reader.read("n.fw", b"const N = 1; shared x; thread p { x = N; assert x == 2; }")?;
+/// assert_eq!(program.loaded().defines, [("N".to_owned(), 2)]);
+/// # Ok::<(), fencewright::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    /// Constants, macros, folders of headers, and how the questions asked later want the program to be translated.
+    pub options: Options,
+    /// The language; recognised by extension and contents if absent.
+    pub format: Option<&'static dyn FrontEnd>,
+    /// Time and memory.
+    pub limits: Limits,
+}
+
+impl Reader {
+    /// The same reader with limits.
+    pub fn within(&self, limits: &Limits) -> Reader {
+        Reader { limits: limits.clone(), ..self.clone() }
+    }
+
+    /// Reads a program from a file; `-` is the standard input.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Program, Error> {
+        let path = path.as_ref();
+        let bytes = input::read(path).map_err(|error| Error::File(path.to_owned(), error))?;
+        self.read(&input::name_of(path), &bytes)
+    }
+
+    /// Reads a program whose main file has this name and these contents; included files are read from the disk.
+    pub fn read(&self, name: &str, bytes: &[u8]) -> Result<Program, Error> {
+        let open =
+            |name: &str| input::read_included(Path::new(name)).map_err(|error| input::in_words(&error));
+        self.read_with(name, bytes, &open)
+    }
+
+    /// The same, where `open` reads the included files.
+    pub fn read_with(&self, name: &str, bytes: &[u8], open: &Open<'_>) -> Result<Program, Error> {
+        // The reason is kept: when the error is reported the memory is free again, and polling the limits again would give another reason.
+        let reason = OnceCell::new();
+        let ask = || self.limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
+        let stop = fencewright_lang::Stop::when(&ask);
+        let loader = Loader { front_end: self.format, options: &self.options, stop: &stop, open };
+        match loader.load(name, bytes) {
+            Ok(loaded) => Ok(Program { loaded: Arc::new(loaded) }),
+            Err(Failure::Wrong(error)) => Err(Error::Text(error)),
+            Err(Failure::Stopped(at)) => {
+                let reason = reason.get().cloned().unwrap_or(Reason::Cancelled);
+                Err(Error::Unfinished { reason, at })
+            }
+        }
+    }
+}
 
 /// A program with the text that it was read from. Copies are cheap.
 ///
@@ -30,7 +93,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a program from a file, in whichever language it is written: `.fw`, memorax, trencher, litmus tests or C.
+    /// Reads a program from a file, in any language: `.fw`, memorax, trencher, litmus tests or C. `-` is the standard input.
     pub fn open(path: impl AsRef<Path>) -> Result<Program, Error> {
         Program::open_with(path, &Options::default())
     }
@@ -45,19 +108,7 @@ impl Program {
     /// # Ok::<(), fencewright::Error>(())
     /// ```
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Program, Error> {
-        let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|error| Error::File(path.to_owned(), error))?;
-        let open = |name: &str| match fs::metadata(name) {
-            Ok(file) if !file.is_file() => Err("this is not a regular file".to_owned()),
-            Ok(_) => fs::read(name).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let loader = Loader { front_end: None, options, stop: &fencewright_lang::Stop::never(), open: &open };
-        match loader.load(&path.to_string_lossy(), &bytes) {
-            Ok(loaded) => Ok(Program { loaded: Arc::new(loaded) }),
-            Err(Failure::Wrong(error)) => Err(Error::Text(error)),
-            Err(Failure::Stopped(_)) => unreachable!("nobody asks to stop"),
-        }
+        Reader { options: options.clone(), ..Reader::default() }.open(path)
     }
 
     /// Reads a program that includes no other files from its text. The name is that of a file: its extension says which language this is, and
@@ -71,9 +122,14 @@ impl Program {
         self.loaded.program.properties.iter().map(|property| property.name.as_str())
     }
 
-    /// Everything that is known about it: texts, syntax tree, control-flow graphs, warnings.
+    /// The texts, syntax tree, control-flow graphs and warnings.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
+    }
+
+    /// The same, to change it: a program that is shared is copied first.
+    pub fn loaded_mut(&mut self) -> &mut Loaded {
+        Arc::make_mut(&mut self.loaded)
     }
 
     /// Whether a certificate is a proof about this program. No engine is involved.
@@ -96,6 +152,11 @@ impl Program {
     /// # Ok::<(), fencewright::Error>(())
     /// ```
     pub fn certify(&self, certificate: &Certificate) -> Result<Accepted, Error> {
+        self.certify_within(certificate, &Limits::default())
+    }
+
+    /// The same within limits.
+    pub fn certify_within(&self, certificate: &Certificate, limits: &Limits) -> Result<Accepted, Error> {
         let loaded = match certificate.claim {
             Claim::Robust { .. } => self.for_robustness()?.loaded,
             _ => self.loaded_for(certificate.properties())?,
@@ -103,33 +164,61 @@ impl Program {
         if certificate.program != fingerprint(&loaded.program) {
             return Err(Error::Question("the certificate is about another program".into()));
         }
-        let stop: Stop = Arc::new(|| false);
-        fencewright_certify::check(certificate, &loaded.program, &Prover, &stop).map_err(Error::Rejected)
+        let watched = limits.clone();
+        let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
+        fencewright_certify::check(certificate, &loaded.program, &Prover, &stop).map_err(|rejected| {
+            match rejected {
+                Rejection::Undecided(Undecided::Stopped) => {
+                    // The checker has freed its memory by now, so if no other limit is exceeded it was the memory.
+                    let memory = limits.memory.map(Reason::Memory);
+                    Error::Stopped(limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled))
+                }
+                rejected => Error::Rejected(rejected),
+            }
+        })
     }
 
-    /// The same program with something added to what is known about it.
-    pub(crate) fn with(loaded: Loaded) -> Program {
-        Program { loaded: Arc::new(loaded) }
+    /// Searches for data races of plain accesses for a moment: a warning for each race that an execution shows. Races may be missed.
+    pub fn races(&self, limits: &Limits) -> Vec<Diagnostic> {
+        if self.loaded.plain.is_empty() {
+            return Vec::new();
+        }
+        let is_plain = |span: Span| self.loaded.plain.contains(&span.text());
+        let races = races::races(&self.loaded.program, &is_plain, limits);
+        remarks::races(Source::from(&*self.loaded), &races)
+    }
+
+    /// Adds the warnings of [`races`](Program::races) to the program.
+    pub fn warn_of_races(&mut self, limits: &Limits) {
+        let warnings = self.races(limits);
+        if !warnings.is_empty() {
+            Arc::make_mut(&mut self.loaded).warnings.extend(warnings);
+        }
     }
 
     /// The program as it has to be read for questions about these properties ([`Options::ask`]).
-    pub(crate) fn loaded_for(&self, properties: &[String]) -> Result<Arc<Loaded>, Error> {
-        let mut otherwise = Loaded::clone(&self.loaded);
-        otherwise.options.ask(properties);
-        self.loaded_as(otherwise)
+    pub(crate) fn read_for(&self, properties: &[String]) -> Result<Program, Error> {
+        Ok(Program { loaded: self.loaded_for(properties)? })
+    }
+
+    fn loaded_for(&self, properties: &[String]) -> Result<Arc<Loaded>, Error> {
+        let mut options = self.loaded.options.clone();
+        options.ask(properties);
+        self.loaded_as(options)
     }
 
     /// The program as it has to be read for the question whether it is robust ([`Options::ask_robustness`]): what witnesses and certificates of robustness are about.
     pub fn for_robustness(&self) -> Result<Program, Error> {
-        let mut otherwise = Loaded::clone(&self.loaded);
-        otherwise.options.ask_robustness();
-        Ok(Program { loaded: self.loaded_as(otherwise)? })
+        let mut options = self.loaded.options.clone();
+        options.ask_robustness();
+        Ok(Program { loaded: self.loaded_as(options)? })
     }
 
-    fn loaded_as(&self, otherwise: Loaded) -> Result<Arc<Loaded>, Error> {
-        if otherwise.options == self.loaded.options {
+    fn loaded_as(&self, options: Options) -> Result<Arc<Loaded>, Error> {
+        if options == self.loaded.options {
             return Ok(self.loaded.clone());
         }
+        let otherwise = Loaded { options, ..Loaded::clone(&self.loaded) };
         Ok(Arc::new(load_again(&otherwise, &self.loaded.sources)?))
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use fencewright_lang::edit::Change;
-use fencewright_program::FileId;
+use fencewright::Changes;
+use fencewright::lang::edit::Change;
+use fencewright::program::FileId;
 use lsp_types::{
     AnnotatedTextEdit, ChangeAnnotation, CodeAction, CodeActionContext, CodeActionDisabled, CodeActionKind,
     CodeActionOrCommand, Diagnostic, DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, Range,
@@ -12,21 +13,21 @@ use lsp_types::{
 
 use crate::answers::Answers;
 use crate::client::Client;
-use crate::fixes::{Changes, Fence, Fences, Fixes};
+use crate::fixes::{Fence, Fences, Fixes};
 use crate::places::Places;
 
 /// An action on the whole file.
 pub const SOURCE_FENCES: CodeActionKind = CodeActionKind::new("source.fencewright.fences");
 
-/// What actions are offered for.
+/// The context of code actions.
 pub struct Offer<'a> {
-    /// What is known about the program.
+    /// The program with its answers.
     pub answers: &'a Answers,
     /// Its files.
     pub places: &'a Places<'a>,
     /// The versions of open documents.
     pub versions: &'a HashMap<Uri, i32>,
-    /// What the client can do.
+    /// The capabilities of the client.
     pub client: Client,
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fencewright_engines::{Checked, Verdict};
-use fencewright_fences::Audited;
-use fencewright_lang::{Diagnostic, Loaded};
-use fencewright_program::{MemoryModel, Property};
+use fencewright::Program;
+use fencewright::engines::{Checked, Verdict};
+use fencewright::fences::Audited;
+use fencewright::lang::Diagnostic;
+use fencewright::program::{MemoryModel, Property};
 use fencewright_report::html::Page;
 use fencewright_report::known::Known;
 use fencewright_report::{Source, Style, text};
@@ -15,32 +16,32 @@ use fencewright_report::{Source, Style, text};
 use crate::check::Found;
 use crate::fixes::Fixes;
 
-/// All that is known about a program. What is large is shared, so that it can be looked at elsewhere while more comes in.
+/// All that is known about a program. Large parts are reference counted, so that other threads can read them while more results arrive.
 #[derive(Clone)]
 pub struct Answers {
     /// The program.
-    pub loaded: Arc<Loaded>,
-    /// The memory models that were asked about; none if nobody has asked yet.
+    pub program: Program,
+    /// The memory models of the last question; empty before the first one.
     pub models: Vec<MemoryModel>,
     /// Whether verdicts are still to come.
     pub checking: bool,
-    /// What somebody should look at, beside what was seen when the program was read.
+    /// Warnings found after the program was read.
     pub warnings: Vec<Diagnostic>,
     /// The verdicts, by model and number of the property.
     pub verdicts: BTreeMap<(MemoryModel, usize), Arc<Checked>>,
-    /// Fences that are missing.
+    /// Missing fences.
     pub fixes: Vec<Arc<Fixes>>,
-    /// Which fences are needed.
+    /// The existing fences, and whether each is needed.
     pub needs: Vec<(MemoryModel, Arc<Vec<Audited>>)>,
-    /// What proofs say about variables.
+    /// Facts about variables from proofs.
     pub known: Vec<(MemoryModel, Arc<Known>)>,
 }
 
 impl Answers {
-    /// A program that nobody has asked about.
-    pub fn new(loaded: Arc<Loaded>) -> Self {
+    /// A program without answers.
+    pub fn new(program: Program) -> Self {
         Answers {
-            loaded,
+            program,
             models: Vec::new(),
             checking: false,
             warnings: Vec::new(),
@@ -51,7 +52,7 @@ impl Answers {
         }
     }
 
-    /// Adds what was found out.
+    /// Adds a result.
     pub fn add(&mut self, found: Found) {
         match found {
             Found::Warnings(warnings) => self.warnings = warnings,
@@ -65,12 +66,12 @@ impl Answers {
 
     /// The program with its text.
     pub fn source(&self) -> Source<'_> {
-        Source::from(&*self.loaded)
+        Source::from(self.program.loaded())
     }
 
     /// The properties that verdicts are about.
     pub fn properties(&self) -> &[Property] {
-        &self.loaded.program.properties
+        &self.program.loaded().program.properties
     }
 
     /// The verdicts on a property, one for each model that has one.

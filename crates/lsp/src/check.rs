@@ -1,30 +1,28 @@
-//! What is found out about a program in the background: first the verdicts, each as soon as it is there, then what goes with them.
+//! Examines a program in the background: verdicts first, each published at once, then fences and facts about variables.
 //!
-//! Where a property is violated, fences are looked for; where all hold, it is found out which of the fences there are needed, and what the
-//! proof says about variables. All verdicts come through the door of the engines.
+//! If a property is violated, missing fences are searched. If all hold, the existing fences are audited, and facts about variables are extracted from
+//! the proof. Only confirmed verdicts are shown.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencewright_engines::auto::Auto;
-use fencewright_engines::explicit::{Explicit, Options, Reduction};
-use fencewright_engines::{
-    Checked, Confirm, Evidence, Limits, Progress, Task, Token, Verdict, check, check_each, races,
-};
-use fencewright_fences::{Audited, Safety, audit};
-use fencewright_lang::{Diagnostic, Loaded};
-use fencewright_program::{Action, MemoryModel, Program, Property, Span};
+use fencewright::engines::explicit::{self, Reduction};
+use fencewright::engines::{Checked, Confirm, Evidence, Progress};
+use fencewright::fences::Audited;
+use fencewright::lang::Diagnostic;
+use fencewright::program::Action;
+use fencewright::{Budget, EngineName, EngineOptions, MemoryModel, Program, Token, Verdict};
+use fencewright_report::Source;
 use fencewright_report::known::{Known, known};
-use fencewright_report::{Source, remarks};
 
 use crate::Environment;
 use crate::fixes::{Fixes, fixes};
-use crate::load::limits;
+use crate::load::budget;
 use crate::settings::Settings;
 
-/// What is found out.
+/// A result.
 pub enum Found {
-    /// What somebody should look at.
+    /// Warnings about data races.
     Warnings(Vec<Diagnostic>),
     /// The verdict on the property with this number.
     Verdict(MemoryModel, usize, Box<Checked>),
@@ -32,33 +30,33 @@ pub enum Found {
     Decided,
     /// Fences that make the program safe, or why there are none.
     Fixes(Fixes),
-    /// Which fences are needed.
+    /// The existing fences, and whether each is needed.
     Needs(MemoryModel, Vec<Audited>),
-    /// What a proof says about variables.
+    /// Facts about variables from a proof.
     Known(MemoryModel, Known),
 }
 
 /// A program to be examined.
 pub struct Question {
     /// The program.
-    pub loaded: Arc<Loaded>,
-    /// What a user has set.
+    pub program: Program,
+    /// The settings.
     pub settings: Arc<Settings>,
-    /// What the process can do.
+    /// The process of the server.
     pub environment: Environment,
     /// Stops it.
     pub token: Token,
-    /// How far it has come.
+    /// The progress of the run.
     pub progress: Arc<Progress>,
 }
 
-/// To learn which values variables have, all states are looked at for at most this long.
+/// Maximum time for enumerating all states to learn the values of variables.
 const FOR_VALUES: Duration = Duration::from_secs(5);
 
 impl Question {
-    /// Finds out all there is to find out, unless somebody asks to stop.
+    /// Examines the program until it is finished or cancelled.
     pub fn examine(&self, tell: &dyn Fn(Found)) {
-        let races = self.races();
+        let races = self.program.races(&self.budget().start());
         if !races.is_empty() {
             tell(Found::Warnings(races));
         }
@@ -71,7 +69,13 @@ impl Question {
             }
             if verdicts.iter().any(|checked| matches!(checked.verdict(), Verdict::Unsafe)) {
                 self.progress.say("looking for fences".into());
-                tell(Found::Fixes(fixes(&self.loaded, model, &verdicts, &self.limits(), &self.progress)));
+                tell(Found::Fixes(fixes(
+                    &self.program,
+                    &self.under(model),
+                    model,
+                    &verdicts,
+                    &self.progress,
+                )));
             } else if verdicts.iter().all(|checked| matches!(checked.verdict(), Verdict::Safe)) {
                 self.progress.say("looking at values".into());
                 self.known(model, &verdicts).into_iter().for_each(|known| tell(Found::Known(model, known)));
@@ -81,12 +85,13 @@ impl Question {
         }
     }
 
-    fn limits(&self) -> Limits {
-        limits(&self.settings, self.environment, &self.token)
+    /// A question about the program under a memory model.
+    fn under(&self, model: MemoryModel) -> fencewright::Question {
+        fencewright::Question::under(model).budget(self.budget())
     }
 
-    fn program(&self) -> &Program {
-        &self.loaded.program
+    fn budget(&self) -> Budget {
+        budget(&self.settings, self.environment, &self.token)
     }
 
     /// The verdicts, each told at once.
@@ -95,61 +100,54 @@ impl Question {
             return Vec::new();
         }
         self.progress.say(format!("checking under {}", model.name()));
-        let task = Task::new(self.program(), model, self.program().properties.clone());
+        // A program without properties has no verdicts.
+        let Ok(posed) = self.under(model).pose(&self.program) else { return Vec::new() };
         let mut each =
             |n: usize, checked: &Checked| tell(Found::Verdict(model, n, Box::new(checked.clone())));
-        let (limits, confirm) = (self.limits(), Confirm::default());
-        check_each(&Auto::default(), &task, &limits, &self.progress, confirm, &mut each).verdicts
+        posed.check(model, &self.budget().start(), &self.progress, &mut each)
     }
 
-    /// Races between accesses that a compiler may move.
-    fn races(&self) -> Vec<Diagnostic> {
-        if self.loaded.plain.is_empty() {
-            return Vec::new();
-        }
-        let is_plain = |span: Span| self.loaded.plain.contains(&span.text());
-        let races = races::races(self.program(), &is_plain, &self.limits());
-        remarks::races(Source::from(&*self.loaded), &races)
-    }
-
-    /// What is known about variables: from one of the proofs or, if they say nothing, from all states, where these are few.
+    /// Facts about variables: from one of the proofs or, if they contain none, from the set of all states if it is small.
     fn known(&self, model: MemoryModel, verdicts: &[Checked]) -> Option<Known> {
-        let source = Source::from(&*self.loaded);
-        let limits = self.limits().within(FOR_VALUES);
+        let source = Source::from(self.program.loaded());
+        let limits = self.budget().start().within(FOR_VALUES);
         let stop = || limits.exceeded(0).is_some();
         let says = |checked: &Checked| match checked.evidence() {
             Evidence::Certified(certificate) => known(source, certificate, &stop),
             _ => None,
         };
         verdicts.iter().find_map(says).or_else(|| {
-            let options = Options {
+            let explicit = explicit::Options {
                 reduction: Reduction::None,
                 symmetry: false,
                 live_variables: false,
                 certificates: true,
-                ..Options::default()
+                ..explicit::Options::default()
             };
-            let universal = |property: &&Property| !property.kind.is_existence();
-            let properties: Vec<Property> =
-                self.program().properties.iter().filter(universal).cloned().collect();
-            let task = Task::new(self.program(), model, properties);
-            let confirm = Confirm { exploration: None, ..Confirm::default() };
-            let verdicts = check(&Explicit { options }, &task, &limits, &self.progress, confirm);
-            verdicts.iter().find_map(says)
+            let mut universal =
+                self.program.loaded().program.properties.iter().filter(|p| !p.kind.is_existence()).peekable();
+            // A question about no property would be one about all of them.
+            universal.peek()?;
+            let question = self
+                .under(model)
+                .engine(EngineName::Explicit)
+                .options(EngineOptions { explicit, ..EngineOptions::default() })
+                .confirm(Confirm { exploration: None, ..Confirm::default() });
+            let question = universal.fold(question, |question, property| question.property(&property.name));
+            let posed = question.pose(&self.program).ok()?;
+            posed.check(model, &limits, &self.progress, &mut |_, _| {}).iter().find_map(says)
         })
     }
 
-    /// Which of the fences there are needed, if there are some.
+    /// Which of the existing fences are needed; `None` if there are no fences.
     fn needs(&self, model: MemoryModel) -> Option<Vec<Audited>> {
         let is_fence = |action: &Action| matches!(action, Action::Fence | Action::StoreFence);
-        let mut edges = self.program().threads.iter().flat_map(|thread| &thread.edges);
+        let mut edges = self.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);
         if model == MemoryModel::Sc || !edges.any(|edge| is_fence(&edge.action)) {
             return None;
         }
-        let goal =
-            Safety { model, properties: Vec::new(), engine: Auto::default(), confirm: Confirm::default() };
-        // Where nothing is stated that a fence could help with, none is needed, and that is no news.
-        let about_fences = goal.is_about_fences(self.program());
-        about_fences.then(|| audit(self.program(), &goal, &self.limits(), &self.progress).ok()).flatten()
+        // If no property can depend on fences, none of them is needed, and that is not worth reporting.
+        let posed = self.under(model).repair().pose(&self.program).ok()?;
+        posed.audit(&self.budget().start(), &self.progress).ok()
     }
 }

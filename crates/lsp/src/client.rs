@@ -1,25 +1,25 @@
-//! What the client can do.
+//! Capabilities of the client.
 
 use lsp_types::{ClientCapabilities, MarkupKind};
 
 use crate::text::Encoding;
 
-/// What the client can do, as far as it makes a difference.
+/// The capabilities of the client that the server uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// What columns count.
+    /// The unit of columns.
     pub encoding: Encoding,
     /// Whether a diagnostic may point at other places.
     pub related: bool,
-    /// Whether it can be told that lenses are to be asked for again.
+    /// Whether the server can ask it to refresh code lenses.
     pub refreshes_lenses: bool,
-    /// Whether it shows how far something has come.
+    /// Whether it shows progress.
     pub progress: bool,
     /// Whether edits may say which version of a document they are for.
     pub versioned_edits: bool,
     /// Whether edits may say why.
     pub annotated_edits: bool,
-    /// Whether an action may be one that cannot be taken, with the reason.
+    /// Whether it shows disabled actions with the reason.
     pub disabled_actions: bool,
     /// Whether hovers may be Markdown.
     pub markdown: bool,
@@ -30,7 +30,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// What a client says about itself.
+    /// Reads the capabilities from the first request.
     pub fn new(capabilities: &ClientCapabilities) -> Self {
         let general = capabilities.general.as_ref();
         let offered = general.and_then(|general| general.position_encodings.as_deref());

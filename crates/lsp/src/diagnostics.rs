@@ -1,11 +1,11 @@
-//! What is wrong with a program, at the place where it is.
+//! Diagnostics of programs: errors, warnings and violated properties.
 
 use std::collections::BTreeMap;
 
-use fencewright_engines::{Checked, Verdict};
-use fencewright_fences::audit::Need;
-use fencewright_lang::{self as lang, LoadError, Sources};
-use fencewright_program::{MemoryModel, Span};
+use fencewright::engines::{Checked, Verdict};
+use fencewright::fences::audit::Need;
+use fencewright::lang::{self as lang, LoadError, Sources};
+use fencewright::program::{MemoryModel, Span};
 use fencewright_report::sarif::{rule, shown_at};
 use fencewright_report::step::steps;
 use lsp_types::{
@@ -20,7 +20,7 @@ use crate::places::Places;
 
 /// An execution with more steps is shown without its beginning.
 const MOST_STEPS: usize = 200;
-/// What messages come from.
+/// The source of all diagnostics.
 const SOURCE: &str = "fencewright";
 
 /// Diagnostics by the file they are in. A file that has none may be named: what was said about it before is then taken back.
@@ -45,14 +45,14 @@ pub fn warning(message: String) -> Diagnostic {
 }
 
 impl Writer<'_> {
-    /// What is wrong with a text.
+    /// The errors in a text.
     pub fn errors(&self, error: &LoadError) -> ByFile {
         self.sorted(error.diagnostics.iter().map(|d| self.diagnostic(d, DiagnosticSeverity::ERROR)))
     }
 
-    /// What is known about a program.
+    /// The warnings and violations of a program.
     pub fn answers(&self, answers: &Answers) -> ByFile {
-        let warnings = answers.loaded.warnings.iter().chain(&answers.warnings);
+        let warnings = answers.program.loaded().warnings.iter().chain(&answers.warnings);
         let warnings = warnings.map(|warning| self.diagnostic(warning, DiagnosticSeverity::WARNING));
         let violated = |checked: &&Checked| matches!(checked.verdict(), Verdict::Unsafe);
         let verdicts = answers.verdicts.iter().map(|((model, _), checked)| (*model, &**checked));
@@ -67,7 +67,7 @@ impl Writer<'_> {
         sorted
     }
 
-    /// Where something is shown. What is in no file that can be shown is told at the beginning of the program, with the place in words.
+    /// The location where a diagnostic is shown. If the editor cannot show the file, this is the beginning of the program, and the message names the place.
     fn shown(&self, span: Span, message: String) -> (Location, String) {
         match self.places.location(span) {
             Some(location) => (location, message),
@@ -115,7 +115,7 @@ impl Writer<'_> {
                 message.push_str(&format!(": {words}"));
             }
             let skipped = replayed.events.len().saturating_sub(MOST_STEPS);
-            // A flush has no place: it is told with the next step.
+            // A flush has no location: it is shown with the next step.
             let mut flushes = String::new();
             for (n, step) in steps(source, replayed).enumerate().skip(skipped) {
                 let words = format!("{}: {}", step.thread().name, step.words());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fencewright_lang::{FrontEnd, front_end};
+use fencewright::lang::{FrontEnd, front_end};
 use lsp_types::{TextDocumentContentChangeEvent, TextDocumentItem, Uri};
 
 use crate::text::{Encoding, Lines};
@@ -22,7 +22,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// What to call it: its path. Included files are found beside it.
+    /// Its path, or its URI if it has none. Included files are searched in the same folder.
     pub fn name(&self, uri: &Uri) -> String {
         match &self.path {
             Some(path) => path.to_string_lossy().into_owned(),
@@ -30,7 +30,7 @@ impl Document {
         }
     }
 
-    /// The front end that reads it; none if it is no program but, for instance, a header.
+    /// The front end that reads it; `None` if it is not a program, for instance a header.
     pub fn front_end(&self, uri: &Uri) -> Option<&'static dyn FrontEnd> {
         let name = self.name(uri).to_ascii_lowercase();
         let extension = name.rsplit(['/', '\\']).next().and_then(|base| Some(base.rsplit_once('.')?.1));

@@ -1,20 +1,11 @@
 //! Fences that make a program safe, as changes of its text.
 
-use std::collections::BTreeMap;
-
-use fencewright_engines::auto::Auto;
-use fencewright_engines::{Checked, Confirm, Limits, Progress, Verdict};
-use fencewright_fences::text::{self, NoPlaces};
-use fencewright_fences::{Candidate, Chosen, Options, Safety, Synthesis, synthesise};
-use fencewright_lang::Loaded;
-use fencewright_lang::edit::{self, Change, Edit};
-use fencewright_lang::load::load_again;
-use fencewright_program::{FileId, MemoryModel, Span};
-use fencewright_report::fences::{self, Question};
-use fencewright_report::{Source, Style};
-
-/// Changes of files.
-pub type Changes = BTreeMap<FileId, Vec<Change>>;
+use fencewright::engines::{Checked, Progress};
+use fencewright::fences::{Chosen, Synthesis};
+use fencewright::lang::source::escape;
+use fencewright::program::Span;
+use fencewright::{Changes, DEADLOCK, Error, MemoryModel, Program, Question, Verdict};
+use fencewright_report::{Source, Style, fences};
 
 /// Fences for a memory model.
 pub struct Fixes {
@@ -40,22 +31,22 @@ pub struct Fences {
 
 /// One fence.
 pub struct Fence {
-    /// What it is and where.
+    /// The kind of fence and its place.
     pub words: String,
     /// Why it is needed.
     pub why: String,
     /// Where.
     pub place: Span,
-    /// The changes that put this fence alone into the text; none if it cannot stand alone.
+    /// The changes that insert this fence alone; `None` if the result is not a program.
     pub changes: Option<Changes>,
 }
 
-/// Looks for fences.
+/// Looks for fences that make the answers to a question `safe`.
 pub fn fixes(
-    loaded: &Loaded,
+    program: &Program,
+    question: &Question,
     model: MemoryModel,
     verdicts: &[Checked],
-    limits: &Limits,
     progress: &Progress,
 ) -> Fixes {
     let hopeless = |checked: &&Checked| match checked.verdict() {
@@ -71,54 +62,44 @@ pub fn fixes(
         true => Err("what happens, happens under sc too: no fence can help".into()),
         false if model == MemoryModel::Sc => Err("under sc there is nothing a fence could do".into()),
         false => {
-            let (engine, confirm) = (Auto::default(), Confirm::default());
-            let wanted = if all { Vec::new() } else { properties.clone() };
-            found(loaded, &Safety { model, properties: wanted, engine, confirm }, limits, progress)
+            let named = |question: Question, name: &String| question.property(name);
+            let wanted = properties.iter().filter(|name| !all && *name != DEADLOCK);
+            found(program, &wanted.fold(question.clone(), named), progress)
         }
     };
     Fixes { model, properties, all, fences }
 }
 
-fn found(loaded: &Loaded, goal: &Safety, limits: &Limits, progress: &Progress) -> Result<Fences, String> {
-    let placed = text::places(loaded, &loaded.defines).map_err(|none| match none {
-        NoPlaces::Refused(why) => why.first().map_or_else(String::new, |first| first.message.clone()),
-        NoPlaces::Contradiction => {
-            "internal contradiction, please report it: places change the program".into()
-        }
+fn found(program: &Program, question: &Question, progress: &Progress) -> Result<Fences, String> {
+    let limits = question.limits();
+    let posed = question.repair().pose(program).map_err(|error| error.to_string())?;
+    let found = posed.find(&limits, progress).map_err(|error| match error {
+        Error::Text(why) => why.diagnostics.first().map_or_else(String::new, |first| first.message.clone()),
+        error => error.to_string(),
     })?;
-    let found = synthesise(&placed, goal, &Options::default(), limits, progress);
-    let source = Source::from(loaded);
+    let source = Source::from(program.loaded());
     if found.fences.is_empty() {
-        return Err(in_words(source, goal, &found));
+        return Err(in_words(source, posed.goal.model(), &found));
     }
-    // This loads and verifies the new texts; what they are made of is what the editor gets.
-    text::edited(loaded, &found, goal, limits)?;
-    let edits: Vec<Edit> = found.fences.iter().map(|chosen| text::edit_for(&chosen.fence)).collect();
-    let changes = edit::changes(loaded, &edits)?;
+    // This loads and verifies the new texts; the editor gets the changes that lead to them.
+    posed.edited(&found, &limits)?;
+    let changes = posed.changes(&found)?;
     let each = found.fences.iter().map(|chosen| Fence {
         words: fences::in_words(source, &chosen.fence),
         why: why(chosen),
         place: chosen.fence.place.statement,
-        changes: alone(loaded, &chosen.fence),
+        changes: posed.changes_for(&chosen.fence),
     });
     Ok(Fences { changes, each: each.collect(), optimal: found.optimal })
 }
 
 /// The answer in one line, without the name of the file.
-fn in_words(source: Source<'_>, goal: &Safety, found: &Synthesis) -> String {
-    let question = Question { goal: "safety", model: goal.model.name(), bound: None, seconds: 0.0 };
+fn in_words(source: Source<'_>, model: MemoryModel, found: &Synthesis) -> String {
+    let question = fences::Question { goal: "safety", model: model.name(), bound: None, seconds: 0.0 };
     let line = fences::text(source, question, found, false, Style::PLAIN);
-    let name = format!("{}: ", fencewright_lang::source::escape(source.name()));
+    let name = format!("{}: ", escape(source.name()));
     let line = line.strip_prefix(&name).unwrap_or(&line).trim_end();
     line.to_owned()
-}
-
-/// The changes that put one fence into the text, if the result is a program.
-fn alone(loaded: &Loaded, fence: &Candidate) -> Option<Changes> {
-    let edits = [text::edit_for(fence)];
-    let texts = edit::edited(loaded, &edits).ok()?;
-    load_again(loaded, &texts).ok()?;
-    edit::changes(loaded, &edits).ok()
 }
 
 fn why(chosen: &Chosen) -> String {

@@ -1,31 +1,31 @@
-//! What is shown where the mouse rests: what a proof says about a variable, why a fence is needed, what a name is.
+//! Hovers: facts about variables from proofs, reasons of fences, declarations of names.
 
 use std::fmt::Write as _;
 
-use fencewright_fences::audit::Need;
-use fencewright_lang::source::escape;
-use fencewright_memory::Cell;
-use fencewright_program::{Action, LocationId, Program, RegisterId, Span, ThreadId};
+use fencewright::fences::audit::Need;
+use fencewright::lang::source::escape;
+use fencewright::memory::Cell;
+use fencewright::program::{Action, LocationId, Program, RegisterId, Span, ThreadId};
 use fencewright_report::words::shortened;
 
 use crate::answers::{Answers, word};
 use crate::lenses::is_instance;
 use crate::names::{Declaration, Kind, declaration, word_at};
 
-/// At most so many lines about points of threads.
+/// Maximum number of lines about points of threads.
 const MOST_POINTS: usize = 8;
-/// At most so many cells of an array.
+/// Maximum number of cells of an array.
 const MOST_CELLS: usize = 16;
 /// A declaration longer than this is cut.
 const LONGEST: usize = 400;
 
-/// What to show, and what it is about.
+/// The contents of a hover.
 pub struct Shown {
-    /// What is declared or written there: text of the program.
+    /// The declaration or statement in the source.
     pub code: String,
-    /// What is known about it, line by line.
+    /// Facts about it, one per line.
     pub lines: Vec<String>,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
@@ -71,15 +71,15 @@ fn plain(text: &str) -> String {
     escape(text).replace('`', "'")
 }
 
-/// What to show at an offset of the main file.
+/// The hover at an offset of the main file.
 pub fn hover(answers: &Answers, offset: usize) -> Option<Shown> {
-    let text = &answers.loaded.sources.main().text;
+    let text = &answers.program.loaded().sources.main().text;
     if let Some(shown) = fence(answers, offset) {
         return Some(shown);
     }
     let (start, name) = word_at(text, offset)?;
     let span = Span::new(start, start + name.len());
-    let declared = declaration(&answers.loaded.file, text, offset);
+    let declared = declaration(&answers.program.loaded().file, text, offset);
     let cells = cells(answers, declared.as_ref(), name, span);
     let code = match &declared {
         Some(declared) => introduction(answers, declared),
@@ -117,7 +117,7 @@ fn introduction(answers: &Answers, declared: &Declaration) -> String {
 
 /// The cells that a name stands for.
 fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Span) -> Vec<Cell> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let memory = |name: &str| {
         let variable = program.variables.iter().find(|variable| variable.name == name);
         let cells = variable.map(|variable| variable.cells()).unwrap_or_default();
@@ -147,9 +147,9 @@ fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Sp
     }
 }
 
-/// What proofs say about some cells: where the text is, and everywhere.
+/// Facts about cells from proofs: at the position of the text, and at all positions.
 fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let mut lines = Vec::new();
     for (model, known) in &answers.known {
         let always = cells.iter().filter_map(|cell| known.everywhere(*cell)).take(MOST_CELLS);
@@ -190,9 +190,9 @@ fn points_at(program: &Program, span: Span) -> Vec<(ThreadId, LocationId)> {
     points
 }
 
-/// What is known where a label stands.
+/// Facts that hold at a label.
 fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let inside = declared.inside.as_deref().unwrap_or_default();
     let mut lines = Vec::new();
     for (model, known) in &answers.known {
@@ -215,8 +215,8 @@ fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
 }
 
 fn thread_in_words(answers: &Answers, name: &str) -> String {
-    let program = &answers.loaded.program;
-    let own: Vec<&fencewright_program::Thread> = program
+    let program = &answers.program.loaded().program;
+    let own: Vec<&fencewright::program::Thread> = program
         .threads()
         .filter(|(id, _)| is_instance(program, *id, name))
         .map(|(_, thread)| thread)
@@ -239,7 +239,7 @@ fn verdicts(answers: &Answers, name: &str) -> Vec<String> {
 /// Why a fence is needed, if there is one at this offset and that is known.
 fn fence(answers: &Answers, offset: usize) -> Option<Shown> {
     let here = Span::new(offset, offset);
-    let edges = answers.loaded.program.threads.iter().flat_map(|thread| &thread.edges);
+    let edges = answers.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);
     let mut fences = edges.filter(|edge| matches!(edge.action, Action::Fence | Action::StoreFence));
     let span = fences.find(|edge| edge.span.covers(here))?.span.text();
     let mut lines = Vec::new();

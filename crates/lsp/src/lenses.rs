@@ -1,8 +1,8 @@
 //! Verdicts above the properties and threads that they are about.
 
-use fencewright_engines::{Checked, Verdict};
-use fencewright_lang::ast::{Item, Thread};
-use fencewright_program::{
+use fencewright::engines::{Checked, Verdict};
+use fencewright::lang::ast::{Item, Thread};
+use fencewright::program::{
     Fault, MemoryModel, Observable, Op, Program, Property, PropertyKind, Span, ThreadId,
 };
 use lsp_types::{CodeLens, Command, Range, Uri};
@@ -67,7 +67,7 @@ fn of_property(
 
 /// The verdicts on the properties that a thread has to do with, in one line.
 fn of_thread(uri: &Uri, answers: &Answers, thread: &Thread, model: MemoryModel) -> Option<Command> {
-    let program = &answers.loaded.program;
+    let program = &answers.program.loaded().program;
     let own = |id: ThreadId| is_instance(program, id, &thread.name.text);
     let of =
         answers.properties().iter().enumerate().filter(|(_, property)| concerns(program, property, &own));
@@ -93,7 +93,7 @@ fn shown(uri: &Uri, title: String, property: &str, model: MemoryModel) -> Comman
 
 /// The threads as the source has them: one for each family.
 fn threads(answers: &Answers) -> impl Iterator<Item = &Thread> {
-    answers.loaded.file.items.iter().filter_map(|item| match item {
+    answers.program.loaded().file.items.iter().filter_map(|item| match item {
         Item::Thread(thread) => Some(thread),
         _ => None,
     })

@@ -7,8 +7,8 @@
 //! * `load`, `check`, `fixes`: what takes long, in threads of a `pool`; `session`: when they run, and what becomes of their `answers`;
 //! * `diagnostics`, `lenses`, `actions`, `hover`, `names`, `symbols`, `tokens`: what is shown.
 //!
-//! The loop itself never waits: whatever takes long is done elsewhere, can be cancelled, and is dropped if the text has changed meanwhile. A panic
-//! in there is told and ends nothing else.
+//! The main loop never blocks: long computations run in worker threads, can be cancelled, and are dropped if the text has changed meanwhile. A panic
+//! in a worker is reported and ends nothing else.
 
 #![forbid(unsafe_code)]
 // A `Uri` caches how it is taken apart; what it is compared and hashed by, its text, never changes.
@@ -39,7 +39,6 @@ mod tokens;
 mod transport;
 mod uri;
 
-use std::path::Path;
 use std::time::Duration;
 
 pub use settings::Settings;
@@ -52,12 +51,10 @@ pub const EXECUTION: &str = "fencewright.execution";
 /// A client that does not read what was written for it has so much time left when it has taken leave.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What the process can do.
+/// The process that the server runs in.
 #[derive(Clone, Copy)]
 pub struct Environment {
-    /// Reads a file that is included; in words why that is not possible.
-    pub read: fn(&Path) -> Result<Vec<u8>, String>,
-    /// How many bytes the process uses.
+    /// The number of bytes in use.
     pub memory: fn() -> u64,
 }
 
@@ -76,7 +73,7 @@ pub fn serve(settings: Settings, environment: Environment) -> bool {
     thread("reader").spawn(reader).expect("the system starts another thread");
     thread("writer").spawn(writer).expect("the system starts another thread");
     let orderly = server::Server::new(settings, environment, to_client).run(&incoming);
-    // The server ends when the reader has, so both have dropped their senders: the writer writes what is left and ends too, unless nobody reads it.
+    // The server ends when the reader has, so both have dropped their senders: the writer writes what is left and ends too, unless the client does not read it.
     let _ = written.recv_timeout(FAREWELL);
     orderly
 }

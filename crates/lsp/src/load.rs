@@ -1,12 +1,13 @@
 //! Reading programs, with the texts of open documents in place of those on the disk.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fencewright_engines::{Limits, Reason, Token};
-use fencewright_lang::load::Failure;
-use fencewright_lang::{FrontEnd, LoadError, Loaded, Loader, Stop};
+use fencewright::engines::Reason;
+use fencewright::input::{in_words, read_included};
+use fencewright::lang::{FrontEnd, LoadError};
+use fencewright::{Budget, Error, Meter, Program, Reader, Token};
 
 use crate::Environment;
 use crate::documents::Texts;
@@ -15,7 +16,7 @@ use crate::uri::plain;
 
 /// A program to be read.
 pub struct Question {
-    /// What its main file is called.
+    /// The name of its main file.
     pub name: String,
     /// The text of its main file.
     pub text: Arc<str>,
@@ -23,72 +24,75 @@ pub struct Question {
     pub front_end: &'static dyn FrontEnd,
     /// The texts of open files.
     pub texts: Texts,
-    /// What a user has set.
+    /// The settings.
     pub settings: Arc<Settings>,
     /// Stops it.
     pub token: Token,
 }
 
-/// What came of it.
+/// The outcome of reading a program.
 pub enum Outcome {
     /// A program.
-    Program(Arc<Loaded>),
+    Program(Program),
     /// Something is wrong with its text.
     Wrong(Box<LoadError>),
-    /// It takes more time or memory than there is, in words.
+    /// A limit was reached; the message.
     TooMuch(String),
     /// It is C without a `main`: a part of a program.
     Part,
-    /// Somebody asked to stop.
+    /// Reading was cancelled.
     Cancelled,
 }
 
-/// What was read, and which files were read or looked for on the way: if one of them changes, so may this.
+/// The outcome, with the files on which it depends.
 pub struct Answer {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Included files, those that are not there too.
+    /// Included files, including missing ones.
     pub files: Vec<PathBuf>,
 }
 
-/// What a question may use that begins now.
-pub fn limits(settings: &Settings, environment: Environment, token: &Token) -> Limits {
-    Limits::starting_now(settings.timeout, settings.memory, token.clone())
-        .measured_by(environment.memory)
-        .with_own_solver(settings.own_solver)
+/// The time and memory of each question; the memory is that of the whole server.
+pub fn budget(settings: &Settings, environment: Environment, token: &Token) -> Budget {
+    // Several questions run side by side, so the memory of earlier ones is not freed before another one starts.
+    let meter = Meter { used: environment.memory, make_room: |_| {} };
+    Budget {
+        timeout: settings.timeout,
+        memory: settings.memory,
+        token: token.clone(),
+        own_solver: settings.own_solver,
+        meter: Some(meter),
+    }
 }
 
 /// Reads a program.
 pub fn load(question: &Question, environment: Environment) -> Answer {
-    let limits = limits(&question.settings, environment, &question.token);
-    // The reason is kept: by the time of the message the memory is free again.
-    let reason = OnceCell::new();
-    let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
     let files = RefCell::new(Vec::new());
     let open = |name: &str| {
         let path = plain(Path::new(name));
         files.borrow_mut().push(path.clone());
         match question.texts.get(&path) {
             Some(text) => Ok(text.as_bytes().to_vec()),
-            None => (environment.read)(&path),
+            None => read_included(&path).map_err(|error| in_words(&error)),
         }
     };
-    let options = question.settings.options_for(question.front_end);
-    let stop = Stop::when(&ask);
-    let loader = Loader { front_end: Some(question.front_end), options: &options, stop: &stop, open: &open };
-    let outcome = match loader.load(&question.name, question.text.as_bytes()) {
-        Ok(loaded) => Outcome::Program(Arc::new(loaded)),
-        Err(Failure::Wrong(error)) => match question.front_end.is_part(&error.diagnostics) {
+    let reader = Reader {
+        options: question.settings.options_for(question.front_end),
+        format: Some(question.front_end),
+        limits: budget(&question.settings, environment, &question.token).start(),
+    };
+    let outcome = match reader.read_with(&question.name, question.text.as_bytes(), &open) {
+        Ok(program) => Outcome::Program(program),
+        Err(Error::Text(error)) => match question.front_end.is_part(&error.diagnostics) {
             true => Outcome::Part,
             false => Outcome::Wrong(error),
         },
-        Err(Failure::Stopped(at)) => match reason.get() {
-            Some(Reason::Cancelled) | None => Outcome::Cancelled,
-            Some(why) => {
-                let at = at.map_or_else(String::new, |at| format!(" ({at})"));
-                Outcome::TooMuch(format!("not even loaded: {why}{at}"))
-            }
-        },
+        Err(Error::Unfinished { reason: Reason::Cancelled, .. }) => Outcome::Cancelled,
+        Err(Error::Unfinished { reason, at }) => {
+            let at = at.map_or_else(String::new, |at| format!(" ({at})"));
+            Outcome::TooMuch(format!("not even loaded: {reason}{at}"))
+        }
+        Err(error) => Outcome::TooMuch(error.to_string()),
     };
     Answer { outcome, files: files.into_inner() }
 }

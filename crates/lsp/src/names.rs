@@ -1,16 +1,15 @@
-//! What names mean: from a place in a text to the declaration of what stands there.
+//! Name resolution: from a position in a text to the declaration of the name there.
 //!
-//! The syntax tree says what is declared where. Importers make trees too, and where a name of the tree is one of the text, this
-//! works for other languages than `.fw` as well.
+//! It works on the syntax tree. Other languages are translated to such trees too, so it works for them where names of the tree occur in the text.
 
 use std::collections::HashMap;
 
-use fencewright_lang::ast::{
+use fencewright::lang::ast::{
     Block, Declarator, File, Item, Name, Procedure, Property, Statement, StatementKind, Thread,
 };
-use fencewright_program::{FileId, Span};
+use fencewright::program::{FileId, Span};
 
-/// What is declared.
+/// The kind of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `shared x`
@@ -36,7 +35,7 @@ pub enum Kind {
 /// A declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// What it declares.
+    /// Its kind.
     pub kind: Kind,
     /// The name.
     pub name: String,
@@ -225,7 +224,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencewright_lang::fw;
+    use fencewright::lang::fw;
 
     const TEXT: &str = "const N = 2; shared x, y;
 fn get(v) { var r; again: r = v; goto again; return r; }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use fencewright_lang::Sources;
-use fencewright_program::{FileId, Span};
+use fencewright::lang::Sources;
+use fencewright::program::{FileId, Span};
 use lsp_types::{Location, Range, Uri};
 
 use crate::text::{Encoding, Lines};
@@ -29,7 +29,7 @@ impl<'a> Places<'a> {
         Places { files: files.collect() }
     }
 
-    /// Where a span is; nothing if no editor can show it.
+    /// The location of a span; `None` if no editor can show it.
     pub fn location(&self, span: Span) -> Option<Location> {
         let (uri, lines) = self.files.get(&span.file)?;
         Some(Location { uri: uri.clone(), range: lines.range(span.range()) })

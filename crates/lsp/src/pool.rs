@@ -1,11 +1,11 @@
-//! Threads that do what takes long, so that whoever types never waits.
+//! Worker threads for long jobs, so that typing never waits for them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossbeam_channel::{Sender, unbounded};
 
-/// What a thread does.
+/// A job of a worker thread.
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads that take jobs in the order in which they come. They end when the pool is dropped and all jobs are done.
@@ -17,7 +17,7 @@ pub struct Pool {
 const STACK: usize = 16 << 20;
 
 impl Pool {
-    /// So many threads.
+    /// Starts the threads.
     pub fn new(name: &str, threads: usize) -> Self {
         let (jobs, waiting) = unbounded::<Job>();
         for _ in 0..threads {
@@ -29,7 +29,7 @@ impl Pool {
         Pool { jobs }
     }
 
-    /// Does a job when a thread is free. If it panics, that is told, and the thread goes on.
+    /// Queues a job. If it panics, `panicked` is called with the message, and the thread continues.
     pub fn run(&self, job: impl FnOnce() + Send + 'static, panicked: impl FnOnce(String) + Send + 'static) {
         let job = move || {
             if let Err(why) = caught(job) {
@@ -41,9 +41,9 @@ impl Pool {
     }
 }
 
-/// What a function gives; in words how it panicked.
+/// The result of a function, or the message of its panic.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    // Whatever the job has touched is dropped with it.
+    // Everything the job has access to is dropped with it.
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| in_words(&*panic))
 }
 

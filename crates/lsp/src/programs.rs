@@ -1,12 +1,12 @@
-//! What happens to programs: texts change, programs are read and examined, and what is found out is told.
+//! Events of programs: texts change, programs are read and examined, and results are published.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_engines::Checked;
-use fencewright_program::MemoryModel;
+use fencewright::engines::Checked;
+use fencewright::program::MemoryModel;
 use lsp_server::ErrorCode;
 use lsp_types::notification::{self as notes, Notification as _};
 use lsp_types::{MessageType, PublishDiagnosticsParams, Uri};
@@ -86,7 +86,7 @@ impl Server {
         }
     }
 
-    /// Something has happened to a program. If that was about an old revision, nobody wants to know.
+    /// Handles an event of a program. Events of old revisions are dropped.
     pub(crate) fn happened(&mut self, event: Event) {
         let Event { uri, revision, what } = event;
         if self.session.at(&uri, revision).is_none() {
@@ -119,7 +119,7 @@ impl Server {
         let (mut answers, mut said) = (None, None);
         let open = self.open();
         match outcome {
-            Outcome::Program(loaded) => answers = Some(Answers::new(loaded)),
+            Outcome::Program(program) => answers = Some(Answers::new(program)),
             Outcome::Wrong(error) => {
                 let places = Places::new(&error.sources, uri, &open, self.client.encoding);
                 let related = self.client.related;
@@ -131,7 +131,7 @@ impl Server {
                 said = Some(ByFile::from([(uri.clone(), vec![warning(why)])]));
             }
             Outcome::Part => said = Some(ByFile::new()),
-            // Whoever cancels makes a new revision; this one would not have come here.
+            // Loading is cancelled only for a new revision, and results of old revisions are dropped before.
             Outcome::Cancelled => {}
         }
         let Some(program) = self.session.get_mut(uri) else { return };
@@ -180,7 +180,7 @@ impl Server {
         let Some(answers) = self.session.get(uri).and_then(|program| program.answers.as_ref()) else {
             return;
         };
-        let sources = &answers.loaded.sources;
+        let sources = &answers.program.loaded().sources;
         let places = Places::new(sources, uri, &open, self.client.encoding);
         let writer = Writer { places: &places, sources, main: uri, related: self.client.related };
         let said = writer.answers(answers);
@@ -208,7 +208,7 @@ impl Server {
         self.published.retain(|_, said| !said.is_empty());
     }
 
-    /// What is said about a program in its main file.
+    /// The diagnostics of a program in its main file.
     pub(crate) fn said(&self, uri: &Uri) -> Vec<lsp_types::Diagnostic> {
         self.published.get(uri).and_then(|said| said.get(uri)).cloned().unwrap_or_default()
     }
@@ -230,7 +230,7 @@ impl Server {
     }
 }
 
-/// The verdicts of a program, for whoever asked.
+/// The verdicts of a program, as the result of a request.
 fn verdicts(answers: &Answers) -> Vec<Value> {
     let verdict = |((model, _), checked): (&(MemoryModel, usize), &Arc<Checked>)| {
         let (property, verdict, confirmed) = (&checked.property.name, word(checked), checked.checked());

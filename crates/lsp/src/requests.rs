@@ -1,10 +1,10 @@
-//! What a client can ask about a document. Whatever is about a program waits until that has been read; nothing keeps the loop from going on.
+//! Requests about documents. Requests about a program wait until it has been read; the main loop never blocks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fencewright_lang::ast::File;
-use fencewright_lang::{FrontEnd, fw};
+use fencewright::lang::ast::File;
+use fencewright::lang::{FrontEnd, fw};
 use lsp_server::{ErrorCode, Request};
 use lsp_types::request::{self as requests, Request as _};
 use lsp_types::{
@@ -61,7 +61,7 @@ impl Server {
                 self.with_text(request, &at.text_document.uri.clone(), move |asked| {
                     let lines = Lines::new(&asked.text, asked.encoding);
                     let found = declaration(&asked.file, &asked.text, lines.offset(at.position));
-                    let location = |span: fencewright_program::Span| Location {
+                    let location = |span: fencewright::program::Span| Location {
                         uri: asked.uri.clone(),
                         range: lines.range(span.range()),
                     };
@@ -163,7 +163,7 @@ impl Server {
             return Ok(());
         }
         self.with_program(request, &uri.clone(), move |about| {
-            let file = about.answers.loaded.file.clone();
+            let file = about.answers.program.loaded().file.clone();
             answer(Read { uri, text, file, front_end, encoding })
         })
     }
@@ -232,7 +232,7 @@ impl Server {
     }
 }
 
-/// What a question about a program is about.
+/// The subject of a request about a program.
 struct About {
     uri: Uri,
     answers: Answers,
@@ -242,18 +242,18 @@ struct About {
 
 impl About {
     fn places(&self) -> Places<'_> {
-        Places::new(&self.answers.loaded.sources, &self.uri, &self.open, self.server.encoding)
+        Places::new(&self.answers.program.loaded().sources, &self.uri, &self.open, self.server.encoding)
     }
 
     fn lines(&self) -> Lines<'_> {
-        Lines::new(&self.answers.loaded.sources.main().text, self.server.encoding)
+        Lines::new(&self.answers.program.loaded().sources.main().text, self.server.encoding)
     }
 
     fn language(&self) -> &'static str {
-        self.answers.loaded.front_end.name()
+        self.answers.program.loaded().front_end.name()
     }
 
-    /// What a verdict stands on.
+    /// The execution or proof behind a verdict.
     fn shown(&self, property: &str, model: &str, pages: bool, for_editor: bool) -> Option<Shown> {
         let (model, checked) = self.answers.named(property, model)?;
         let places = self.places();
@@ -262,12 +262,12 @@ impl About {
             title: format!("{property} under {}", model.name()),
             text: self.answers.told(model, checked),
             page: pages.then(|| self.answers.page(model, checked, for_editor)),
-            files: pages.then(|| self.answers.loaded.sources.iter().map(uri).collect()),
+            files: pages.then(|| self.answers.program.loaded().sources.iter().map(uri).collect()),
         })
     }
 }
 
-/// What a question about a text is about.
+/// The subject of a request about a text.
 struct Read {
     uri: Uri,
     text: Arc<str>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, never, select, unbounded};
-use fencewright_engines::Token;
+use fencewright::engines::Token;
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{self as notes, Notification as _};
 use lsp_types::request::{self as requests, Request as _};
@@ -33,9 +33,9 @@ use crate::transport::Outgoing;
 use crate::uri::path_of;
 use crate::{CHECK, EXECUTION, Environment};
 
-/// How often it is told how far a run has come.
+/// Interval between progress reports.
 const TICK: Duration = Duration::from_millis(500);
-/// So many requests are answered at the same time.
+/// Number of threads that answer requests.
 const ANSWERERS: usize = 2;
 
 /// Why a request fails.
@@ -44,21 +44,21 @@ pub type Refusal = (ErrorCode, String);
 /// How far the client has come with the protocol.
 #[derive(PartialEq)]
 enum Stage {
-    /// It has not said what it can do.
+    /// It has not sent `initialize`.
     New,
-    /// It may ask for anything.
+    /// It may send any request.
     Ready,
-    /// It takes leave.
+    /// It has sent `shutdown`.
     Leaving,
 }
 
 /// A request of ours that the client has not answered.
 pub(crate) enum Asked {
-    /// May progress be shown under this name, for this program?
+    /// A request to create a progress token with this name for this program.
     Progress(Uri, String),
-    /// What are the settings?
+    /// A request for the settings.
     Settings,
-    /// Nothing depends on the answer.
+    /// A request whose answer is ignored.
     Anything,
 }
 
@@ -67,7 +67,7 @@ pub struct Server {
     pub(crate) to_client: Sender<Outgoing>,
     stage: Stage,
     pub(crate) client: Client,
-    /// What the command line and the client's first message say.
+    /// The settings of the command line and the initialization options.
     pub(crate) base: Settings,
     pub(crate) settings: Arc<Settings>,
     pub(crate) documents: Documents,
@@ -75,9 +75,9 @@ pub struct Server {
     events: Receiver<Event>,
     pub(crate) answerers: Pool,
     pub(crate) replies: (Sender<Reply>, Receiver<Reply>),
-    /// Requests that somebody answers elsewhere, with what stops that.
+    /// Requests that a worker thread answers, with the tokens that cancel them.
     pub(crate) pending: HashMap<RequestId, Token>,
-    /// What each program says about each file.
+    /// The diagnostics of each program, by file.
     pub(crate) published: BTreeMap<Uri, ByFile>,
     pub(crate) asked: HashMap<RequestId, Asked>,
     pub(crate) numbers: i32,
@@ -141,7 +141,7 @@ impl Server {
         self.stage == Stage::Leaving
     }
 
-    /// Handles a message. A panic is a defect of this program; it is told, and the next message is handled.
+    /// Handles a message. A panic is a bug: it is reported, and the next message is handled.
     fn guarded(&mut self, message: Message) {
         let id = match &message {
             Message::Request(request) => Some(request.id.clone()),

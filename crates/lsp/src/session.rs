@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use fencewright_engines::{Progress, Token};
+use fencewright::engines::{Progress, Token};
 use lsp_server::{Request, RequestId};
 use lsp_types::Uri;
 
@@ -21,23 +21,23 @@ use crate::load::{self, Answer};
 use crate::pool::Pool;
 use crate::settings::Settings;
 
-/// Nothing is read while somebody types faster than this.
+/// A program is read after its text was unchanged for this time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// So many programs are read at the same time, and so many examined.
+/// Number of threads that read programs, and that examine them.
 const READERS: usize = 2;
 const EXAMINERS: usize = 2;
 
-/// What happens to a program.
+/// An event of a program.
 pub struct Event {
     /// Its main file.
     pub uri: Uri,
     /// The revision that it is about.
     pub revision: u64,
-    /// What happens.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What happens to a program.
+/// The kinds of events.
 pub enum What {
     /// It was read.
     Loaded(Answer),
@@ -58,15 +58,15 @@ pub struct Program {
     due: Option<Instant>,
     /// Stops reading it.
     loading: Option<Token>,
-    /// The files that it includes, or would if they were there.
+    /// The files that it includes, including missing ones.
     files: Vec<PathBuf>,
-    /// What is known about it; nothing if it was not read yet, or is no program.
+    /// The program with its answers; `None` before it was read, or if it has errors.
     pub answers: Option<Answers>,
     /// The run that examines it.
     pub run: Option<Run>,
     /// Whether it is to be examined when it has been read.
     pub wanted: bool,
-    /// Who waits for the verdicts.
+    /// Requests that wait for the verdicts.
     pub waiting: Vec<RequestId>,
     /// Requests that wait until it has been read.
     pub deferred: Vec<Request>,
@@ -223,11 +223,11 @@ impl Session {
     pub fn examine(&mut self, uri: &Uri, settings: &Arc<Settings>) -> bool {
         let Some(program) = self.programs.get_mut(uri) else { return false };
         let Some(answers) = &mut program.answers else { return false };
-        *answers = Answers::new(Arc::clone(&answers.loaded));
+        *answers = Answers::new(answers.program.clone());
         (answers.models, answers.checking) = (settings.models.clone(), true);
         let (token, progress) = (Token::default(), Arc::new(Progress::default()));
         let question = check::Question {
-            loaded: Arc::clone(&answers.loaded),
+            program: answers.program.clone(),
             settings: Arc::clone(settings),
             environment: self.environment,
             token: token.clone(),

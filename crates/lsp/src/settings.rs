@@ -1,19 +1,19 @@
-//! What a user can set: on the command line of the server, in the options that the client sends first, or in the settings of the editor.
+//! Settings: from the command line of the server, the initialization options of the client, or the settings of the editor.
 
 use std::time::Duration;
 
-use fencewright_lang::{FrontEnd, Options};
-use fencewright_program::MemoryModel;
+use fencewright::lang::{FrontEnd, Options};
+use fencewright::program::MemoryModel;
 use serde_json::Value;
 
-/// What a user can set.
+/// The settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The memory models that verdicts are about.
     pub models: Vec<MemoryModel>,
-    /// How long a question may take, for each model; as long as it takes if nothing is said.
+    /// Maximum time of a question, for each model; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// How many bytes the whole server may use.
+    /// Maximum memory of the whole server in bytes.
     pub memory: Option<u64>,
     /// How programs are read. What only C programs have is said of C programs only.
     pub options: Options,
@@ -29,10 +29,11 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
+        let options = fencewright::settings::Settings::default();
         Settings {
-            models: vec![MemoryModel::Tso],
-            timeout: Some(Duration::from_secs(10)),
-            memory: Some(4 << 30),
+            models: options.model.models().to_vec(),
+            timeout: options.patience.get(),
+            memory: options.memory.get(),
             options: Options::default(),
             own_solver: false,
             check_on_save: true,
@@ -46,7 +47,7 @@ impl Default for Settings {
 const LONGEST: f64 = 86_400.0;
 
 impl Settings {
-    /// These settings with those of a JSON object in their place, and in words what is wrong with it. What is `null` is not set.
+    /// Overrides settings by those of a JSON object, in which `null` means not set. Also returns the errors in the object, in words.
     pub fn with(&self, json: &Value) -> (Settings, Vec<String>) {
         let (mut settings, mut complaints) = (self.clone(), Vec::new());
         let object = match json {
@@ -100,7 +101,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is said outside of its text about a program in this language.
+    /// The options for programs in this language.
     pub fn options_for(&self, front_end: &dyn FrontEnd) -> Options {
         front_end.own_options(&self.options)
     }
@@ -142,7 +143,7 @@ fn defines(value: &Value) -> Option<Vec<(String, Option<String>)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencewright_lang::front_end;
+    use fencewright::lang::front_end;
     use serde_json::json;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fencewright_engines::Token;
+use fencewright::engines::Token;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{self as notes, Notification as _};
@@ -22,13 +22,13 @@ use crate::session::Run;
 use crate::transport::Outgoing;
 use crate::uri::uri_of;
 
-/// How far a run has come is told if it takes longer than this: most take so little time that nobody could read it.
+/// Runs shorter than this report no progress.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What a verdict stands on, for people.
+/// An execution or a proof, for display.
 #[derive(Serialize)]
 pub struct Shown {
-    /// What to call it.
+    /// The title.
     pub title: String,
     /// As the command prints it.
     pub text: String,
@@ -40,11 +40,11 @@ pub struct Shown {
     pub files: Option<Vec<Option<Uri>>>,
 }
 
-/// What was found out elsewhere.
+/// The result of a worker thread.
 pub enum Answer {
     /// The result of a request.
     Value(Value),
-    /// Something that a user wants to see.
+    /// A text or page to show to the user.
     Shown(Box<Shown>),
 }
 
@@ -215,7 +215,7 @@ impl Server {
     }
 
     pub(crate) fn send(&mut self, message: Message) {
-        // If nobody writes it, the client has gone, and the loop will end.
+        // If the writer is gone, the client is too, and the loop will end.
         let _ = self.to_client.send(Outgoing::Message(Box::new(message)));
     }
 

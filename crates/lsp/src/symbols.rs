@@ -1,6 +1,6 @@
-//! What a program is made of, as an outline.
+//! The outline of a program.
 
-use fencewright_lang::ast::File;
+use fencewright::lang::ast::File;
 use lsp_types::{DocumentSymbol, SymbolKind};
 
 use crate::names::{Declaration, Kind, declarations};

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use lsp_types::{Position, PositionEncodingKind};
 
-/// What columns count.
+/// The unit of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Bytes.
     Utf8,
-    /// Units of UTF-16: what every client understands.
+    /// UTF-16 code units, which every client supports.
     Utf16,
 }
 

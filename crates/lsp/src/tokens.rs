@@ -1,10 +1,10 @@
-//! What each word of a `.fw` text is, for colours that depend on meaning.
+//! Semantic tokens of `.fw` files.
 
 use std::collections::HashMap;
 
-use fencewright_lang::ast::File;
-use fencewright_lang::fw::{self, MAX_TOKENS, TokenKind};
-use fencewright_program::Span;
+use fencewright::lang::ast::File;
+use fencewright::lang::fw::{self, MAX_TOKENS, TokenKind};
+use fencewright::program::Span;
 use lsp_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
 
 use crate::names::{Kind, Names};

@@ -1,7 +1,7 @@
 //! Messages over a pair of streams: a header with the length, then JSON.
 //!
-//! Whatever comes in is answered: what is no message gets an error with the id `null`, as JSON-RPC asks for, and the next one is read. Only a
-//! stream that has ended, or cannot be read, ends the connection.
+//! Malformed input is answered by an error with the id `null`, as JSON-RPC requires, and reading continues. Only the end of the stream or a read
+//! error ends the connection.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -14,15 +14,15 @@ const MOST_BYTES: u64 = 512 << 20;
 /// The longest line of a header.
 const LONGEST_LINE: u64 = 4 << 10;
 
-/// What goes to the client.
+/// A message to the client.
 pub enum Outgoing {
     /// A message.
     Message(Box<Message>),
-    /// That something was not understood, nobody knows from which request.
+    /// An error about malformed input, whose request is unknown.
     Misunderstood(ErrorCode, String),
 }
 
-/// What came from the client.
+/// A message from the client, malformed input, or the end of the stream.
 #[derive(Debug)]
 enum Incoming {
     Message(Box<Message>),
@@ -30,7 +30,7 @@ enum Incoming {
     End,
 }
 
-/// Reads messages until the stream ends or nobody wants them any more.
+/// Reads messages until the stream ends or their receiver is gone.
 pub fn read_all(mut input: impl BufRead, messages: &Sender<Message>, replies: &Sender<Outgoing>) {
     loop {
         match read(&mut input) {
@@ -50,7 +50,7 @@ pub fn read_all(mut input: impl BufRead, messages: &Sender<Message>, replies: &S
     }
 }
 
-/// Writes messages until there are no more, or nobody reads them.
+/// Writes messages until their sender is gone or the stream is closed.
 pub fn write_all(mut output: impl Write, messages: &Receiver<Outgoing>) {
     for message in messages {
         let written = match message {
@@ -110,7 +110,7 @@ fn understood(body: &[u8]) -> Incoming {
     }
 }
 
-/// What a header says.
+/// A parsed header.
 enum Header {
     Length(u64),
     Wrong(String),

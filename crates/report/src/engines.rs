@@ -9,16 +9,26 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// The engines for a terminal: the machines and domains of each, and the options it takes.
-pub fn text(engines: &[(EngineName, About)], style: Style) -> String {
+/// An engine and the names of the options that mean something to it and not to every engine.
+pub struct Described {
+    /// Its name.
+    pub name: EngineName,
+    /// Its models, machines and domains.
+    pub about: About,
+    /// The options, with their dashes.
+    pub options: Vec<String>,
+}
+
+/// The engines for a terminal: models, machines, domains and options of each.
+pub fn text(engines: &[Described], style: Style) -> String {
     let mut text = String::new();
-    for (name, about) in engines {
+    for Described { name, about, options } in engines {
         let _ = writeln!(text, "{}: {}", style.bold(name.as_str()), about.summary);
         let rows = [
             ("models", models(about).join(", ")),
             ("machines", about.machines.join(", ")),
             ("domains", about.domains.join(", ")),
-            ("options", about.options.join(" ")),
+            ("options", options.join(" ")),
         ];
         for (what, items) in rows {
             let _ = writeln!(text, "  {what:8}  {items}");
@@ -28,16 +38,16 @@ pub fn text(engines: &[(EngineName, About)], style: Style) -> String {
 }
 
 /// The engines as one JSON array.
-pub fn json(engines: &[(EngineName, About)]) -> String {
-    let object = |(name, about): &(EngineName, About)| Object {
+pub fn json(engines: &[Described]) -> String {
+    let objects = engines.iter().map(|Described { name, about, options }| Object {
         engine: name.as_str(),
         about: about.summary,
         models: models(about),
         machines: about.machines,
         domains: about.domains,
-        options: about.options,
-    };
-    json::line(&engines.iter().map(object).collect::<Vec<_>>())
+        options: options.iter().map(String::as_str).collect(),
+    });
+    json::line(&objects.collect::<Vec<_>>())
 }
 
 fn models(about: &About) -> Vec<&'static str> {
@@ -45,11 +55,11 @@ fn models(about: &About) -> Vec<&'static str> {
 }
 
 #[derive(Serialize)]
-struct Object {
+struct Object<'a> {
     engine: &'static str,
     about: &'static str,
     models: Vec<&'static str>,
     machines: &'static [&'static str],
     domains: &'static [&'static str],
-    options: &'static [&'static str],
+    options: Vec<&'a str>,
 }

@@ -1,5 +1,7 @@
 //! Verdicts and executions as JSON. `docs/json.md` describes every key.
 
+use std::collections::BTreeMap;
+
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Evidence, Round, Tried, Verdict};
 use fencewright_lang::Position;
@@ -20,6 +22,19 @@ const FEW_CELLS: usize = 256;
 
 /// The verdict on one property as one line of JSON with a line break.
 pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> String {
+    verdict_with(source, model, checked, &RunOptions::new())
+}
+
+/// Options of a run: name and value, which is empty for flags.
+pub type RunOptions = BTreeMap<String, String>;
+
+/// The same, with the options of engines that were set for the run.
+pub fn verdict_with(
+    source: Source<'_>,
+    model: MemoryModel,
+    checked: &Checked,
+    options: &RunOptions,
+) -> String {
     let (verdict, reason) = match checked.verdict() {
         Verdict::Safe => ("safe", None),
         Verdict::Unsafe => ("unsafe", None),
@@ -37,6 +52,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         verdict,
         reason,
         engine: checked.engine.as_str(),
+        options: options.iter().map(|(name, value)| (name.as_str(), OptionValue::new(value))).collect(),
         checked: checked.checked(),
         enumerated: match checked.evidence() {
             Evidence::Enumerated(executions) => Some(*executions),
@@ -204,6 +220,8 @@ struct Result<'a> {
     verdict: &'static str,
     reason: Option<String>,
     engine: &'a str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    options: BTreeMap<&'a str, OptionValue<'a>>,
     checked: Option<bool>,
     /// How many executions confirmed it, if they were enumerated a second time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,6 +250,20 @@ struct Result<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     mistake: Option<MistakeObject<'a>>,
     trace: Option<Trace<'a>>,
+}
+
+/// The value of an option; `true` for a flag.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OptionValue<'a> {
+    Flag(bool),
+    Text(&'a str),
+}
+
+impl<'a> OptionValue<'a> {
+    fn new(value: &'a str) -> Self {
+        if value.is_empty() { OptionValue::Flag(true) } else { OptionValue::Text(value) }
+    }
 }
 
 /// The memory error at the end of the execution.

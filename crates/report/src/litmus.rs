@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::json::{self, Failure};
 use crate::style::Style;
-use crate::words::{Source, grouped, observable_name};
+use crate::words::{self, Source, grouped, observable_name};
 
 /// Maximum number of final states that are listed.
 const MOST_LISTED: usize = 1_000;
@@ -212,7 +212,7 @@ fn observation(found: &FinalStates) -> Option<&'static str> {
 fn words(doubt: &Doubt) -> String {
     match doubt {
         Doubt::EndedWhenDecided => "the search ended when the condition was decided".into(),
-        Doubt::Unseen(reason) => reason.to_string(),
+        Doubt::Unseen(reason) => words::reason(reason),
         Doubt::NotComputable => "the condition cannot be computed in 64 bits in some final state".into(),
     }
 }

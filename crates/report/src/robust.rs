@@ -14,7 +14,7 @@ use crate::json::{At, Trace, line, micros};
 use crate::remarks::Remarks;
 use crate::style::Style;
 use crate::text::{Cells, seconds, table};
-use crate::words::{Source, grouped};
+use crate::words::{self, Source, grouped};
 
 /// The answer for a terminal. `list` adds all attacks; `quiet` leaves only the verdict.
 pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, style: Style) -> String {
@@ -40,7 +40,7 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
         seconds(answer.seconds),
     );
     let how = match (answer.robust(), answer.checked()) {
-        (Err(reason), _) => format!("): {reason}"),
+        (Err(reason), _) => format!("): {}", words::reason(reason)),
         (Ok(false), _) => "; replayed on the reference semantics)".into(),
         (Ok(true), _) if attacks == 0 => "; no store can be delayed past a load and be noticed)".into(),
         (Ok(true), Some(true)) => format!("; {})", proofs(answer.evidence())),
@@ -114,7 +114,7 @@ fn finding(attack: &Attack) -> (&'static str, Option<String>) {
     match &attack.verdict {
         Finding::Feasible => ("feasible", None),
         Finding::Infeasible => ("infeasible", None),
-        Finding::Unknown(reason) => ("unknown", Some(reason.to_string())),
+        Finding::Unknown(reason) => ("unknown", Some(words::reason(reason))),
         Finding::Unexamined => ("not examined", None),
     }
 }
@@ -197,7 +197,7 @@ pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
         file: source.name(),
         notion: answer.notion.name(),
         robust: answer.robust().ok(),
-        reason: answer.robust().err().map(ToString::to_string),
+        reason: answer.robust().err().map(words::reason),
         attacks: answer.attacks().len(),
         checked: answer.checked(),
         engine: answer.engine.as_str(),

@@ -17,7 +17,7 @@ use crate::mistake::mistake;
 use crate::rows::{self, Passes, Row};
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
-use crate::words::{Source, grouped, shortened};
+use crate::words::{self, Source, grouped, shortened};
 
 /// Maximum number of rows of a table; of a longer one the middle is left out.
 const MOST_ROWS: usize = 400;
@@ -151,7 +151,7 @@ pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
         _ => None,
     };
     let Some(span) = span.filter(|_| source.front_end.ends_in_open_arrays()) else {
-        return reason.to_string();
+        return words::reason(reason);
     };
     let edges = source.program.threads.iter().flat_map(|thread| &thread.edges);
     let mut ops = edges.filter(|edge| edge.span.text() == span.text()).flat_map(|edge| edge.action.ops());
@@ -162,7 +162,7 @@ pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
         }
         _ => None,
     });
-    open.unwrap_or_else(|| reason.to_string())
+    open.unwrap_or_else(|| words::reason(reason))
 }
 
 /// Explanations of an unknown verdict, each with its source position if there is one.

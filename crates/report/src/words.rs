@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fencewright_engines::{Advice, Reason};
 use fencewright_lang::facts::Facts;
 use fencewright_lang::fw::precedence;
 use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Position, Sources};
@@ -117,6 +118,15 @@ impl<'a> Source<'a> {
                 None => format!("is at location {}", location.0),
             },
         }
+    }
+}
+
+/// Why there is no verdict, with the option that may help.
+pub fn reason(reason: &Reason) -> String {
+    match reason.advice() {
+        None => reason.to_string(),
+        Some(Advice::AcceptUnconfirmed) => format!("{reason}; allow more, or accept it with --no-certify"),
+        Some(Advice::FewerThreads) => format!("{reason}; use fewer with --jobs"),
     }
 }
 

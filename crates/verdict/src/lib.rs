@@ -32,6 +32,6 @@ pub use check::{
 pub use finals::Condition;
 pub use limits::{discard, gaps, wait_until_freed};
 pub use task::{
-    About, Answer, Author, Counts, DomainName, Early, Engine, EngineName, Executions, Invariant, Limits,
-    Listener, Order, Part, Progress, Reason, Report, Round, Seen, Task, Token, Tried, Work,
+    About, Advice, Answer, Author, Counts, DomainName, Early, Engine, EngineName, Executions, Invariant,
+    Limits, Listener, Order, Part, Progress, Reason, Report, Round, Seen, Task, Token, Tried, Work,
 };

@@ -17,7 +17,7 @@ pub enum Reason {
     Memory(u64),
     /// The run was cancelled.
     Cancelled,
-    /// A buffer reached the bound of `--buffer`.
+    /// A buffer reached the bound given by the user.
     BufferBound(Bound),
     /// A `*` without a range (or with a very large one) was only sampled.
     UnboundedChoice(i64),
@@ -36,6 +36,34 @@ pub enum Reason {
     Unconfirmed(Undecided),
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
+    /// The system could not start all threads of a search.
+    TooFewThreads {
+        /// The number of threads it started.
+        started: usize,
+        /// The number of threads of the search.
+        wanted: usize,
+    },
+}
+
+/// A way to get a verdict after all. Front ends say it in terms of their options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Allow more time, or accept proofs that are not confirmed.
+    AcceptUnconfirmed,
+    /// Search with fewer threads.
+    FewerThreads,
+}
+
+impl Reason {
+    /// What may help, if something does.
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Reason::NotConfirmed => Some(Advice::AcceptUnconfirmed),
+            Reason::TooFewThreads { .. } => Some(Advice::FewerThreads),
+            Reason::Contexts(_, Some(why)) => why.advice(),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -67,12 +95,14 @@ impl fmt::Display for Reason {
                 f,
                 "no violation so far, and the search cannot end: something grows in a loop that nothing bounds"
             ),
-            Reason::NotConfirmed => write!(
-                f,
-                "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
-            ),
+            Reason::NotConfirmed => {
+                write!(f, "a proof was found, but there was no time left to check it")
+            }
             Reason::Unconfirmed(why) => write!(f, "a proof was found, but it cannot be confirmed: {why}"),
             Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
+            Reason::TooFewThreads { started, wanted } => {
+                write!(f, "the system starts only {started} of {wanted} threads")
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use fencewright_memory::{Buffers, Control};
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
 pub use crate::limits::{Limits, Token};
-pub use crate::reason::Reason;
+pub use crate::reason::{Advice, Reason};
 pub use crate::work::{Author, Counts, Executions, Round, Work};
 
 /// A task for an engine: which of these properties hold of this program under this memory model?
@@ -369,8 +369,6 @@ pub struct About {
     pub machines: &'static [&'static str],
     /// The domains it supports: representations of integers.
     pub domains: &'static [&'static str],
-    /// The options of `check` that apply to it but not to every engine.
-    pub options: &'static [&'static str],
 }
 
 /// An engine.

@@ -9,6 +9,7 @@ use fencewright_program::Span;
 
 use super::expressions::pointee;
 use super::objects::Target;
+use super::places::ranges_over_objects;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
@@ -128,8 +129,14 @@ impl Elaborator<'_> {
             None => self.nodes.unknown(),
         };
         self.unify(part, points, span)?;
+        let offset = i128::from(self.nodes.offset(node, path.iter().copied()));
+        let range = match member.range {
+            range if offset == 0 => range,
+            (low, high) if ranges_over_objects((low, high)) => (low - offset, high),
+            _ => (0, u64::MAX.into()),
+        };
         let value = Value::Container { member: Box::new(member.value), node, record, path };
-        Ok(Operand { value, range: member.range, points: Some(node) })
+        Ok(Operand { value, range, points: Some(node) })
     }
 
     /// A part of a place.

@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_code::core::{
     Access, Base, Known, Location, ObjectId, Origin, Projection, Value, View, known,
 };
-use fencewright_code::numbers::{ADDRESSES, Operand};
+use fencewright_code::numbers::{ADDRESSES, Operand, Range};
 use fencewright_program::{BinaryOp, Span};
 
 use super::frames::Slot;
@@ -128,7 +128,12 @@ impl Elaborator<'_> {
                 }
                 self.take_address(location, span);
                 let points = Some(location.node);
-                Ok(Operand { value: Value::Address(Box::new(location.clone())), range: ADDRESSES, points })
+                let range = match location.base {
+                    Base::Object(_) => ADDRESSES,
+                    // A member of null, or of a structure found by way of a null member.
+                    Base::Pointed(..) => (0, u64::MAX.into()),
+                };
+                Ok(Operand { value: Value::Address(Box::new(location.clone())), range, points })
             }
         }
     }
@@ -220,8 +225,13 @@ impl Elaborator<'_> {
         if let Value::Address(location) = &pointer.value {
             let mut location = location.clone();
             if let Some(Known::Address(object, way)) = known(&pointer.value) {
+                let untyped = self.objects[object.0 as usize].ty.is_none();
+                self.typed_allocation(object, ty);
                 let way = self.fitted(object, way, ty);
                 location = Box::new(self.location(object, &way));
+                if untyped && ty.kind != TypeKind::Void {
+                    self.shape(location.node, ty, span)?;
+                }
             }
             if let Some(Projection::Element(index, _)) = location.path.last_mut() {
                 *index = match (&*index, &by.value) {
@@ -238,8 +248,9 @@ impl Elaborator<'_> {
             None => self.nodes.unknown(),
         };
         self.shape(node, ty, span)?;
+        let range = if ranges_over_objects(pointer.range) { pointer.range } else { (0, u64::MAX.into()) };
         let value = Value::Move(Box::new(pointer.value), Box::new(by.value), node);
-        Ok(Operand { value, range: pointer.range, points: Some(node) })
+        Ok(Operand { value, range, points: Some(node) })
     }
 
     /// The target of a pointer expression.
@@ -250,4 +261,9 @@ impl Elaborator<'_> {
             _ => self.error(pointer.span, "this is not a pointer", "pass the address of a variable"),
         }
     }
+}
+
+/// Whether values in this range are addresses of objects: neither null nor any other number.
+pub(super) fn ranges_over_objects((low, high): Range) -> bool {
+    ADDRESSES.0 <= low && high <= ADDRESSES.1
 }

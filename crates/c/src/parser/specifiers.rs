@@ -171,7 +171,7 @@ impl Parser<'_> {
                 }
                 "__auto_type" => whole = Some(TypeKind::Inferred.into()),
                 _ => {
-                    // A type name is one only if no type was specified yet.
+                    // A `typedef` name is a type here only if no type specifier precedes it.
                     let named = token.filter(|_| whole.is_none() && words.is_empty());
                     match named.and_then(|token| self.type_named(token.symbol)) {
                         Some((ty, depth)) => {

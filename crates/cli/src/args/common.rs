@@ -1,144 +1,11 @@
-//! What several commands have in common.
+//! Values of options that are not in the library's table.
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
-use std::time::Duration;
 
+use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
-use fencewright_engines::{Confirm, Limits};
-use fencewright_lang::{COptions, FrontEnd, Options, front_end};
-use fencewright_program::MemoryModel;
-
-use crate::stop;
-
-use super::values::{Limit, define, memory, timeout};
-use super::{C_PROGRAMS, OUTPUT};
-
-/// How to read a program.
-#[derive(Args, Clone)]
-pub struct InputArgs {
-    /// Set a top-level constant of the program, or define a macro of a C program, may be repeated
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
-    pub define: Vec<(String, Option<String>)>,
-    /// The format of the input; otherwise recognised by extension or content
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<FormatArg>,
-    /// C: look for included files in this folder too, may be repeated
-    #[arg(short = 'I', value_name = "DIR", value_hint = clap::ValueHint::DirPath, help_heading = C_PROGRAMS)]
-    pub folders: Vec<String>,
-    /// C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = C_PROGRAMS)]
-    pub heap: Option<u32>,
-    /// C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried
-    #[arg(long, help_heading = C_PROGRAMS)]
-    pub no_reuse: bool,
-    /// What `--no-reuse` turns off is the default now.
-    #[arg(long, hide = true, conflicts_with = "no_reuse")]
-    pub reuse: bool,
-    /// The properties that are asked for, which decide how waiting is read.
-    #[arg(skip)]
-    pub asked: Vec<String>,
-    /// Whether the question is whether programs are robust.
-    #[arg(skip)]
-    pub robustness: bool,
-}
-
-impl InputArgs {
-    /// Says which properties are asked for.
-    pub fn settle(&mut self, properties: &[String]) {
-        self.asked = properties.to_vec();
-    }
-
-    /// What is said about a program outside of its text.
-    pub fn options(&self) -> Options {
-        let c = COptions {
-            folders: self.folders.clone(),
-            heap: self.heap,
-            no_reuse: self.no_reuse,
-            ..COptions::default()
-        };
-        let mut options = Options { defines: self.define.clone(), c, ..Options::default() };
-        options.ask(&self.asked);
-        if self.robustness {
-            options.ask_robustness();
-        }
-        options
-    }
-}
-
-/// What a search may use.
-#[derive(Args)]
-pub struct LimitArgs {
-    /// Give up after this time (10s, 500ms, 2m, 1h, none), for each file and model
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = timeout)]
-    pub timeout: Limit<Duration>,
-    /// Give up beyond this much memory (512M, 2G, none)
-    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory)]
-    pub memory: Limit<u64>,
-}
-
-impl LimitArgs {
-    /// The limits of a search that starts now.
-    pub fn starting_now(&self) -> Limits {
-        crate::memory::make_room(self.memory.get());
-        Limits::starting_now(self.timeout.get(), self.memory.get(), stop::token())
-            .measured_by(crate::memory::used)
-    }
-}
-
-/// What every command has that examines programs: which ones, with what means, and how it tells the result.
-///
-/// The commands word `--json` and `--quiet` themselves, after what they print.
-#[derive(Args)]
-pub struct AnalysisArgs {
-    /// Programs; `-` is the standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub limits: LimitArgs,
-    #[command(flatten)]
-    pub solver: SolverArgs,
-    /// Do not confirm verdicts: neither certificates nor the reference semantics
-    #[arg(long, display_order = 900)]
-    pub no_certify: bool,
-    /// Print one JSON object for each file
-    #[arg(long, display_order = 910, help_heading = OUTPUT)]
-    pub json: bool,
-    /// Print the verdicts only: no explanations, no progress
-    #[arg(long, short, display_order = 911, help_heading = OUTPUT)]
-    pub quiet: bool,
-    /// Show executions step by step, with all of memory: nothing is folded or left out
-    #[arg(long, display_order = 912, help_heading = OUTPUT)]
-    pub full: bool,
-}
-
-/// What a search may run besides itself.
-#[derive(Args)]
-pub struct SolverArgs {
-    /// Never run Z3; otherwise FENCEWRIGHT_Z3, or z3 on the search path, is asked where our own solver gives up
-    #[arg(long, display_order = 903)]
-    pub no_z3: bool,
-}
-
-impl AnalysisArgs {
-    /// The limits of a search that starts now.
-    pub fn limits_from_now(&self) -> Limits {
-        self.limits.starting_now().with_own_solver(self.solver.no_z3)
-    }
-
-    /// How far verdicts are confirmed.
-    pub fn confirm(&self) -> Confirm {
-        if self.no_certify { Confirm::NOTHING } else { Confirm::default() }
-    }
-
-    /// Whether a person reads the output and wants to know more than the verdict.
-    pub fn is_talkative(&self) -> bool {
-        !self.json && !self.quiet
-    }
-}
+use fencewright::MemoryModel;
+use fencewright::lang::{FrontEnd, front_end};
 
 /// One memory model.
 #[derive(Clone, Copy)]
@@ -151,28 +18,6 @@ impl ValueEnum for OneModelArg {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.0.name()))
-    }
-}
-
-/// One memory model, or all of them.
-#[derive(Clone, Copy, ValueEnum)]
-#[allow(missing_docs)]
-pub enum ModelArg {
-    Sc,
-    Tso,
-    Pso,
-    All,
-}
-
-impl ModelArg {
-    /// The memory models meant.
-    pub fn models(self) -> &'static [MemoryModel] {
-        match self {
-            ModelArg::Sc => &[MemoryModel::Sc],
-            ModelArg::Tso => &[MemoryModel::Tso],
-            ModelArg::Pso => &[MemoryModel::Pso],
-            ModelArg::All => &MemoryModel::ALL,
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{FormatArg, InputArgs};
+use super::FormatArg;
+use super::settings::{ForConvert, Given};
 
 /// `convert`
 #[derive(Args)]
@@ -12,7 +13,7 @@ pub struct ConvertArgs {
     /// The program; `-` is the standard input
     pub file: PathBuf,
     #[command(flatten)]
-    pub input: InputArgs,
+    pub settings: Given<ForConvert>,
     /// The format to translate into
     #[arg(long, value_name = "FORMAT")]
     pub to: FormatArg,

@@ -19,7 +19,7 @@ fencewright litmus tests/                         every .litmus file in a direct
 fencewright run --seed 7 peterson.fw              one random execution
 fencewright show peterson.fw | dot -Tsvg > peterson.svg";
 
-/// What the exit status says.
+/// The meaning of the exit status.
 pub const STATUS: &str =
     "0 every property holds, 1 some property is violated, 2 bad usage or input, 3 unknown.";
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, LimitArgs, ModelArg};
+use super::settings::{ForLitmus, Given};
 
 /// `litmus`
 #[derive(Args)]
@@ -13,16 +13,5 @@ pub struct LitmusArgs {
     #[arg(required = true, value_name = "FILE|DIR")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub limits: LimitArgs,
-    /// The memory model
-    #[arg(long, default_value = "tso")]
-    pub model: ModelArg,
-    /// How many tests to run at the same time; 0 means as many as there are cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
-    pub jobs: u16,
-    /// Print one JSON array
-    #[arg(long)]
-    pub json: bool,
+    pub settings: Given<ForLitmus>,
 }

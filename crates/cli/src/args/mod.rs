@@ -1,6 +1,5 @@
 //! The command line.
 
-mod buffer;
 mod certify;
 mod check;
 mod common;
@@ -15,44 +14,36 @@ mod lsp;
 mod reduce;
 mod robust;
 mod run;
-mod search;
+mod settings;
 mod show;
 mod values;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
-pub use buffer::BufferArg;
 pub use certify::CertifyArgs;
-pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
-pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
+pub use check::CheckArgs;
+pub use common::{FormatArg, OneModelArg};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;
 pub use examples::{STATUS, of as examples_of};
-pub use fences::{FencesArgs, GoalArg, OverflowArg};
+pub use fences::FencesArgs;
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
 pub use lsp::LspArgs;
 pub use reduce::{ReduceArgs, TargetArg};
-pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
+pub use robust::RobustArgs;
 pub use run::RunArgs;
-pub use search::SearchArgs;
+pub use settings::{is_talkative, limits, question, reader_for_robustness, repair};
 pub use show::ShowArgs;
 pub use values::Sizes;
-
-/// The heading in help under which options stand that only some engines know.
-const ENGINES: &str = "Options of engines";
-/// The heading for options that are about C programs.
-const C_PROGRAMS: &str = "C programs";
-/// The heading for options that say what is told, and where.
-const OUTPUT: &str = "Output";
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]
 #[command(name = "fencewright", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -62,7 +53,7 @@ pub fn command_line() -> clap::Command {
     examples::with_examples(Cli::command())
 }
 
-/// The long options of the command that are on the command line, with their dashes.
+/// The long options given on the command line, with their dashes.
 pub fn given(matches: &ArgMatches) -> Vec<String> {
     let Some((name, own)) = matches.subcommand() else { return Vec::new() };
     let is_given = |arg: &&Arg| own.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
@@ -112,21 +103,6 @@ pub enum Command {
         command: Option<String>,
     },
 }
-
-impl Command {
-    /// Tells the options about reading what is asked.
-    pub fn settle(&mut self) {
-        match self {
-            Command::Check(args) => args.common.input.settle(&args.property),
-            Command::Robust(args) => args.common.input.robustness = true,
-            Command::Fences(args) => args.common.input.robustness = args.goal != GoalArg::Safety,
-            _ => {}
-        }
-    }
-}
-
-/// What C programs can be asked for: that no thread waits for ever in a loop.
-pub const TERMINATION: &str = "termination";
 
 #[cfg(test)]
 mod tests {

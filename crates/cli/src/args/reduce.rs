@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fencewright_reduce::c::Width;
+use fencewright::reduce::c::Width;
 
+use super::OneModelArg;
+use super::settings::{ForReduce, Given};
 use super::values::{Sizes, buffer_sizes};
-use super::{InputArgs, OneModelArg};
 
 /// `reduce`
 #[derive(Args)]
@@ -14,7 +15,7 @@ pub struct ReduceArgs {
     /// The program; `-` is the standard input
     pub file: PathBuf,
     #[command(flatten)]
-    pub input: InputArgs,
+    pub settings: Given<ForReduce>,
     /// The memory model whose store buffers become variables
     #[arg(long, value_enum, default_value = "tso", value_name = "MODEL")]
     pub model: OneModelArg,
@@ -28,7 +29,7 @@ pub struct ReduceArgs {
     /// Buffers of any size: K stores in order (under pso, for each variable), the order of later ones forgotten
     #[arg(long, value_name = "partial:K", value_parser = partial, conflicts_with_all = ["k", "per_thread"])]
     pub buffers: Option<u32>,
-    /// What to write
+    /// The language of the result
     #[arg(long, value_enum, default_value = "fw", value_name = "LANGUAGE")]
     pub to: TargetArg,
     /// How many bits the integers of the C program have: 32 or 64

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, OneModelArg};
+use super::OneModelArg;
+use super::settings::{ForRun, Given};
 
 /// `run`
 #[derive(Args)]
@@ -12,14 +13,14 @@ pub struct RunArgs {
     /// The program; `-` is the standard input
     pub file: PathBuf,
     #[command(flatten)]
-    pub input: InputArgs,
+    pub settings: Given<ForRun>,
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: OneModelArg,
     /// Makes the same choices again
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Stop after so many steps; 50 without --interactive
+    /// Stop after this many steps; 50 without --interactive
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
     /// Choose every step yourself

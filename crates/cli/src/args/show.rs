@@ -4,22 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, LazyArgs, LimitArgs, SolverArgs};
+use super::settings::{ForShow, Given};
 
 /// `show`
 #[derive(Args)]
 pub struct ShowArgs {
     /// The program; `-` is the standard input
     pub file: PathBuf,
-    #[command(flatten)]
-    pub input: InputArgs,
     /// Print, as .fw, the program extended so that it does under SC some of what it does under TSO, as engine lazy does
     #[arg(long)]
     pub extended: bool,
     #[command(flatten)]
-    pub lazy: LazyArgs,
-    #[command(flatten)]
-    pub limits: LimitArgs,
-    #[command(flatten)]
-    pub solver: SolverArgs,
+    pub settings: Given<ForShow>,
 }

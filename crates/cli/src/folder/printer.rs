@@ -1,63 +1,47 @@
-//! The table: rows in their order, each as soon as it and all before it are there. Only the answers about one program do not wait long for
-//! each other: those that are there come first.
+//! The table: rows are printed in order, each as soon as all rows before it are printed. Rows of one program wait only briefly for each other and
+//! are then printed in the order in which they arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use fencewright::folder::{Asked, Event};
 use fencewright_report::table::{Row, Summary, Table};
 
-use super::Question;
 use crate::gathered::Gathered;
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{progress, stop};
 
-/// So long an answer waits for those about other properties of its program: programs that are decided in a moment have their rows in one order.
+/// Maximum time an answer waits for the answers about earlier properties of its program, so that rows of quickly decided programs are always in the same order.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Verdicts, the worst first.
 const WORST_FIRST: [&str; 3] = ["unsafe", "unknown", "safe"];
 
-/// What is said about a question.
-pub enum Told {
-    /// The answer about one of its properties, or why there is none.
-    Answer {
-        /// Which one.
-        property: usize,
-        /// Of how many.
-        of: usize,
-        row: Box<Row>,
-        /// The same as JSON.
-        line: String,
-        status: Status,
-    },
-    /// There is nothing more to say; this is for files.
-    All(Box<Gathered>),
+/// An outcome, as it is printed.
+pub struct Line {
+    pub row: Box<Row>,
+    /// The same as JSON.
+    pub json: String,
+    pub status: Status,
 }
 
-/// An answer that waits for those before it.
-struct Answer {
-    row: Box<Row>,
-    line: String,
-    status: Status,
-}
-
-/// What is known about a question and not printed yet.
+/// Outcomes of a question that are not printed yet.
 #[derive(Default)]
 struct Waiting {
-    answers: BTreeMap<usize, Answer>,
-    /// Which properties are printed.
+    answers: BTreeMap<usize, Line>,
+    /// The properties whose rows are printed.
     printed: BTreeSet<usize>,
-    /// Since when an answer waits for others.
+    /// When the first of the waiting answers arrived.
     since: Option<Instant>,
-    /// How many there are, once that is known.
+    /// The number of properties, once it is known.
     of: usize,
-    /// The worst verdict that is printed: its place among all.
+    /// The index of the worst printed verdict in [`WORST_FIRST`].
     worst: Option<usize>,
-    /// Whether the comparison with what is expected is made.
+    /// Whether the verdict was compared with the expected one.
     compared: bool,
-    gathered: Option<Box<Gathered>>,
+    gathered: Option<Vec<Gathered>>,
 }
 
 /// Prints rows, and counts them.
@@ -78,11 +62,11 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints what workers say about questions, in the order of these; `done` hears how many have their answer.
+    /// Prints the outcomes in the order of the questions; `done` is called with the number of finished questions.
     pub fn print_all(
         &mut self,
-        questions: &[Question],
-        told: mpsc::Receiver<(usize, Told)>,
+        questions: &[Asked],
+        told: Receiver<(usize, Event<Line, Gathered>)>,
         done: impl Fn(usize),
     ) {
         let mut waiting: BTreeMap<usize, Waiting> = BTreeMap::new();
@@ -94,13 +78,13 @@ impl Printer<'_> {
                 None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match arrived {
-                Ok((n, Told::Answer { property, of, row, line, status })) => {
+                Ok((n, Event::Answer { property, of, line })) => {
                     let question = waiting.entry(n).or_default();
                     question.of = of;
                     question.since.get_or_insert_with(Instant::now);
-                    question.answers.insert(property, Answer { row, line, status });
+                    question.answers.insert(property, line);
                 }
-                Ok((n, Told::All(gathered))) => {
+                Ok((n, Event::Done(gathered))) => {
                     waiting.entry(n).or_default().gathered = Some(gathered);
                     ended += 1;
                     done(ended);
@@ -111,15 +95,15 @@ impl Printer<'_> {
             while let Some(first) = waiting.get_mut(&printed) {
                 self.go_on(&questions[printed], first);
                 let Some(gathered) = first.gathered.take() else { break };
-                self.gathered.append(*gathered);
+                gathered.into_iter().for_each(|part| self.gathered.append(part));
                 waiting.remove(&printed);
                 printed += 1;
             }
         }
     }
 
-    /// Prints the answers to a question that are there, in the order of its properties, or have waited long enough.
-    fn go_on(&mut self, question: &Question, waiting: &mut Waiting) {
+    /// Prints the answers to a question that are next in the order of its properties or have waited long enough.
+    fn go_on(&mut self, question: &Asked, waiting: &mut Waiting) {
         let is_over = waiting.gathered.is_some();
         let is_late = |waiting: &Waiting| waiting.since.is_some_and(|since| since.elapsed() >= PATIENCE);
         loop {
@@ -139,9 +123,9 @@ impl Printer<'_> {
         }
     }
 
-    fn print(&mut self, question: &Question, answer: Answer, waiting: &mut Waiting) {
-        let Answer { mut row, line, status } = answer;
-        let expected = question.program.entry.as_ref().and_then(|entry| entry.verdict(question.model));
+    fn print(&mut self, question: &Asked, answer: Line, waiting: &mut Waiting) {
+        let Line { mut row, json, status } = answer;
+        let expected = question.expected();
         // A search that was stopped has not answered.
         let is_stopped = row.verdict == "unknown" && stop::is_asked();
         match expected {
@@ -157,7 +141,7 @@ impl Printer<'_> {
         progress::make_room(|| {
             self.summary.count(&row);
             match self.json {
-                true => self.out.print(&line),
+                true => self.out.print(&json),
                 false => self.out.print(&self.table.row(&row)),
             }
             self.out.flush();
@@ -167,8 +151,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Compares the worst verdict with what is expected, as soon as no further answer can change what comes of it.
-    fn compare(&mut self, question: &Question, expected: &str, row: &mut Row, waiting: &mut Waiting) {
+    /// Compares the worst verdict with the expected one, as soon as no further answer can change the result of the comparison.
+    fn compare(&mut self, question: &Asked, expected: &str, row: &mut Row, waiting: &mut Waiting) {
         let rank = |verdict: &str| WORST_FIRST.iter().position(|other| *other == verdict);
         waiting.worst = waiting.worst.into_iter().chain(rank(row.verdict)).min();
         let is_last = waiting.printed.len() == waiting.of;

@@ -27,7 +27,7 @@ fn is_long() -> bool {
     std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some()
 }
 
-/// What the command says about the asserts of a program. An empty `expected` allows any answer but `unknown`.
+/// The verdict on the asserts of a program. An empty `expected` allows any answer but `unknown`.
 fn ask(file: &Path, defines: &str, model: &str, expected: &str) {
     let mut arguments =
         vec!["check", "--json", "--model", model, "--timeout", "60s", "--property", "assertions"];

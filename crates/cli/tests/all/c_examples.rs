@@ -32,7 +32,7 @@ fn is_slow(entry: &Value) -> bool {
     entry.get("slow").is_some() && std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_none()
 }
 
-/// What the command says about the asserts of a file.
+/// The verdict on the asserts of a file.
 fn verdict(path: &str, model: &str, defines: &[String]) -> String {
     let mut arguments = ["check", "--json", "--timeout", "60s", "--property", "assertions", "--model", model]
         .map(str::to_owned)
@@ -64,7 +64,7 @@ fn every_example_in_c_is_listed() {
     assert_eq!(listed, present.filter(|name| name.ends_with(".c")).collect());
 }
 
-/// What gcc says about a file; nothing if there is no gcc.
+/// The messages of gcc about a file; `None` if gcc is not installed.
 fn warnings(path: &str) -> Option<String> {
     let gcc =
         Command::new("gcc").args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-fsyntax-only", path]).output();
@@ -106,7 +106,7 @@ fn more_objects_than_the_heap_holds_are_not_looked_at() {
     assert_eq!((enough.status, enough.stdout.matches(": safe").count()), (0, 2), "{enough:?}");
 }
 
-/// What the command says about a property of a program whose first thread does this; the second one sets all variables if `set`.
+/// The verdict on a property of a program whose first thread runs this code; the second one sets all variables if `set`.
 fn waiting(property: &str, body: &str, set: bool) -> String {
     let set = if set { "a = 1; b = 1; c[0] = 1; c[1] = 1; c[2] = 1;" } else { "" };
     let text = format!(

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::{Files, run};
 use fencewright_testing::corpora::tell_skipped;
 
-/// What gcc says about a file; nothing if there is no gcc.
+/// The messages of gcc about a file; `None` if gcc is not installed.
 fn warnings(path: &str) -> Option<String> {
     let arguments = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-fsyntax-only", path];
     let gcc = Command::new("gcc").args(arguments).output();
@@ -158,7 +158,7 @@ fn headers_of_the_program_are_patched() {
     assert!(patched.contains("    *mine = 1;\n    __sync_synchronize();\n    return *other;\n"), "{patched}");
 }
 
-/// What `fences --json` says about the uses of macros that change.
+/// The uses of changed macros in `fences --json`.
 fn macro_uses(path: &str) -> Vec<Option<u64>> {
     let outcome = run(["fences", "--json", "--model", "tso", path]);
     let answer = &outcome.json_lines()[0];

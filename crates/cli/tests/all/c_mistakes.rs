@@ -1,4 +1,4 @@
-//! What is said about a violation of `memory` by a C program: the mistake, the object, where that was allocated and who gave it back; and about a misused lock.
+//! Messages about violations of `memory` by C programs: the mistake, the object, where that was allocated and who gave it back; and about a misused lock.
 
 use crate::common::{Files, run};
 use serde_json::{Value, json};

@@ -93,7 +93,7 @@ fn a_proof_without_threads_that_cannot_matter_says_so_and_can_be_checked_again()
     assert!(outcome.json_lines()[0].get("slices").is_none(), "{outcome:?}");
 }
 
-/// Whoever asked for a certificate hears why there is none, and the exit status says so too.
+/// If no certificate can be written, the command says why and exits with an error.
 #[test]
 fn a_certificate_that_cannot_be_written_is_an_error() {
     let files = files();

@@ -78,7 +78,6 @@ fn options_of_the_search_do_not_change_the_verdict() {
         &["--jobs", "1"],
         &["--jobs", "3"],
         &["--no-live"],
-        &["--no-local-first"],
         &["--no-symmetry"],
         &["--reduction", "none"],
         &["--reduction", "ample"],
@@ -122,7 +121,6 @@ fn a_reduced_search_stands_on_the_engine_until_a_certificate_is_asked_for() {
         assert_eq!(outcome.json_lines()[0]["checked"], true, "{outcome:?}");
         assert_eq!(run(["certify", &proof, &program]).status, 0);
     }
-    assert_eq!(run(["check", "--no-local-first", "--reduction", "local", &program]).status, 2);
 }
 
 /// `easy` is violated at once. That `hard` holds no engine can show: sums of i * i - 2 * i are never 7.

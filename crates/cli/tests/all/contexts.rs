@@ -41,7 +41,7 @@ fn check(text: &str, arguments: &[&str]) -> Outcome {
     run_with_input(fixed.iter().chain(arguments), text.as_bytes())
 }
 
-/// What it prints with `--json`, for one property, which must stay open.
+/// The output of `--json` for one property, which must be unknown.
 fn unknown(text: &str, arguments: &[&str]) -> Value {
     let outcome = check(text, &[&["--json"], arguments].concat());
     assert_eq!(outcome.status, 3, "{outcome:?}");

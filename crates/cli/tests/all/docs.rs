@@ -2,7 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use fencewright::settings::{Command, reference};
+
 use crate::common::*;
+
+/// The commands whose options are in tables of the manual.
+const COMMANDS: [Command; 7] = [
+    Command::Check,
+    Command::Robust,
+    Command::Fences,
+    Command::Certify,
+    Command::Litmus,
+    Command::Show,
+    Command::Lsp,
+];
 
 fn document(name: &str) -> String {
     std::fs::read_to_string(repository(&format!("docs/{name}"))).expect("the document")
@@ -64,6 +77,28 @@ fn every_option_is_in_the_manual() {
             });
             assert!(named, "docs/cli.md does not name {option} of {command}");
         }
+    }
+}
+
+/// With `UPDATE_DOCS=1` the tables of the manual are written instead of compared.
+#[test]
+fn the_option_tables_of_the_manual_are_made_from_the_table_of_options() {
+    let manual = document("cli.md");
+    let (mut rest, mut expected, mut commands) = (manual.as_str(), String::new(), Vec::new());
+    while let Some((before, after)) = rest.split_once("<!-- options: ") {
+        let (name, after) = after.split_once(" -->\n").expect("a marker ends");
+        let (_, after) = after.split_once("<!-- end of options -->").expect("a table ends");
+        let command = COMMANDS.into_iter().find(|command| command.name() == name).expect("a command");
+        commands.push(command);
+        let table = reference(command);
+        expected += &format!("{before}<!-- options: {name} -->\n{table}<!-- end of options -->");
+        rest = after;
+    }
+    expected += rest;
+    assert_eq!(commands.len(), COMMANDS.len());
+    match std::env::var_os("UPDATE_DOCS") {
+        Some(_) => std::fs::write(repository("docs/cli.md"), expected).expect("it can be written"),
+        None => assert!(manual == expected, "docs/cli.md is out of date: run this test with UPDATE_DOCS=1"),
     }
 }
 
@@ -202,7 +237,7 @@ fn every_verdict_on_an_attack_is_in_the_manual() {
     }
 }
 
-/// What a text links to, but for other sites: a page, and a heading in it. Without a page, it is the same one.
+/// The links of a page within the manual: the target page, or none for the same page, and the heading.
 fn links(text: &str) -> Vec<(&str, Option<&str>)> {
     let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
     let targets = ends.filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"));

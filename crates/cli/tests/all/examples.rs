@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::common::repository;
-use fencewright_engines::contexts::{self, ContextBound};
-use fencewright_engines::domain::DomainName;
-use fencewright_engines::explicit::{Explicit, Options};
-use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
-use fencewright_lang::load;
-use fencewright_program::{MemoryModel, Program, Property, PropertyKind};
+use fencewright::engines::contexts::{self, ContextBound};
+use fencewright::engines::domain::DomainName;
+use fencewright::engines::explicit::{Explicit, Options};
+use fencewright::engines::{Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright::lang::load;
+use fencewright::program::{MemoryModel, Program, Property, PropertyKind};
 use toml::Value;
 
 /// Time for a verdict that explicit search can find.
@@ -81,7 +81,7 @@ fn verdict(
     Ok(if unknown { "unknown" } else { "safe" })
 }
 
-/// What is wrong with the answers for one entry.
+/// The differences between actual and expected answers for one entry.
 fn failures(directory: &Path, entry: &Value) -> Vec<String> {
     let file = word(entry, "file").expect("an entry has a file");
     let mut failures = Vec::new();
@@ -187,7 +187,7 @@ fn every_example_is_formatted() {
         let file = word(&entry, "file").expect("an entry has a file").to_string();
         let text = fs::read_to_string(repository("examples").join(&file)).expect("the example can be read");
         let formatted =
-            fencewright_lang::fw::format(&text).unwrap_or_else(|e| panic!("{file}: {}", e[0].message));
+            fencewright::lang::fw::format(&text).unwrap_or_else(|e| panic!("{file}: {}", e[0].message));
         assert!(text == formatted, "{file} is not formatted");
     }
 }

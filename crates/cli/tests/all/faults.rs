@@ -25,7 +25,7 @@ fn verdicts(text: &str, arguments: &[&str]) -> Vec<String> {
     verdicts
 }
 
-/// What each engine says, in the order of [`ENGINES`].
+/// The verdict of each engine, in the order of [`ENGINES`].
 #[track_caller]
 fn check(text: &str, model: &str, expected: [&str; 5]) {
     for (engine, expected) in ENGINES.iter().zip(expected) {
@@ -53,7 +53,7 @@ fn a_choice_below_0_over_the_naturals_is_a_violation_whatever_range_is_declared(
     assert!([[bad], [open]].contains(&[found[0].as_str()]), "{found:?}");
 }
 
-/// What `robust` says and why.
+/// The verdict of `robust` with its reason.
 fn robust(text: &str, arguments: &[&str]) -> String {
     run_with_input(["robust", "-"].iter().chain(arguments), text.as_bytes()).stdout
 }

@@ -196,7 +196,7 @@ fn what_is_read_is_never_written_over() {
     assert_eq!(["a.fw", "c.h", "expected.toml"].map(|name| files.read(name)).to_vec(), before);
 }
 
-/// Whatever lies in a folder, the programs in it are answered.
+/// Other files in a folder do not keep its programs from being checked.
 #[cfg(unix)]
 #[test]
 fn pipes_links_and_folders_within_folders() {

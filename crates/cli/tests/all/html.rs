@@ -1,15 +1,15 @@
 //! `--html`: a page that is well formed, shows what the trace says, and that no program can inject anything into.
 //!
-//! What a person sees is looked at in a real browser: a headless Chromium, if there is one.
+//! The visible contents are checked in a real browser: a headless Chromium, if there is one.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use crate::browser::Browser;
 use crate::common::{DIVERGING, Files, Outcome, SAFE, STORE_BUFFERING, WRONG, repository, run};
-use fencewright_engines::auto::Auto;
-use fencewright_engines::{Confirm, Limits, Progress, Task, check};
-use fencewright_program::MemoryModel;
+use fencewright::engines::auto::Auto;
+use fencewright::engines::{Confirm, Limits, Progress, Task, check};
+use fencewright::program::MemoryModel;
 use fencewright_report::Source;
 use fencewright_report::html::Page;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn example(name: &str) -> String {
 
 /// The page about the first property of a program under TSO, for a panel of an editor.
 fn editor_page(name: &str, text: &str) -> String {
-    let loaded = fencewright_lang::load(name, text.as_bytes(), None, &[]).expect("it is right");
+    let loaded = fencewright::lang::load(name, text.as_bytes(), None, &[]).expect("it is right");
     let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
     let (limits, progress) = (Limits::default(), Progress::default());
     let checked = check(&Auto::default(), &task, &limits, &progress, Confirm::default());
@@ -262,7 +262,7 @@ fn a_page_does_not_overwrite_what_is_read() {
     assert_eq!(files.read("a.fw"), SAFE);
 }
 
-/// What a person sees: the step, memory, the buffers, and the line.
+/// The visible contents: the step, memory, the buffers, and the line.
 const SEEN: &str = "(() => {
     const viewer = document.querySelector('.viewer');
     const memory = {}, buffers = {};

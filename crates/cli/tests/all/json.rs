@@ -1,4 +1,4 @@
-//! What the commands print with `--json`: an object whatever happens, with the keys that docs/json.md lists.
+//! Output of `--json`: an object in every case, with the keys that docs/json.md lists.
 
 use crate::common::*;
 use serde_json::{Value, json};

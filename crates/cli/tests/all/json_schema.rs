@@ -1,4 +1,4 @@
-//! What commands print with `--json` is what `docs/json.schema.json` says, key for key.
+//! The output of `--json` conforms to `docs/json.schema.json`, key for key.
 
 use crate::common::{Files, Outcome, repository, run};
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::common::*;
-use fencewright_engines::explicit::Explicit;
-use fencewright_engines::lazy::{Lazy, Options, OracleName};
-use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
-use fencewright_lang::load;
-use fencewright_program::{MemoryModel, Program};
+use fencewright::engines::explicit::Explicit;
+use fencewright::engines::lazy::{Lazy, Options, OracleName};
+use fencewright::engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright::lang::load;
+use fencewright::program::{MemoryModel, Program};
 
 #[test]
 fn delayed_stores_are_found() {
@@ -42,7 +42,7 @@ fn the_extended_program_shows_under_sc_what_the_program_does_under_tso() {
     assert_eq!(formatted.stdout, shown.stdout, "it is laid out in the one style");
 }
 
-/// What the explicit engine says about the properties of a program under SC, in a moment.
+/// The verdicts of the explicit engine under SC, with a short time limit.
 fn answers(program: &Program) -> Vec<Option<bool>> {
     let task = Task::new(program, MemoryModel::Sc, program.properties.clone());
     let limits = Limits::starting_now(Some(Duration::from_millis(500)), Some(1 << 30), Default::default());

@@ -237,7 +237,7 @@ fn declared_types_say_how_values_read() {
     check("int x[2]={1,2}; 0:rdi=x;", "movl 4(%rdi),%eax", "0:rax=[x[1]]", "0:rax=2; [x[1]]=2;");
 }
 
-/// What does not fit 64 bits has no answer, whatever is asked about it.
+/// Values that do not fit 64 bits make every condition unknown.
 #[test]
 fn beyond_64_bits_nothing_is_claimed() {
     for condition in ["exists 0:rax=0", "~exists 0:rax=0", "forall 0:rax=0"] {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use crate::common::*;
-use fencewright_lang::fw::{Keyword, is_built_in};
+use fencewright::lang::fw::{Keyword, is_built_in};
 use serde_json::{Value, json};
 
 /// No message takes this long, on whatever machine.

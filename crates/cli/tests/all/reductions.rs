@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::common::repository;
-use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
-use fencewright_engines::{Checks, Confirm, Limits, Progress, Task, Verdict, check_each};
-use fencewright_lang::load;
-use fencewright_program::{MemoryModel, Program, Property};
+use fencewright::engines::explicit::{Explicit, Options, Order, Reduction};
+use fencewright::engines::{Checks, Confirm, Limits, Progress, Task, Verdict, check_each};
+use fencewright::lang::load;
+use fencewright::program::{MemoryModel, Program, Property};
 use fencewright_testing::corpora::corpora;
 use toml::Value;
 

@@ -126,7 +126,7 @@ fn a_large_program_is_examined_within_the_limits() {
     assert!(start.elapsed().as_secs() < 30, "it does not stop at its limit");
 }
 
-/// What finds misuse of condition variables is no access of the program, and `certify` reads the program as `robust` does.
+/// The checks for misuse of condition variables are not accesses of the program, and `certify` reads the program as `robust` does.
 #[test]
 fn a_c_program_is_read_for_its_accesses() {
     let program = "\

@@ -19,7 +19,7 @@ pub fn command() -> Command {
     command
 }
 
-/// What a run left behind.
+/// The status and output of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub status: i32,

@@ -298,6 +298,23 @@ pub enum Projection {
     Element(Value, u64),
 }
 
+impl Location {
+    /// Whether some array index on the path is computed by the program.
+    pub fn has_computed_index(&self) -> bool {
+        let computed = |projection: &Projection| matches!(projection, Projection::Element(index, _) if !matches!(index, Value::Number(_)));
+        self.path.iter().any(computed)
+    }
+
+    /// The path to the place with the lowest address among those that it may mean.
+    pub fn least_path(&self) -> impl Iterator<Item = Step> + '_ {
+        self.path.iter().map(|projection| match projection {
+            Projection::Field(field) => Step::Field(*field),
+            Projection::Element(Value::Number(index), _) => Step::Element(u64::try_from(*index).unwrap_or(0)),
+            Projection::Element(..) => Step::Element(0),
+        })
+    }
+}
+
 /// A value, computed without memory accesses and side effects. It cannot fault: checks are statements before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {

@@ -31,6 +31,8 @@ pub(crate) struct Statements<'a> {
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
     pending: Vec<String>,
+    /// Whether one of these marks a point where memory is touched: no other path through the thread may meet there.
+    touching: bool,
 }
 
 impl<'a> Statements<'a> {
@@ -43,8 +45,8 @@ impl<'a> Statements<'a> {
         reads: Reads,
         stop: &'a Stop<'a>,
     ) -> Self {
-        let (labels, pending) = (HashMap::new(), Vec::new());
-        Statements { vocabulary, evidence, thread, registers, arrays, reads, stop, labels, pending }
+        let (labels, pending, touching) = (HashMap::new(), Vec::new(), false);
+        Statements { vocabulary, evidence, thread, registers, arrays, reads, stop, labels, pending, touching }
     }
 
     pub fn block(&mut self, steps: &[Step]) -> Vec<Statement> {
@@ -54,12 +56,14 @@ impl<'a> Statements<'a> {
         }
         if !self.pending.is_empty() {
             let span = steps.last().map(|step| step.span).unwrap_or_default();
-            self.push(StatementKind::Empty, span, &mut statements);
+            let kind = if self.touching { StatementKind::Skip } else { StatementKind::Empty };
+            self.push(kind, span, &mut statements);
         }
         statements
     }
 
     fn push(&mut self, kind: StatementKind, span: Span, out: &mut Vec<Statement>) {
+        self.touching = false;
         let names = std::mem::take(&mut self.pending);
         let labels = names.into_iter().map(|text| build::name(text, span)).collect();
         out.push(Statement { labels, kind, span });
@@ -67,9 +71,9 @@ impl<'a> Statements<'a> {
 
     /// A nested block. Pending labels belong to the statement outside, so they are set aside meanwhile.
     fn inner(&mut self, steps: &[Step], span: Span) -> Block {
-        let pending = std::mem::take(&mut self.pending);
+        let (pending, touching) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.touching));
         let statements = self.block(steps);
-        self.pending = pending;
+        (self.pending, self.touching) = (pending, touching);
         build::block(statements, span)
     }
 
@@ -81,6 +85,9 @@ impl<'a> Statements<'a> {
 
     fn step(&mut self, step: &Step, out: &mut Vec<Statement>) {
         let span = step.span;
+        if self.touching && is_entered_elsewhere(step) {
+            self.push(StatementKind::Skip, span, out);
+        }
         let kind = match &step.kind {
             StepKind::Steps(steps) if steps.is_empty() => return,
             StepKind::Block(steps) if steps.is_empty() => return,
@@ -140,6 +147,7 @@ impl<'a> Statements<'a> {
                 let place = Some((*class, number.clone()));
                 self.mistake(&label, vec![facts::Claim { holds: None, about, place }], span);
                 self.evidence.touched.push(Touched { thread, at, class: *class, number });
+                self.touching = true;
                 return self.pending.push(label);
             }
             StepKind::If(condition, then, otherwise) => {
@@ -420,4 +428,15 @@ fn replaced(expression: Expr, register: &Place, by: &Expr) -> Expr {
         other => other,
     };
     Expr { kind, span: expression.span }
+}
+
+/// Whether control may come to where a step starts without passing what stands before it: the step is a loop or a label, or only leads elsewhere.
+fn is_entered_elsewhere(step: &Step) -> bool {
+    match &step.kind {
+        StepKind::Steps(steps) | StepKind::Block(steps) => steps.first().is_some_and(is_entered_elsewhere),
+        StepKind::Loop(_) | StepKind::Label(_) | StepKind::Goto(_) | StepKind::Break | StepKind::Continue => {
+            true
+        }
+        _ => false,
+    }
 }

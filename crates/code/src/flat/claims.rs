@@ -9,7 +9,7 @@ use crate::flat::{StepKind, Term, Violation, Wrong};
 pub struct Claim {
     /// The condition that has to hold.
     pub holds: Term,
-    /// The kind of mistake if it does not.
+    /// The kind of violation if the condition does not hold.
     pub about: About,
     /// The class and number of the place concerned.
     pub place: Option<(usize, Term)>,

@@ -13,6 +13,7 @@ use crate::flat::claims::About;
 use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use crate::layout::classes::{Placed, among};
 use crate::layout::resolve::Resolver;
+use crate::layout::uses::allocations_at;
 use crate::reuse::Reuse;
 
 impl Resolver<'_> {
@@ -210,27 +211,49 @@ impl Resolver<'_> {
         let outside = std::mem::take(&mut self.out);
         match self.layout.class(self.nodes, node) {
             None => self.check(Term::Number(0), Wrong::Free),
-            Some(class) => {
-                let of = &self.layout.classes[class];
-                let number = pointer.clone().with(BinaryOp::Div, of.scale);
-                let starts = self.layout.allocations(class);
-                let mut is_start = among(&starts, &number);
-                if of.scale != 1 {
-                    is_start =
-                        pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_start);
-                }
-                self.claim(is_start, Wrong::Free, About::Free, Some((class, number.clone())));
-                if !starts.is_empty() {
-                    let number = self.in_registers(number);
-                    self.push(StepKind::Special(CellEvent::Touch(class, number.clone(), Touching::Free)));
-                    self.give_back(class, number);
-                }
-            }
+            Some(class) => self.free_at(class, &pointer, node),
         }
         let steps = std::mem::replace(&mut self.out, outside);
         match pointer.number() {
             Some(_) => self.out.extend(steps),
             None => self.push(StepKind::If(pointer.with(BinaryOp::Ne, 0), steps, Vec::new())),
+        }
+    }
+
+    /// `free` of a pointer into a class that is not null: to the start of an allocation of this class, or to the first member or element of one.
+    fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
+        let of = &self.layout.classes[class];
+        let number = pointer.clone().with(BinaryOp::Div, of.scale);
+        let whole = pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0);
+        let mut found = Vec::new();
+        for outer in allocations_at(self.core, self.nodes, node) {
+            let Some(path) = self.nodes.path_to_start(outer, node) else { continue };
+            let Some(allocated) = self.layout.class(self.nodes, outer) else { continue };
+            let Some((_, width, base)) = self.layout.way(self.nodes, allocated, &path) else { continue };
+            let distance = number.clone().plus(-base);
+            let start = distance.clone().with(BinaryOp::Div, width);
+            let mut is_start = among(&self.layout.allocations(allocated), &start);
+            if width != 1 {
+                is_start = distance.with(BinaryOp::Rem, width).with(BinaryOp::Eq, 0).and(is_start);
+            }
+            if of.scale != 1 {
+                is_start = whole.clone().and(is_start);
+            }
+            found.push((allocated, start, is_start));
+        }
+        let is_start = found.iter().map(|(.., is_start)| is_start.clone()).reduce(Term::or);
+        self.claim(is_start.unwrap_or(Term::Number(0)), Wrong::Free, About::Free, Some((class, number)));
+        let several = found.len() > 1;
+        for (allocated, start, is_start) in found {
+            let outside = std::mem::take(&mut self.out);
+            let start = self.in_registers(start);
+            self.push(StepKind::Special(CellEvent::Touch(allocated, start.clone(), Touching::Free)));
+            self.give_back(allocated, start);
+            let steps = std::mem::replace(&mut self.out, outside);
+            match several {
+                true => self.push(StepKind::If(is_start, steps, Vec::new())),
+                false => self.out.extend(steps),
+            }
         }
     }
 }

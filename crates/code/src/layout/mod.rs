@@ -7,4 +7,4 @@ pub(crate) mod heap;
 pub(crate) mod open_arrays;
 mod overlaps;
 pub(crate) mod resolve;
-mod uses;
+pub(crate) mod uses;

@@ -101,6 +101,8 @@ pub(crate) struct Resolver<'a> {
 struct Resolved {
     class: usize,
     number: Term,
+    /// The condition that the pointer at which the path starts is null, and the offset of the part in bytes, which is the address then.
+    of_null: Option<(Term, i64)>,
 }
 
 impl<'a> Resolver<'a> {

@@ -6,8 +6,8 @@ use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
 
 use crate::core::{
-    Base, Core, Known, Location, NodeId, ObjectEvent, ObjectId, Register, StmtKind, ThreadNumber, Value,
-    each_statement,
+    Base, Core, Known, Location, NodeId, ObjectEvent, ObjectId, Origin, Register, StmtKind, ThreadNumber,
+    Value, each_statement,
 };
 use crate::nodes::Nodes;
 
@@ -107,7 +107,10 @@ impl<'a> Uses<'a> {
             }
             StmtKind::Special(ObjectEvent::Free(_, node)) => {
                 let thread = self.thread;
-                self.at(*node).freed_by.insert(thread);
+                self.at(*node);
+                for freed in allocations_at(self.core, self.nodes, *node) {
+                    self.at(freed).freed_by.insert(thread);
+                }
             }
             _ => {}
         }
@@ -170,4 +173,11 @@ impl<'a> Uses<'a> {
             _ => {}
         });
     }
+}
+
+/// The nodes of the allocations that start where places of a node are: that node itself, or structures and arrays around it.
+pub(crate) fn allocations_at(core: &Core, nodes: &Nodes, node: NodeId) -> BTreeSet<NodeId> {
+    let allocated = core.objects.iter().filter(|object| matches!(object.origin, Origin::Heap { .. }));
+    let outer = allocated.map(|object| nodes.find(object.node));
+    outer.filter(|outer| nodes.path_to_start(*outer, node).is_some()).collect()
 }

@@ -99,22 +99,6 @@ impl Engine for Auto {
             models: &MemoryModel::ALL,
             machines: &["exact", "partial", "contexts", "sc", "set", "multiset"],
             domains: &["concrete", "zones", "predicates", "order"],
-            options: &[
-                "--search",
-                "--jobs",
-                "--buffer",
-                "--no-live",
-                "--reduction",
-                "--no-local-first",
-                "--no-symmetry",
-                "--k",
-                "--kept",
-                "--summaries",
-                "--domain",
-                "--clip",
-                "--fix",
-                "--buffer-domain",
-            ],
         }
     }
 

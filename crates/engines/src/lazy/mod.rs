@@ -105,20 +105,6 @@ impl Engine for Lazy {
             models: &[MemoryModel::Sc, MemoryModel::Tso],
             machines: &["sc"],
             domains: &["concrete", "zones", "predicates", "order"],
-            options: &[
-                "--oracle",
-                "--keep-store",
-                "--rounds",
-                "--search",
-                "--jobs",
-                "--no-live",
-                "--reduction",
-                "--no-local-first",
-                "--no-symmetry",
-                "--domain",
-                "--clip",
-                "--fix",
-            ],
         }
     }
 

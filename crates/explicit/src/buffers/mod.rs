@@ -77,15 +77,6 @@ impl Engine for Buffers {
             models: &MemoryModel::ALL,
             machines: &["set", "multiset", "partial"],
             domains: &["concrete"],
-            options: &[
-                "--search",
-                "--jobs",
-                "--no-live",
-                "--reduction",
-                "--no-local-first",
-                "--kept",
-                "--buffer-domain",
-            ],
         }
     }
 

@@ -363,3 +363,106 @@ fn a_list_head_may_be_read_as_a_member_of_its_container() {
         ends(&main_does(&globals, &body), "order_of_addresses");
     }
 }
+
+/// The address of a member of null is the offset of the member: null for a first member.
+#[test]
+fn members_of_null() {
+    let globals =
+        "struct s { int a, b; int c[2]; } o; struct s *_Atomic g; int *_Atomic gi; int (*_Atomic ga)[4];
+        #define around(p) ((struct s *)((char *)(p) - offsetof(struct s, b)))";
+    for first in ["int *q = &p->a;", "int *q = (int *)p;"] {
+        holds(globals, &format!("struct s *p = g; {first} assert(q == NULL); assert(q == gi);"));
+        fails(globals, &format!("struct s *p = g; {first} assert(q != NULL);"));
+        fails(globals, &format!("struct s *p = g; {first} if (!q) assert(0);"));
+    }
+    fails(globals, "int *q = *ga; assert(q != NULL);");
+    fails(globals, "struct s *p = g; assert((uintptr_t)&p->b >= 4096);");
+    holds(globals, "struct s *p = g; assert((uintptr_t)&p->b == 4);");
+    holds(
+        globals,
+        "struct s *p = g; int *q = &p->b, *r = gi, *c = p->c; assert(q != r && q < c && q != c && c != r);",
+    );
+    // And back again.
+    holds(globals, "struct s *p = g; int *q = &p->b; assert(around(q) == p); assert(around(q) == NULL);");
+    holds(
+        globals,
+        "int *q = gi; struct s *p = around(q); assert(&p->b == q); assert(&p->b == NULL); assert(p != NULL);",
+    );
+    holds(globals, "int *q = NULL; struct s *p = around(q); assert(p != NULL);");
+    memory(&main_does(globals, "struct s *p = g; int *q = &p->b; *q = 1;"), "uuu");
+    memory(&main_does(globals, "int *q = NULL; struct s *p = around(q); p->a = 1;"), "uuu");
+    // An array that starts at null has no second element.
+    for moved in ["int *q = &p[1];", "int *q = p + 1;", "int *q = p; q--;"] {
+        memory(&main_does("", &format!("int *p = NULL; {moved} assert(q != NULL);")), "uuu");
+    }
+}
+
+#[test]
+fn ends_of_allocations_that_nobody_accesses() {
+    let behind = "int *a = malloc(16), *b = malloc(16); int *e = a + 4;";
+    refused("", &format!("{behind} assert(e != b);"), "which of these addresses comes first");
+    holds("", &format!("{behind} if (a < b) assert(e <= b);"));
+    refused(
+        "static int x[2];",
+        "int *a = malloc(8); a += 2; assert(x != a);",
+        "which of these addresses comes first",
+    );
+}
+
+/// `free` takes the address of an allocation, whatever the type of the pointer is.
+#[test]
+fn freed_by_way_of_a_member() {
+    let globals = "struct list { struct list *next; }; struct node { int key; struct list l; }; struct item { struct list l; int key; };
+        struct list *_Atomic last; void *frees(void *p) { free(p); return 0; }
+        #define entry(p) ((struct node *)((char *)(p) - offsetof(struct node, l)))";
+    let node = "struct node *x = malloc(sizeof *x); x->key = 1; struct list *l = &x->l;";
+    let item = "struct item *x = malloc(sizeof *x); x->key = 1; last = &x->l; struct list *l = last;";
+    holds(globals, &format!("{node} free(entry(l));"));
+    holds(globals, &format!("{item} free(&x->l);"));
+    holds(globals, &format!("{item} free(&x->l.next);"));
+    holds(globals, &format!("{item} free(l);"));
+    holds(globals, &format!("{item} pthread_t t; pthread_create(&t, 0, frees, l); pthread_join(t, 0);"));
+    holds(globals, "struct item *x = malloc(2 * sizeof *x); x[0].key = x[1].key = 1; free(&x[0].l);");
+    memory(&main_does(globals, &format!("{node} free(l);")), "uuu");
+    memory(&main_does(globals, &format!("{item} free(l); free(x);")), "uuu");
+    memory(&main_does(globals, &format!("{item} free(l); x->key = 2;")), "uuu");
+    memory(
+        &main_does(
+            globals,
+            "struct item *x = malloc(2 * sizeof *x); x[0].key = x[1].key = 1; last = &x[1].l; free(last);",
+        ),
+        "uuu",
+    );
+    fails(globals, &format!("{item} free(l); struct item *y = malloc(sizeof *y); assert(x != y);"));
+    fails(globals, &format!("{item} free(l); struct item *y = malloc(sizeof *y); assert(x == y);"));
+}
+
+#[test]
+fn functions_that_would_hide_something_are_refused() {
+    refused("#include <stdlib.h>\nvoid last(void) {}", "atexit(last);", "atexit");
+    let kept = "int *keep; void f(void) { keep = __builtin_alloca(4); }";
+    let text = format!("{HEADERS}{}", main_does(kept, "f(); *keep = 1;"));
+    let error = load(&text, &Options::default()).err().expect("the memory is gone when it is used");
+    assert!(error.diagnostics[0].message.contains("alloca"), "{}", error.diagnostics[0].message);
+    holds("", "int *p = __builtin_alloca(4); *p = 1; assert(*p == 1);");
+}
+
+/// Where an access leaves nothing but the question whether its memory is there, that question is asked on its own path only.
+#[test]
+fn accesses_that_are_left_out_are_checked_where_they_were() {
+    let node =
+        "struct node { int value; struct node *next; }; _Atomic int x; void *f(void *p) { x = 1; return 0; }";
+    let either = "pthread_t t; pthread_create(&t, 0, f, 0); struct node *c = malloc(sizeof *c); if (x) free(c); else c->next = 0;";
+    holds(node, either);
+    memory(&main_does(node, &format!("{either} c->next = 0;")), "uuu");
+}
+
+/// A pointer is stored as the value of a variable that the translation leaves out.
+#[test]
+fn pointers_that_pass_through_variables_point_to_the_same_memory() {
+    let globals = "struct node { int value; struct node *next; }; struct node *_Atomic g;
+        void *f(void *p) { struct node *a = 0, *b = 0; if (!g) a = malloc(sizeof *a); b = a; g = b; return 0; }";
+    let main = "pthread_t t; pthread_create(&t, 0, f, 0); struct node *b = atomic_exchange(&g, 0); pthread_join(t, 0); free(b);";
+    holds(globals, main);
+    memory(&main_does(globals, &format!("{main} free(b);")), "uuu");
+}

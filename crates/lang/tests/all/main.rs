@@ -7,6 +7,7 @@ mod c_elaborate;
 mod c_memory;
 mod c_misuse;
 mod c_objects;
+mod c_reuse;
 mod c_soundness;
 mod edits;
 mod export_c;

@@ -102,7 +102,9 @@ fn attacks(source: Source<'_>, answer: &Robustness) -> String {
         let (class, word) = match &attack.verdict {
             Finding::Feasible => ("bad", "feasible".to_owned()),
             Finding::Infeasible => ("good", "infeasible".to_owned()),
-            Finding::Unknown(reason) => ("unsure", words::shortened(&format!("unknown: {reason}"), 200)),
+            Finding::Unknown(reason) => {
+                ("unsure", words::shortened(&format!("unknown: {}", words::reason(reason)), 200))
+            }
             Finding::Unexamined => ("unsure", "not examined".to_owned()),
         };
         let _ = writeln!(

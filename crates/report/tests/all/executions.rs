@@ -2,11 +2,12 @@
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{
-    Checked, Confirm, EngineOptions, Exploration, Limits, Progress, Task, check, registry,
+    Checked, Confirm, EngineInfo, EngineOptions, Exploration, Limits, Progress, Task, check, registry,
 };
 use fencewright_lang::{Loaded, load};
 use fencewright_memory::Bound;
 use fencewright_program::{Event, EventKind, Init, MemoryModel, Property, Reference, Trace};
+use fencewright_report::engines::Described;
 use fencewright_report::{Source, Style, dot, engines, json, litmus, rows, text};
 
 const PETERSON: &str = "\
@@ -392,6 +393,10 @@ fn control_flow_graphs() {
 #[test]
 fn engines_are_listed() {
     let options = EngineOptions::default();
-    let list: Vec<_> = registry().iter().map(|info| (info.name, (info.build)(&options).about())).collect();
+    let described = |info: &EngineInfo| {
+        let about = (info.build)(&options).about();
+        Described { name: info.name, about, options: vec!["--jobs".into(), "--search".into()] }
+    };
+    let list: Vec<Described> = registry().iter().map(described).collect();
     insta::assert_snapshot!(engines::text(&list, Style::PLAIN) + "\n" + &engines::json(&list));
 }

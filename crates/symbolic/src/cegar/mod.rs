@@ -102,7 +102,6 @@ impl Engine for Cegar {
             models: &MemoryModel::ALL,
             machines: &["sc", "partial", "queue"],
             domains: &["zones", "predicates", "order", "concrete"],
-            options: &["--search", "--buffer", "--k", "--kept", "--summaries", "--domain", "--clip", "--fix"],
         }
     }
 

@@ -88,7 +88,6 @@ impl Engine for ContextBound {
             models: &[MemoryModel::Sc, MemoryModel::Tso],
             machines: &["contexts"],
             domains: &["order", "zones", "predicates", "concrete"],
-            options: &["--contexts", "--domain"],
         }
     }
 

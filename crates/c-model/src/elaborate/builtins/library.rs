@@ -1,7 +1,7 @@
 //! Heap memory, output and time: the rest of the C library.
 
 use fencewright_c::typed::tree::{Expr, TypeKind};
-use fencewright_code::core::{Known, ObjectEvent, StmtKind, known};
+use fencewright_code::core::{Known, ObjectEvent, StmtKind, ThreadNumber, known};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 use fencewright_text::Diagnostic;
@@ -14,6 +14,8 @@ use super::{BuiltinCall, unconverted};
 pub(super) enum Operation {
     /// Allocates as many bytes as the argument with this index says.
     Allocate(usize),
+    /// Allocates memory that is gone when the function returns.
+    AllocateLocal,
     /// Allocates an array initialised with zeros.
     AllocateZeroed,
     /// Allocates memory and stores the pointer through the first argument.
@@ -36,7 +38,8 @@ pub(super) enum Operation {
 /// The operation of a function, by its name.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
-        "malloc" | "alloca" | "kmalloc" | "vmalloc" => Operation::Allocate(0),
+        "alloca" => Operation::AllocateLocal,
+        "malloc" | "kmalloc" | "vmalloc" => Operation::Allocate(0),
         "kzalloc" | "calloc" | "kcalloc" => Operation::AllocateZeroed,
         "aligned_alloc" | "memalign" => Operation::Allocate(1),
         "posix_memalign" => Operation::AllocateAt,
@@ -47,7 +50,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         | "putchar_unlocked" => Operation::Print,
         "fflush" | "perror" | "setbuf" | "setvbuf" | "sleep" | "usleep" | "nanosleep" | "sched_yield"
         | "pthread_yield" | "thrd_yield" | "thrd_sleep" | "srand" | "srandom" | "msleep" | "udelay"
-        | "ndelay" | "cond_resched" | "schedule" | "prefetch" | "atexit" | "setlocale" => Operation::Pass,
+        | "ndelay" | "cond_resched" | "schedule" | "prefetch" | "setlocale" => Operation::Pass,
         "assume_aligned" => Operation::Same,
         "object_size" => Operation::Unknown,
         "clock_gettime" => Operation::Time,
@@ -62,6 +65,15 @@ impl Elaborator<'_> {
             Operation::Allocate(number) => {
                 let size = self.argument(call, number)?;
                 let bytes = self.bytes(size)?;
+                self.allocate(bytes, false, span)
+            }
+            Operation::AllocateLocal => {
+                // The variables of `main` last as long as the program.
+                if self.thread() != ThreadNumber(0) || self.writer.frames.len() > 1 {
+                    let help = "declare an array, whose lifetime is modelled";
+                    return self.error(span, "`alloca` is understood in `main` only", help);
+                }
+                let bytes = self.bytes(self.argument(call, 0)?)?;
                 self.allocate(bytes, false, span)
             }
             Operation::AllocateZeroed => {

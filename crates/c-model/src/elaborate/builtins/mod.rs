@@ -92,6 +92,9 @@ fn advice(name: &str) -> Option<&'static str> {
         | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
             "strings and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for input"
         }
+        "atexit" | "at_quick_exit" => {
+            "functions for the end of the process are not called: call them before `exit`, or at the end of `main`"
+        }
         "pthread_cancel" | "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {
             "signals, cancellation and processes are not modelled: set a flag that the thread polls"
         }

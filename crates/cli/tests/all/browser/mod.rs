@@ -31,7 +31,7 @@ pub struct Browser {
     from: Receiver<Value>,
     next: u64,
     session: Option<String>,
-    /// What it has said without being asked, since the last page was opened.
+    /// Events since the last page was opened.
     pub events: Vec<Value>,
     /// Its profile, removed when it ends.
     _directory: TempDir,
@@ -173,7 +173,7 @@ impl Browser {
         }
     }
 
-    /// What went wrong in the page: errors, exceptions, dialogs, and messages of any kind.
+    /// Failures in the page: errors, exceptions, dialogs, and messages of any kind.
     pub fn complaints(&self) -> Vec<&Value> {
         let methods = [
             "Log.entryAdded",

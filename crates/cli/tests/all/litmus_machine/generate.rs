@@ -80,7 +80,7 @@ pub fn place(random: &mut Random, bits: u32, widths: &[u32]) -> Arg {
     }
 }
 
-/// What may stand beside a target: not memory twice.
+/// A random source operand for a target: at most one of the two is in memory.
 pub fn source(random: &mut Random, bits: u32, widths: &[u32], target: Arg) -> Arg {
     match (random.below(3), target) {
         (0, _) => Arg::Imm(number(random, bits)),

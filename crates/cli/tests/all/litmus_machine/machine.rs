@@ -8,7 +8,7 @@ use super::program::*;
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Thread {
     pub next: usize,
-    /// What an instruction that is half done has loaded.
+    /// The value loaded by an instruction that has not finished.
     pub loaded: Option<u64>,
     pub registers: [u64; REGISTERS],
     pub zero: bool,
@@ -158,7 +158,7 @@ pub fn steps(program: &Program, state: &State, t: usize) -> Vec<State> {
     after
 }
 
-/// What an instruction does once it has loaded.
+/// Executes the rest of an instruction after its load.
 pub fn finish(state: &mut State, t: usize, instr: Instr, bits: u32) {
     let thread = &mut state.threads[t];
     let loaded = thread.loaded.take();

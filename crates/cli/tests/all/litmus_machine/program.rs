@@ -194,7 +194,7 @@ pub fn text(program: &Program, name: &str) -> String {
     text
 }
 
-/// What the condition claims of `rax`.
+/// The value of `rax` in the condition.
 pub const CLAIM: i64 = 0xffff_ffff;
 
 // ---- the machine

@@ -3,11 +3,11 @@
 use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_text::{Diagnostic, Stop};
 
-use crate::core::{Core, NodeId};
+use crate::core::Core;
 use crate::flat::Term;
 use crate::layout::classes::Layout;
 use crate::layout::containers::ways_back;
-use crate::nodes::{Nodes, Shape};
+use crate::nodes::Nodes;
 
 /// Number of pointer values reserved for the results of one `container_of` outside of any structure.
 pub(super) const OUTSIDE: i64 = 1 << 40;
@@ -31,8 +31,8 @@ pub struct WayBack {
     pub base: i64,
     /// The offset added to the address of a member that is in no structure.
     pub outside: i64,
-    /// Whether the member is at offset 0, so that it has the address of the structure.
-    pub at_start: bool,
+    /// The offset of the member in bytes.
+    pub offset: u64,
 }
 
 impl WayBack {
@@ -40,25 +40,6 @@ impl WayBack {
     pub fn is_outside(&self, pointer: &Term) -> Term {
         pointer.clone().within(self.outside - OUTSIDE / 2, self.outside + OUTSIDE / 2 - 1)
     }
-}
-
-/// The offset of a part in bytes.
-pub(super) fn offset(nodes: &Nodes, mut node: NodeId, path: &[PathStep]) -> u64 {
-    let mut offset: u64 = 0;
-    for &step in path {
-        offset = offset.saturating_add(match (step, nodes.shape_of(node)) {
-            (PathStep::Field(field), Shape::Record(record, _)) => {
-                nodes.structure(*record).fields[field as usize].offset
-            }
-            (PathStep::Element(index), Shape::Array(_, element)) => {
-                index.saturating_mul(nodes.size(*element).unwrap_or(1))
-            }
-            _ => 0,
-        });
-        let Some(part) = nodes.part(node, step) else { break };
-        node = part;
-    }
-    offset
 }
 
 impl Layout {
@@ -76,8 +57,9 @@ impl Layout {
             // Every place in the class of the member is in such a structure, and has the same number.
             let only =
                 (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
-            let at_start = offset(nodes, node, path) == 0;
-            if only && at_start || self.ways_back.iter().any(|way| way.outer == outer && way.path == path) {
+            let offset = nodes.offset(node, path.iter().copied());
+            if only && offset == 0 || self.ways_back.iter().any(|way| way.outer == outer && way.path == path)
+            {
                 continue;
             }
             let count = self.ways_back.len() as i64;
@@ -86,7 +68,7 @@ impl Layout {
                 return Err(vec![Diagnostic::new(span, message).help("split the harness")]);
             }
             let (path, outside) = (path.to_vec(), (count + 1) * OUTSIDE);
-            self.ways_back.push(WayBack { outer, path, inner, width, base, outside, at_start });
+            self.ways_back.push(WayBack { outer, path, inner, width, base, outside, offset });
         }
         Ok(())
     }

@@ -71,11 +71,12 @@ impl<'a> Resolver<'a> {
 
     pub(super) fn place(&mut self, place: &Location, access: bool) -> Option<Resolved> {
         let layout = self.layout;
-        let mut ways = Vec::new();
+        let (mut ways, mut is_null) = (Vec::new(), None);
         let (mut resolved, allocation) = match &place.base {
             Base::Object(object) => {
                 let placed = layout.placed(*object);
-                let resolved = Resolved { class: placed.class, number: Term::Number(placed.first) };
+                let resolved =
+                    Resolved { class: placed.class, number: Term::Number(placed.first), of_null: None };
                 (resolved, placed.heap.then_some(placed.elements))
             }
             Base::Pointed(pointer, node) => {
@@ -87,7 +88,8 @@ impl<'a> Resolver<'a> {
                 if access {
                     let mut is_there = of.is_place(&number);
                     if of.scale != 1 {
-                        is_there = pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
+                        is_there =
+                            pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
                     }
                     for (way, is_outside, member) in &ways {
                         let is_member = layout.classes[way.inner].is_place(member);
@@ -97,10 +99,10 @@ impl<'a> Resolver<'a> {
                 } else if !place.path.is_empty() {
                     self.part_of_nothing(class, &pointer, &ways);
                 }
-                (Resolved { class, number }, None)
+                is_null = (!access).then(|| pointer.with(BinaryOp::Eq, 0));
+                (Resolved { class, number, of_null: None }, None)
             }
         };
-        let pointed = matches!(place.base, Base::Pointed(..));
         let start = resolved.number.clone();
         let end = layout.class(self.nodes, place.node);
         let mut path = place.path.as_slice();
@@ -127,7 +129,7 @@ impl<'a> Resolver<'a> {
             };
             let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
             let number = Term::binary(BinaryOp::Add, resolved.number.times(width).plus(base), index);
-            resolved = Resolved { class, number };
+            resolved = Resolved { class, number, of_null: None };
             for (way, is_outside, member) in ways.iter().filter(|(way, ..)| way.path.len() == n + 1) {
                 debug_assert_eq!(way.inner, class);
                 resolved.number = Term::choice(is_outside.clone(), member.clone(), resolved.number);
@@ -138,10 +140,14 @@ impl<'a> Resolver<'a> {
             self.errors.push(Diagnostic::new(self.span, message).help("give every object one type"));
             return None;
         }
-        // A member of null is null.
-        if !access && pointed && resolved.number != start {
-            let is_null = start.with(BinaryOp::Eq, 0);
-            resolved.number = Term::choice(is_null, Term::Number(0), resolved.number);
+        if let (Some(is_null), Base::Pointed(_, node)) = (&is_null, &place.base) {
+            let offset = self.nodes.offset(*node, place.least_path()) as i64;
+            if offset != 0 || resolved.number != start {
+                if place.has_computed_index() {
+                    self.beyond_if(is_null.clone(), Unknown::Number);
+                }
+                resolved.of_null = Some((is_null.clone(), offset));
+            }
         }
         Some(resolved)
     }

@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::BinaryOp;
 
 use super::{Resolver, not};
-use crate::core::{NodeId, Register, Value, function_number};
+use crate::core::{Location, NodeId, Register, Value, function_number};
 use crate::flat::claims::About;
 use crate::flat::{Term, Wrong};
 use crate::layout::addresses::Unknown;
@@ -56,10 +56,7 @@ impl<'a> Resolver<'a> {
                 let b = self.guarded(not(condition.clone()), b);
                 Term::choice(condition, a, b)
             }
-            Value::Address(place) => match self.place(place, false) {
-                Some(place) => place.number.times(self.layout.classes[place.class].scale),
-                None => Term::Number(0),
-            },
+            Value::Address(place) => self.address(place),
             Value::Move(pointer, by, node) => {
                 let (pointer, by) = (self.value(pointer), self.value(by));
                 self.moved(pointer, by, *node)
@@ -72,6 +69,16 @@ impl<'a> Resolver<'a> {
                 let member = self.value(member);
                 self.container(member, *node, path)
             }
+        }
+    }
+
+    /// The address of a place.
+    fn address(&mut self, place: &Location) -> Term {
+        let Some(resolved) = self.place(place, false) else { return Term::Number(0) };
+        let address = resolved.number.times(self.layout.classes[resolved.class].scale);
+        match resolved.of_null {
+            Some((is_null, offset)) => Term::choice(is_null, Term::Number(offset), address),
+            None => address,
         }
     }
 
@@ -124,10 +131,9 @@ impl<'a> Resolver<'a> {
         let outside = member.clone().plus(way.outside);
         let fits_or_out = fits.clone().or(way.is_outside(&outside));
         self.unknown_if(not(fits_or_out), Unknown::Number);
-        let outside = match way.at_start {
-            true => Term::choice(member.clone().with(BinaryOp::Eq, 0), Term::Number(0), outside),
-            false => outside,
-        };
+        // The member of a null pointer, whose address is its offset, is in no structure but null.
+        let is_null = member.clone().with(BinaryOp::Eq, way.offset as i64);
+        let outside = Term::choice(is_null, Term::Number(0), outside);
         Term::choice(fits, number.times(of.scale), outside)
     }
 }

@@ -1,4 +1,4 @@
-//! `expected.toml`: what the programs of a folder should answer.
+//! `expected.toml`: the expected verdicts of the programs of a folder.
 //!
 //! ```toml
 //! [[example]]
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use fencewright_program::MemoryModel;
 use toml::{Table, Value};
 
-use crate::input::{describe, read_included};
+use crate::input::{in_words, read_included};
 
-/// The file that says what is expected in a folder.
+/// The name of the file with the expected verdicts.
 pub const NAME: &str = "expected.toml";
 
-/// What is expected of a program.
+/// The expected verdicts of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The program.
@@ -32,19 +32,19 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What is expected under a model, if that is said.
+    /// The expected verdict under a model, if there is one.
     pub fn verdict(&self, model: MemoryModel) -> Option<&str> {
         self.verdicts.iter().find(|(of, _)| *of == model).map(|(_, verdict)| verdict.as_str())
     }
 }
 
-/// What is expected of the programs of a folder, if that is said; in words what is wrong with it.
+/// Reads the expected verdicts of a folder; empty if it has no such file; an error message if the file is malformed.
 pub fn of(folder: &Path) -> Result<Vec<Entry>, String> {
     let path = folder.join(NAME);
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let bytes = read_included(&path).map_err(|error| describe(&error))?;
+    let bytes = read_included(&path).map_err(|error| in_words(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| "this is not UTF-8".to_string())?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
     let examples = match table.get("example") {

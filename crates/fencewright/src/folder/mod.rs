@@ -1,0 +1,489 @@
+//! Checking many programs side by side: all programs of folders.
+//!
+//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about each of them under each memory model, on several
+//! threads of one process that share its memory. A run that lacks memory beside others is repeated alone. A folder may contain a file
+//! [`expected.toml`](expected) with the verdicts to expect.
+//!
+//! ```no_run
+//! use std::path::PathBuf;
+//! use std::sync::mpsc::Receiver;
+//!
+//! use fencewright::engines::Progress;
+//! use fencewright::folder::{self, Asked, Batch, Event, Outcome, Scribe};
+//! use fencewright::{Budget, MemoryModel, Question, Reader};
+//!
+//! /// One line for each answer.
+//! struct Lines;
+//!
+//! impl Scribe for Lines {
+//!     type Line = String;
+//!     type Part = ();
+//!
+//!     fn line(&self, asked: &Asked, outcome: Outcome<'_>) -> String {
+//!         match outcome {
+//!             Outcome::Answer { checked, .. } => format!("{}: {}", asked.name(), checked.property.name),
+//!             Outcome::Failure(why) => format!("{}: {why}", asked.name()),
+//!         }
+//!     }
+//!
+//!     fn part(&self, _: &Asked, _: Outcome<'_>) {}
+//! }
+//!
+//! let asked = folder::programs(&[PathBuf::from("examples")]).expect("it can be listed").into_iter();
+//! let batch = Batch {
+//!     asked: asked.map(|program| Asked { program, model: MemoryModel::Tso }).collect(),
+//!     reader: Reader::default(),
+//!     question: Question::under(MemoryModel::Tso),
+//!     jobs: 0,
+//!     warn_of_races: false,
+//! };
+//! batch.run(&Lines, &Progress::default(), |events: Receiver<(usize, Event<String, ()>)>| {
+//!     for (_, event) in events {
+//!         if let Event::Answer { line, .. } = event {
+//!             println!("{line}");
+//!         }
+//!     }
+//! });
+//! ```
+
+pub mod expected;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::{fs, thread};
+
+use fencewright_engines::{Checked, Limits, Progress, Reason, Verdict};
+use fencewright_lang::front_end;
+use fencewright_program::MemoryModel;
+
+use crate::input::{in_words, is_standard_input, name_of, read};
+use crate::{Error, Program, Question, Reader};
+use expected::Entry;
+
+/// Maximum nesting depth of folders.
+const DEEPEST: usize = 32;
+/// Stack size of a worker in bytes: parsers recurse over nested programs.
+const STACK: usize = 64 << 20;
+
+/// A folder that cannot be listed, or whose expected verdicts cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The folder or file.
+    pub name: String,
+    /// The error message.
+    pub why: String,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.why)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// A program of a folder, or one that was named itself.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its file.
+    pub file: PathBuf,
+    /// Its entry in `expected.toml`.
+    pub entry: Option<Entry>,
+    /// Its text, if it comes from something that can be read only once.
+    text: Option<Arc<Vec<u8>>>,
+    /// Why it cannot be read, if that is already known.
+    wrong: Option<String>,
+}
+
+impl Item {
+    fn new(file: PathBuf, entry: Option<Entry>) -> Self {
+        Item { file, entry, text: None, wrong: None }
+    }
+
+    /// A file or folder that exists and cannot be read.
+    fn wrong(file: &Path, why: impl Into<String>) -> Self {
+        Item { wrong: Some(why.into()), ..Item::new(file.to_owned(), None) }
+    }
+
+    /// A path that is not a folder. Pipes and the standard input are read at once, because they can be read only once.
+    fn given(path: &Path) -> Self {
+        let item = Item::new(path.to_owned(), None);
+        if !is_standard_input(path) && fs::metadata(path).map_or(true, |about| about.is_file()) {
+            return item;
+        }
+        match read(path) {
+            Ok(text) => Item { text: Some(Arc::new(text)), ..item },
+            Err(error) => Item { wrong: Some(in_words(&error)), ..item },
+        }
+    }
+}
+
+/// A program and the memory model under which it is checked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The program.
+    pub program: Item,
+    /// The memory model.
+    pub model: MemoryModel,
+}
+
+impl Asked {
+    /// The name of the file, followed by the constants and macros that `expected.toml` defines.
+    pub fn name(&self) -> String {
+        let mut name = name_of(&self.program.file);
+        for (macro_name, value) in self.program.entry.iter().flat_map(|entry| &entry.define) {
+            name.push_str(&format!(" -D {macro_name}"));
+            name.extend(value.iter().map(|value| format!("={value}")));
+        }
+        name
+    }
+
+    /// The expected verdict, if there is one.
+    pub fn expected(&self) -> Option<&str> {
+        self.program.entry.as_ref().and_then(|entry| entry.verdict(self.model))
+    }
+}
+
+/// The programs that paths name: files as they are, folders with all programs in them. Duplicates are left out.
+pub fn programs(paths: &[PathBuf]) -> Result<Vec<Item>, Unreadable> {
+    let mut all: Vec<Item> = Vec::new();
+    let mut known: BTreeSet<(PathBuf, Option<Entry>)> = BTreeSet::new();
+    for path in paths {
+        let found = match path.is_dir() {
+            true => programs_in(path, 0)?,
+            false if known.contains(&(path.clone(), None)) => continue,
+            false => vec![Item::given(path)],
+        };
+        all.extend(
+            found.into_iter().filter(|program| known.insert((program.file.clone(), program.entry.clone()))),
+        );
+    }
+    Ok(all)
+}
+
+/// The programs of a folder and of the folders in it, by name, with their expected verdicts.
+fn programs_in(folder: &Path, depth: usize) -> Result<Vec<Item>, Unreadable> {
+    let entries = expected::of(folder)
+        .map_err(|why| Unreadable { name: name_of(&folder.join(expected::NAME)), why })?;
+    let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
+    let listed: Result<Vec<fs::DirEntry>, _> = fs::read_dir(folder).and_then(Iterator::collect);
+    match listed {
+        Ok(items) => {
+            let shown = |item: &fs::DirEntry| !item.file_name().to_string_lossy().starts_with('.');
+            paths.extend(items.into_iter().filter(shown).map(|item| item.path()));
+        }
+        Err(error) if depth == 0 => return Err(Unreadable { name: name_of(folder), why: in_words(&error) }),
+        Err(error) => return Ok(vec![Item::wrong(folder, in_words(&error))]),
+    }
+    // A missing file with an expected verdict is reported like a program.
+    paths.extend(entries.iter().map(|entry| entry.file.clone()));
+    let mut found = Vec::new();
+    for path in paths {
+        // A link to a folder may lead back.
+        if fs::symlink_metadata(&path).is_ok_and(|about| about.is_dir()) {
+            match depth < DEEPEST {
+                true => found.extend(programs_in(&path, depth + 1)?),
+                false => found.push(Item::wrong(&path, "this folder lies too deep to be looked into")),
+            }
+            continue;
+        }
+        let before = found.len();
+        let own = entries.iter().filter(|entry| entry.file == path);
+        found.extend(own.map(|entry| Item::new(path.clone(), Some(entry.clone()))));
+        if found.len() == before && is_program(&path) && !path.is_dir() {
+            found.push(Item::new(path.clone(), None));
+        }
+        // Opening a pipe would block until another process writes to it.
+        if fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            let why = Some("this is not a regular file".to_string());
+            found[before..].iter_mut().for_each(|program| program.wrong.clone_from(&why));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a file is a program, by its extension.
+fn is_program(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    extension
+        .is_some_and(|extension| front_end::ALL.iter().any(|known| known.extension() == Some(&extension)))
+}
+
+/// The outcome of a question about one property, or about a program that cannot be asked about.
+#[derive(Clone, Copy)]
+pub enum Outcome<'a> {
+    /// A verdict.
+    Answer {
+        /// The program.
+        program: &'a Program,
+        /// The memory model.
+        model: MemoryModel,
+        /// The verdict with its evidence.
+        checked: &'a Checked,
+    },
+    /// Why there is none.
+    Failure(&'a Failure),
+}
+
+/// Why a program of a batch has no verdicts.
+#[derive(Debug)]
+pub enum Failure {
+    /// The file is unusable, for this reason in words.
+    Unusable(String),
+    /// The batch was stopped before this program was read.
+    Stopped,
+    /// The program cannot be read, or the question does not fit it.
+    Error(Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Unusable(why) => f.write_str(why),
+            Failure::Stopped => f.write_str("stopped"),
+            Failure::Error(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+fn outcome<'a>(program: &'a Program, asked: &Asked, checked: &'a Checked) -> Outcome<'a> {
+    Outcome::Answer { program, model: asked.model, checked }
+}
+
+/// Renders outcomes, on the thread that found them.
+pub trait Scribe: Sync {
+    /// An outcome in the form in which it is shown at once.
+    type Line: Send;
+    /// An outcome in the form in which it is kept until the batch is finished.
+    type Part: Send;
+
+    /// Renders an outcome as soon as it is found.
+    fn line(&self, asked: &Asked, outcome: Outcome<'_>) -> Self::Line;
+
+    /// Renders an outcome once it is final.
+    fn part(&self, asked: &Asked, outcome: Outcome<'_>) -> Self::Part;
+}
+
+/// An event of a question of a batch.
+pub enum Event<L, P> {
+    /// A property has an outcome.
+    Answer {
+        /// The number of the property.
+        property: usize,
+        /// The number of properties.
+        of: usize,
+        /// The outcome.
+        line: L,
+    },
+    /// All properties have their outcomes, which are these, in the order of the properties.
+    Done(Vec<P>),
+}
+
+/// Programs that are checked side by side.
+pub struct Batch {
+    /// The programs and memory models.
+    pub asked: Vec<Asked>,
+    /// How the programs are read. What `expected.toml` defines is overridden by the definitions here.
+    pub reader: Reader,
+    /// The question about each of them; its memory model is that of [`Asked`]. Without properties, the one in `expected.toml` is asked for.
+    pub question: Question,
+    /// Number of threads; 0 for the number of cores.
+    pub jobs: usize,
+    /// Whether to search for data races of plain accesses.
+    pub warn_of_races: bool,
+}
+
+impl Batch {
+    /// Answers all questions. `receive` gets the events with the number of their question, in the order in which they happen, until all
+    /// questions are answered or their token is cancelled.
+    pub fn run<S: Scribe>(
+        &self,
+        scribe: &S,
+        progress: &Progress,
+        receive: impl FnOnce(Receiver<(usize, Event<S::Line, S::Part>)>),
+    ) {
+        let workers = match self.jobs {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            jobs => jobs,
+        };
+        let workers = workers.min(self.asked.len());
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::channel();
+        let turns = RwLock::new(());
+        thread::scope(|scope| {
+            let mut started = 0;
+            for _ in 0..workers {
+                let (sender, next, turns) = (sender.clone(), &next, &turns);
+                let work = move || {
+                    let run = Run { batch: self, scribe, progress, turns, beside: workers > 1, sender };
+                    while let Some(n) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&n| n < self.asked.len())
+                    {
+                        run.answer(n);
+                    }
+                };
+                // With fewer workers than wanted it takes longer.
+                started +=
+                    thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).is_ok() as usize;
+            }
+            if started == 0 {
+                let run = Run { batch: self, scribe, progress, turns: &turns, beside: false, sender };
+                (0..self.asked.len()).for_each(|n| run.answer(n));
+            } else {
+                drop(sender);
+            }
+            receive(receiver);
+        });
+    }
+}
+
+/// An outcome that lacks memory, rendered in case there is no better one.
+struct Pressed<L, P> {
+    /// The number of the property.
+    property: usize,
+    of: usize,
+    line: L,
+    part: P,
+    /// Bytes that the search itself had.
+    bytes: u64,
+}
+
+/// One worker of a batch.
+struct Run<'a, S: Scribe> {
+    batch: &'a Batch,
+    scribe: &'a S,
+    progress: &'a Progress,
+    /// Read by runs side by side, written by a run that needs all memory and is alone.
+    turns: &'a RwLock<()>,
+    /// Whether there are other workers.
+    beside: bool,
+    sender: mpsc::Sender<(usize, Event<S::Line, S::Part>)>,
+}
+
+/// The rendered outcomes of a question, by the numbers of their properties.
+type Parts<S> = BTreeMap<usize, <S as Scribe>::Part>;
+/// The outcomes of a question that lack memory.
+type PressedOnes<S> = Vec<Pressed<<S as Scribe>::Line, <S as Scribe>::Part>>;
+
+impl<S: Scribe> Run<'_, S> {
+    /// Answers one question, beside others if there are any.
+    fn answer(&self, n: usize) {
+        let mut parts = BTreeMap::new();
+        let mut pressed = {
+            let _beside = self.turns.read().unwrap_or_else(PoisonError::into_inner);
+            self.ask(n, None, &mut parts)
+        };
+        if self.beside && !pressed.is_empty() && !self.is_stopped() && self.may_gain(&pressed) {
+            let _alone = self.turns.write().unwrap_or_else(PoisonError::into_inner);
+            let again: Vec<usize> = pressed.iter().map(|pressed| pressed.property).collect();
+            drop(pressed);
+            pressed = self.ask(n, Some(&again), &mut parts);
+        }
+        for Pressed { property, of, line, part, .. } in pressed {
+            parts.insert(property, part);
+            self.tell(n, Event::Answer { property, of, line });
+        }
+        self.tell(n, Event::Done(parts.into_values().collect()));
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.batch.question.own_budget().token.is_cancelled()
+    }
+
+    /// Whether a search could have considerably more memory when it is alone.
+    fn may_gain(&self, pressed: &PressedOnes<S>) -> bool {
+        let had = pressed.iter().map(|pressed| pressed.bytes).max().unwrap_or(0);
+        self.batch.question.own_budget().memory.is_none_or(|limit| had < limit / 8 * 7)
+    }
+
+    /// Sends an event. If the receiver is gone, the events are not needed any more.
+    fn tell(&self, n: usize, event: Event<S::Line, S::Part>) {
+        let _ = self.sender.send((n, event));
+    }
+
+    /// Asks about all properties of a program or about `only` these, and sends each outcome as soon as it is there. Outcomes that lack memory are
+    /// returned instead.
+    fn ask(&self, n: usize, only: Option<&[usize]>, parts: &mut Parts<S>) -> PressedOnes<S> {
+        let asked = &self.batch.asked[n];
+        self.ask_about(n, asked, only, parts).unwrap_or_else(|failure| {
+            let outcome = Outcome::Failure(&failure);
+            let (line, part) = (self.scribe.line(asked, outcome), self.scribe.part(asked, outcome));
+            if matches!(&failure, Failure::Error(error) if error.lacks_memory()) {
+                return vec![Pressed { property: 0, of: 1, line, part, bytes: 0 }];
+            }
+            parts.insert(0, part);
+            self.tell(n, Event::Answer { property: 0, of: 1, line });
+            Vec::new()
+        })
+    }
+
+    fn ask_about(
+        &self,
+        n: usize,
+        asked: &Asked,
+        only: Option<&[usize]>,
+        parts: &mut Parts<S>,
+    ) -> Result<PressedOnes<S>, Failure> {
+        if let Some(why) = &asked.program.wrong {
+            return Err(Failure::Unusable(why.clone()));
+        }
+        if self.is_stopped() {
+            return Err(Failure::Stopped);
+        }
+        let question = self.question(asked);
+        let limits = question.own_budget().start();
+        let mut program = self.read(asked, &question, &limits).map_err(Failure::Error)?;
+        if self.batch.warn_of_races {
+            program.warn_of_races(&limits);
+        }
+        let mut posed = question.pose(&program).map_err(Failure::Error)?;
+        let of = posed.properties.len();
+        let numbers: Vec<usize> = only.map_or_else(|| (0..of).collect(), <[usize]>::to_vec);
+        posed.properties = numbers.iter().map(|&number| posed.properties[number].clone()).collect();
+        let is_pressed = |checked: &Checked| matches!(checked.verdict(), Verdict::Unknown(Reason::Memory(_)));
+        let mut tell = |k: usize, checked: &Checked| {
+            if !is_pressed(checked) {
+                let line = self.scribe.line(asked, outcome(&program, asked, checked));
+                self.tell(n, Event::Answer { property: numbers[k], of, line });
+            }
+        };
+        let verdicts = posed.check(asked.model, &limits, self.progress, &mut tell);
+        let mut pressed = Vec::new();
+        for (&property, checked) in numbers.iter().zip(&verdicts) {
+            let part = self.scribe.part(asked, outcome(&program, asked, checked));
+            if is_pressed(checked) {
+                let (line, bytes) =
+                    (self.scribe.line(asked, outcome(&program, asked, checked)), checked.work.bytes);
+                pressed.push(Pressed { property, of, line, part, bytes });
+            } else {
+                parts.insert(property, part);
+            }
+        }
+        Ok(pressed)
+    }
+
+    /// The question about a program: what `expected.toml` asks for, unless properties are given.
+    fn question(&self, asked: &Asked) -> Question {
+        let question = self.batch.question.clone();
+        match asked.program.entry.as_ref().and_then(|entry| entry.property.as_deref()) {
+            Some(property) if question.own_properties().is_empty() => question.property(property),
+            _ => question,
+        }
+    }
+
+    /// Reads a program as its question needs it.
+    fn read(&self, asked: &Asked, question: &Question, limits: &Limits) -> Result<Program, Error> {
+        let mut reader = self.batch.reader.within(limits);
+        let own = asked.program.entry.iter().flat_map(|entry| entry.define.iter().cloned());
+        reader.options.defines.splice(0..0, own);
+        reader.options.ask(question.own_properties());
+        match &asked.program.text {
+            Some(text) => reader.read(&name_of(&asked.program.file), text),
+            None => reader.open(&asked.program.file),
+        }
+    }
+}

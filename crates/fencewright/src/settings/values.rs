@@ -1,0 +1,455 @@
+//! The types of options, and how their values are written.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fencewright_engines::buffers::BufferDomain;
+use fencewright_engines::domain::DomainName;
+use fencewright_engines::explicit::{Order, Reduction};
+use fencewright_engines::extrapolate::Method;
+use fencewright_engines::lazy::OracleName;
+use fencewright_engines::robust::Search;
+use fencewright_engines::{EngineOptions, registry};
+use fencewright_fences::Prices;
+use fencewright_lang::{FrontEnd, front_end};
+use fencewright_memory::Kept;
+use fencewright_program::MemoryModel;
+use fencewright_transform::attack::Notion;
+
+use crate::{BufferBound, NoOverflow, Purpose};
+
+/// One of the values of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// How it is written.
+    pub name: &'static str,
+    /// Its help; may be empty.
+    pub help: &'static str,
+}
+
+/// The type of an option.
+pub trait Value: Sized {
+    /// Reads a value; in words what is wrong with the text.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// The same for a text that may not be UTF-8, as names of files need not be.
+    fn read_os(text: &OsStr) -> Result<Self, String> {
+        Self::read(text.to_str().ok_or("this is not UTF-8")?)
+    }
+
+    /// The values, if they can be listed.
+    fn choices() -> Vec<Choice> {
+        Vec::new()
+    }
+}
+
+/// Implements [`Value`] for a type with few values: how each is written, and its help.
+macro_rules! choices {
+    ($type:ty { $($name:literal => $value:expr, $help:literal;)* }) => {
+        impl Value for $type {
+            fn read(text: &str) -> Result<Self, String> {
+                match text {
+                    $($name => Ok($value),)*
+                    _ => Err(format!("expected one of {}", [$($name),*].join(", "))),
+                }
+            }
+
+            fn choices() -> Vec<Choice> {
+                vec![$(Choice { name: $name, help: $help }),*]
+            }
+        }
+    };
+}
+
+choices!(MemoryModel {
+    "sc" => MemoryModel::Sc, "";
+    "tso" => MemoryModel::Tso, "";
+    "pso" => MemoryModel::Pso, "";
+});
+
+choices!(Models {
+    "sc" => Models::One(MemoryModel::Sc), "";
+    "tso" => Models::One(MemoryModel::Tso), "";
+    "pso" => Models::One(MemoryModel::Pso), "";
+    "all" => Models::All, "";
+});
+
+choices!(Purpose {
+    "safety" => Purpose::Safety, "The properties of the program hold";
+    "robustness" => Purpose::Robustness, "Every execution looks like one under SC";
+    "triangular" => Purpose::Triangular, "No triangular race";
+});
+
+choices!(Notion {
+    "happens-before" => Notion::HappensBefore, "Every execution has the happens-before relation of one under SC";
+    "triangular" => Notion::Triangular, "No triangular race";
+});
+
+choices!(Search {
+    "auto" => Search::Auto, "Explicit first, then both side by side";
+    "explicit" => Search::Explicit, "Explicit states";
+    "cegar" => Search::Cegar, "Abstraction, for unbounded integers";
+});
+
+choices!(Order {
+    "bfs" => Order::BreadthFirst, "";
+    "dfs" => Order::DepthFirst, "";
+});
+
+choices!(Reduction {
+    "suited" => Reduction::Suited, "`local` where there are at most two threads, `persistent` where there are more";
+    "none" => Reduction::None, "None: every interleaving is explored";
+    "ample" => Reduction::Ample, "Steps of one thread where no other thread can disturb them";
+    "local" => Reduction::Local, "Local events first: a thread goes on until others can see what it does";
+    "persistent" => Reduction::Persistent, "Steps of a group of threads that nobody outside can disturb";
+    "sleep" => Reduction::Sleep, "The same, without steps that were taken already in another order: fewer transitions";
+    "cartesian" => Reduction::Cartesian, "Each thread runs until its steps may depend on those of others; states in between are not stored";
+    "dynamic" => Reduction::Dynamic, "One execution of each trace, and no states are stored: for programs whose executions all end";
+});
+
+choices!(Kept {
+    "oldest" => Kept::Oldest, "";
+    "newest" => Kept::Newest, "";
+});
+
+choices!(DomainName {
+    "zones" => DomainName::Zones, "Bounds on differences";
+    "predicates" => DomainName::Predicates, "Predicates from interpolants";
+    "order" => DomainName::Order, "How values compare: exact for programs that only copy, choose and compare them";
+    "concrete" => DomainName::Concrete, "One value for each cell: exact, with any arithmetic, but every `*` needs a range";
+});
+
+choices!(Fixed {
+    "k" => Fixed::K, "How many stores are kept in order";
+    "clip" => Fixed::Clip, "The clip constant of zones";
+    "predicates" => Fixed::Predicates, "The predicates";
+});
+
+choices!(OracleName {
+    "robust" => OracleName::Robust, "Robustness: where delaying a store can be seen";
+    "enumerate" => OracleName::Enumerate, "Every path from a store to a load, the shortest first";
+});
+
+choices!(Method {
+    "predicates" => Method::Predicates, "Its predicates; cubes of them are searched";
+    "cubes" => Method::Cubes, "Its predicates and cubes; no others are searched";
+});
+
+/// One memory model, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Models {
+    /// This one.
+    One(MemoryModel),
+    /// All of them.
+    All,
+}
+
+impl Models {
+    /// The memory models.
+    pub fn models(&self) -> &[MemoryModel] {
+        match self {
+            Models::One(model) => std::slice::from_ref(model),
+            Models::All => &MemoryModel::ALL,
+        }
+    }
+}
+
+/// A parameter that engine cegar does not refine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fixed {
+    /// The number of stores that are kept in order.
+    K,
+    /// The clip constant of zones.
+    Clip,
+    /// The predicates.
+    Predicates,
+}
+
+/// The name of an engine. An unknown name is an error when the question is asked, so that it is reported as JSON where JSON is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name(pub String);
+
+impl Value for Name {
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(Name(text.to_owned()))
+    }
+
+    fn choices() -> Vec<Choice> {
+        let options = EngineOptions::default();
+        let choice = |info: &fencewright_engines::EngineInfo| {
+            let help = (info.build)(&options).about().summary;
+            Choice { name: info.name.as_str(), help }
+        };
+        registry().iter().map(choice).collect()
+    }
+}
+
+/// The language of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Format(pub &'static dyn FrontEnd);
+
+impl Value for Format {
+    fn read(text: &str) -> Result<Self, String> {
+        front_end::named(text).map(Format).ok_or_else(|| "there is no such format".into())
+    }
+
+    fn choices() -> Vec<Choice> {
+        front_end::ALL.iter().map(|front_end| Choice { name: front_end.name(), help: "" }).collect()
+    }
+}
+
+/// A constant or macro with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Define(pub String, pub Option<String>);
+
+impl Value for Define {
+    /// `NAME=VALUE` or `NAME`
+    fn read(text: &str) -> Result<Self, String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.trim().to_owned())),
+            None => (text, None),
+        };
+        match name.trim() {
+            "" => Err("expected a name before `=`, as in -D N=4".into()),
+            name => Ok(Define(name.to_owned(), value)),
+        }
+    }
+}
+
+/// A number within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count<const LEAST: u32, const MOST: u32>(u32);
+
+impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> Value for Count<LEAST, MOST> {
+    fn read(text: &str) -> Result<Self, String> {
+        let number: i64 = text.parse().map_err(|error| format!("{error}"))?;
+        let within = u32::try_from(number).ok().filter(|number| (LEAST..=MOST).contains(number));
+        within.map(Count).ok_or_else(|| format!("{number} is not in {LEAST}..={MOST}"))
+    }
+}
+
+/// A limit that can be switched off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit<T> {
+    /// At most this much.
+    AtMost(T),
+    /// No limit.
+    Unlimited,
+}
+
+impl<T> Limit<T> {
+    /// The limit, if there is one.
+    pub fn get(self) -> Option<T> {
+        match self {
+            Limit::AtMost(limit) => Some(limit),
+            Limit::Unlimited => None,
+        }
+    }
+}
+
+/// A finite number that is not negative, and the unit behind it.
+fn quantity(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+impl Value for Limit<Duration> {
+    /// `10s`, `500ms`, `2m`, `1h`, plain seconds, `none`
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Limit::Unlimited);
+        }
+        let expected = || "expected a time like 10s, 500ms, 2m, 1h, or none".to_string();
+        let (number, unit) = quantity(text).ok_or_else(expected)?;
+        let seconds = match unit {
+            "ms" => number / 1e3,
+            "" | "s" | "sec" => number,
+            "m" | "min" => number * 60.0,
+            "h" => number * 3600.0,
+            _ => return Err(expected()),
+        };
+        Duration::try_from_secs_f64(seconds).map(Limit::AtMost).map_err(|_| "that is too long".into())
+    }
+}
+
+impl Value for Limit<u64> {
+    /// `512M`, `2G`, `1.5GiB`, plain bytes, `none`
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Limit::Unlimited);
+        }
+        let expected = || "expected a size like 512M, 2G, 1048576, or none".to_string();
+        let (number, unit) = quantity(text).ok_or_else(expected)?;
+        let unit = unit.to_ascii_lowercase();
+        let shift = match unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit) {
+            "" if unit != "ib" => 0,
+            "k" => 10,
+            "m" => 20,
+            "g" => 30,
+            "t" => 40,
+            _ => return Err(expected()),
+        };
+        let bytes = number * (1_u64 << shift) as f64;
+        match bytes < u64::MAX as f64 {
+            true => Ok(Limit::AtMost(bytes as u64)),
+            false => Err("that is too much".into()),
+        }
+    }
+}
+
+/// Maximum number of stores that can be asked to be kept in order.
+const MOST_KEPT: u32 = 64;
+
+impl Value for BufferDomain {
+    /// `set`, `multiset`, `partial:K`
+    fn read(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected set, multiset, or partial:K with K at most {MOST_KEPT}");
+        match text {
+            "set" => Ok(BufferDomain::Set),
+            "multiset" => Ok(BufferDomain::Multiset),
+            _ => {
+                let k =
+                    text.strip_prefix("partial:").and_then(|k| k.parse().ok()).filter(|k| *k <= MOST_KEPT);
+                k.map(BufferDomain::Partial).ok_or_else(expected)
+            }
+        }
+    }
+}
+
+/// Maximum bound on buffers: certificates are checked for buffers up to this size.
+const MOST_STORES: u8 = 64;
+
+impl Value for NoOverflow {
+    /// `K`, `K/thread`, `K/variable`
+    fn read(text: &str) -> Result<Self, String> {
+        let (stores, per_variable) = match text.split_once('/') {
+            None => (text, None),
+            Some((stores, "thread")) => (stores, Some(false)),
+            Some((stores, "variable")) => (stores, Some(true)),
+            Some(_) => ("", None),
+        };
+        let stores = stores.parse().ok().filter(|stores| *stores <= MOST_STORES);
+        let expected = || format!("expected K, K/thread or K/variable, with K at most {MOST_STORES}");
+        stores.map(|stores| NoOverflow { stores, per_variable }).ok_or_else(expected)
+    }
+}
+
+impl Value for Prices {
+    /// `fence=2,sfence=1,xchg=2,loop=1`
+    fn read(text: &str) -> Result<Self, String> {
+        let mut prices = Prices::default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let (what, value) = part.split_once('=').ok_or("expected WHAT=PRICE")?;
+            let price = u64::from(value.parse::<u32>().map_err(|_| format!("`{value}` is not a price"))?);
+            match what {
+                "fence" => prices.full = price,
+                "sfence" => prices.store_store = price,
+                "xchg" => prices.swap = Some(price),
+                "loop" => prices.in_loop = price,
+                _ => return Err(format!("`{what}` has no price; there is fence, sfence, xchg, loop")),
+            }
+        }
+        Ok(prices)
+    }
+}
+
+impl Value for BufferBound {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl Value for String {
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+}
+
+impl Value for PathBuf {
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(text.into())
+    }
+
+    fn read_os(text: &OsStr) -> Result<Self, String> {
+        Ok(text.into())
+    }
+}
+
+/// Flags have no value.
+impl Value for bool {
+    fn read(_: &str) -> Result<Self, String> {
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let check =
+            |text, expected| assert_eq!(Limit::<Duration>::read(text), Ok(Limit::AtMost(expected)), "{text}");
+        check("10s", Duration::from_secs(10));
+        check("10", Duration::from_secs(10));
+        check("0.5", Duration::from_millis(500));
+        check("500ms", Duration::from_millis(500));
+        check("2m", Duration::from_secs(120));
+        check("1h", Duration::from_secs(3600));
+        check("0", Duration::ZERO);
+        assert_eq!(Limit::<Duration>::read("none"), Ok(Limit::Unlimited));
+        for wrong in ["", "s", "-1s", "1x", "1.2.3", "inf", "nan", "99999999999999999999999h"] {
+            assert!(Limit::<Duration>::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let check =
+            |text, expected| assert_eq!(Limit::<u64>::read(text), Ok(Limit::AtMost(expected)), "{text}");
+        check("512M", 512 << 20);
+        check("2G", 2 << 30);
+        check("2GiB", 2 << 30);
+        check("1.5gb", 3 << 29);
+        check("4096", 4096);
+        check("4096B", 4096);
+        check("1K", 1024);
+        check("1T", 1 << 40);
+        assert_eq!(Limit::<u64>::read("none"), Ok(Limit::Unlimited));
+        for wrong in ["", "G", "-1G", "1X", "1iB", "99999999999999T"] {
+            assert!(Limit::<u64>::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn abstractions() {
+        assert_eq!(BufferDomain::read("set"), Ok(BufferDomain::Set));
+        assert_eq!(BufferDomain::read("multiset"), Ok(BufferDomain::Multiset));
+        assert_eq!(BufferDomain::read("partial:0"), Ok(BufferDomain::Partial(0)));
+        assert_eq!(BufferDomain::read("partial:64"), Ok(BufferDomain::Partial(64)));
+        for wrong in ["", "sets", "partial", "partial:", "partial:-1", "partial:65", "partial:x"] {
+            assert!(BufferDomain::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn constants() {
+        let check = |text, value: Option<&str>| {
+            assert_eq!(Define::read(text), Ok(Define("N".to_string(), value.map(str::to_string))), "{text}");
+        };
+        check("N=4", Some("4"));
+        check("N = -4", Some("-4"));
+        check("N", None);
+        check("N=", Some(""));
+        assert!(Define::read("=4").is_err() && Define::read("").is_err());
+    }
+}
