@@ -37,6 +37,17 @@ pub fn text(
     details: bool,
     style: Style,
 ) -> String {
+    let mut text = verdict_line(source, question, found, style);
+    if details {
+        text.push_str(&chosen_fences(source, found, style));
+        text.push_str(&equally_cheap(source, found));
+        text.push_str(&why_unfixable(source, found, style));
+        text.push_str(&proofs(question, found));
+    }
+    text
+}
+
+fn verdict_line(source: Source<'_>, question: Question<'_>, found: &Synthesis, style: Style) -> String {
     let Question { goal, model, .. } = question;
     let goal = match question.bound.map(within) {
         Some(Within { stores, per }) => {
@@ -45,45 +56,42 @@ pub fn text(
         }
         None => goal.to_owned(),
     };
-    let mut text = format!("{}: ", escape(source.name()));
+    let name = escape(source.name());
     let time = seconds(question.seconds);
     let rounds = format!("{} round{}, {time}", found.rounds, if found.rounds == 1 { "" } else { "s" });
     match &found.verdict {
-        Verdict::AlreadySafe => {
-            let _ = writeln!(
-                text,
-                "{}: no fence is needed for {goal} under {model} ({rounds})",
-                style.good("already safe")
-            );
-        }
+        Verdict::AlreadySafe => format!(
+            "{name}: {}: no fence is needed for {goal} under {model} ({rounds})\n",
+            style.good("already safe")
+        ),
         Verdict::Fixed => {
             let how = if found.optimal { "no cheaper set suffices" } else { "a cheaper set may suffice" };
-            let _ = writeln!(
-                text,
-                "{}: {} fence{} for {goal} under {model}, cost {} ({how}; {rounds})",
+            format!(
+                "{name}: {}: {} fence{} for {goal} under {model}, cost {} ({how}; {rounds})\n",
                 style.good("fixed"),
                 found.count,
                 if found.count == 1 { "" } else { "s" },
                 found.cost,
-            );
+            )
         }
         Verdict::Unfixable => {
             let why =
                 found.unfixable.as_ref().map_or(String::new(), |why| format!(": {}", reason(source, why)));
-            let _ = writeln!(
-                text,
-                "{}: no fences give {goal} under {model}{} ({rounds})",
+            format!(
+                "{name}: {}: no fences give {goal} under {model}{} ({rounds})\n",
                 style.bad("unfixable"),
                 escape(&why)
-            );
+            )
         }
         Verdict::Unknown(reason) => {
-            let _ = writeln!(text, "{} ({rounds}): {}", style.unsure("unknown"), escape(reason));
+            format!("{name}: {} ({rounds}): {}\n", style.unsure("unknown"), escape(reason))
         }
     }
-    if !details {
-        return text;
-    }
+}
+
+/// Each fence of the chosen set with the execution that it prevents.
+fn chosen_fences(source: Source<'_>, found: &Synthesis, style: Style) -> String {
+    let mut text = String::new();
     for chosen in &found.fences {
         text.push_str(&place(source, &chosen.fence, style));
         match &chosen.needed_because {
@@ -100,6 +108,12 @@ pub fn text(
             None => text.push_str("    whether it is needed is not known\n"),
         }
     }
+    text
+}
+
+/// The sets that cost as little as the chosen one, if there are others.
+fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
+    let mut text = String::new();
     if found.sets.len() > 1 {
         let all = if found.sets_complete { "" } else { ", and there may be more" };
         let _ = writeln!(text, "  {} sets cost as little{all}:", found.sets.len());
@@ -108,35 +122,40 @@ pub fn text(
             let _ = writeln!(text, "    {}", places.join(", "));
         }
     }
-    if let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable {
-        let _ = match (because.replayed.model, inevitable) {
-            (MemoryModel::Sc, _) => writeln!(text, "  this happens under sc too:"),
-            (_, true) => writeln!(text, "  no fence at an allowed place prevents this:"),
-            (_, false) => writeln!(text, "  without fences this happens:"),
-        };
-        text.push_str(&shown(source, because, style));
-    }
+    text
+}
+
+/// The execution that no set of fences prevents.
+fn why_unfixable(source: Source<'_>, found: &Synthesis, style: Style) -> String {
+    let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable else {
+        return String::new();
+    };
+    let head = match (because.replayed.model, inevitable) {
+        (MemoryModel::Sc, _) => "this happens under sc too",
+        (_, true) => "no fence at an allowed place prevents this",
+        (_, false) => "without fences this happens",
+    };
+    format!("  {head}:\n{}", shown(source, because, style))
+}
+
+/// Why the chosen set suffices: the bound on buffers and the properties, and whether each was confirmed.
+fn proofs(question: Question<'_>, found: &Synthesis) -> String {
+    let confirmed = |is_confirmed| match is_confirmed {
+        true => "confirmed",
+        false => "not confirmed: this stands on the engine alone",
+    };
+    let (mut text, set) = (String::new(), fences_word(found));
     if let (Some(Within { stores, per }), Verdict::AlreadySafe | Verdict::Fixed) =
         (question.bound.map(within), &found.verdict)
     {
         let s = if stores == 1 { "" } else { "s" };
-        let how = match found.proof.bound_checked {
-            true => "confirmed",
-            false => "not confirmed: this stands on the engine alone",
-        };
-        let _ = writeln!(
-            text,
-            "  with {}, buffers hold at most {stores} store{s} per {per} ({how})",
-            fences_word(found)
-        );
+        let how = confirmed(found.proof.bound_checked);
+        let _ = writeln!(text, "  with {set}, buffers hold at most {stores} store{s} per {per} ({how})");
     }
     for checked in &found.proof.verdicts {
-        let how = match checked.checked() {
-            Some(true) => "confirmed",
-            _ => "not confirmed: this stands on the engine alone",
-        };
+        let how = confirmed(checked.checked() == Some(true));
         let name = escape(&checked.property.name);
-        let _ = writeln!(text, "  with {}, {name} holds ({}; {how})", fences_word(found), checked.engine);
+        let _ = writeln!(text, "  with {set}, {name} holds ({}; {how})", checked.engine);
     }
     text
 }

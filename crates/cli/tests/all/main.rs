@@ -23,6 +23,7 @@ mod files;
 mod folders;
 mod generate;
 mod hostile;
+mod house;
 mod html;
 mod json;
 mod json_schema;

@@ -82,25 +82,9 @@ impl<'a> Resolver<'a> {
             Base::Pointed(pointer, node) => {
                 let pointer = self.value(pointer);
                 let class = layout.class(self.nodes, *node)?;
-                let of = &layout.classes[class];
-                let number = pointer.clone().with(BinaryOp::Div, of.scale);
                 ways = Self::ways_forward(layout, class, place, &pointer);
-                if access {
-                    let mut is_there = of.is_place(&number);
-                    if of.scale != 1 {
-                        is_there =
-                            pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
-                    }
-                    for (way, is_outside, member) in &ways {
-                        let is_member = layout.classes[way.inner].is_place(member);
-                        is_there = is_there.or(is_outside.clone().and(is_member));
-                    }
-                    self.claim(is_there, Wrong::Pointer, About::Pointer, Some((class, number.clone())));
-                } else if !place.path.is_empty() {
-                    self.part_of_nothing(class, &pointer, &ways);
-                }
-                is_null = (!access).then(|| pointer.with(BinaryOp::Eq, 0));
-                (Resolved { class, number, of_null: None }, None)
+                is_null = (!access).then(|| pointer.clone().with(BinaryOp::Eq, 0));
+                (self.pointed(class, pointer, &ways, access, !place.path.is_empty()), None)
             }
         };
         let start = resolved.number.clone();
@@ -119,8 +103,8 @@ impl<'a> Resolver<'a> {
             let (step, index) = match projection {
                 Projection::Field(field) => (PathStep::Field(*field), Term::Number(0)),
                 Projection::Element(index, length) => {
-                    let length = match (length, self.nodes.shape_of(layout.classes[resolved.class].node)) {
-                        (0, Shape::Array(length, _)) => *length,
+                    let length = match self.nodes.shape_of(layout.classes[resolved.class].node) {
+                        Shape::Array(of_shape, _) if *length == 0 => *of_shape,
                         _ => *length,
                     };
                     let of = (resolved.class, resolved.number.clone());
@@ -150,6 +134,35 @@ impl<'a> Resolver<'a> {
             }
         }
         Some(resolved)
+    }
+
+    /// The place in a class that a pointer points to. An access claims that there is one; a part of it must not be taken where the pointer points to no
+    /// structure.
+    fn pointed(
+        &mut self,
+        class: usize,
+        pointer: Term,
+        ways: &[Forward<'_>],
+        access: bool,
+        has_path: bool,
+    ) -> Resolved {
+        let layout = self.layout;
+        let of = &layout.classes[class];
+        let number = pointer.clone().with(BinaryOp::Div, of.scale);
+        if access {
+            let mut is_there = of.is_place(&number);
+            if of.scale != 1 {
+                is_there = pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
+            }
+            for (way, is_outside, member) in ways {
+                let is_member = layout.classes[way.inner].is_place(member);
+                is_there = is_there.or(is_outside.clone().and(is_member));
+            }
+            self.claim(is_there, Wrong::Pointer, About::Pointer, Some((class, number.clone())));
+        } else if has_path {
+            self.part_of_nothing(class, &pointer, ways);
+        }
+        Resolved { class, number, of_null: None }
     }
 
     /// Ends the model where the address of a part is taken through a pointer that points to no structure, unless the part is the member from which

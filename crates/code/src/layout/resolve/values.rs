@@ -131,9 +131,13 @@ impl<'a> Resolver<'a> {
         let outside = member.clone().plus(way.outside);
         let fits_or_out = fits.clone().or(way.is_outside(&outside));
         self.unknown_if(not(fits_or_out), Unknown::Number);
-        // The member of a null pointer, whose address is its offset, is in no structure but null.
-        let is_null = member.clone().with(BinaryOp::Eq, way.offset as i64);
-        let outside = Term::choice(is_null, Term::Number(0), outside);
+        // The address of a member of null is the offset of the member; where such addresses occur, no place has this number.
+        let (offset, strangers) = (way.offset as i64, &layout.classes[way.inner].strangers);
+        let may_be_of_null = offset == 0 || strangers.computed || strangers.numbers.contains(&offset);
+        let outside = match may_be_of_null {
+            true => Term::choice(member.clone().with(BinaryOp::Eq, offset), Term::Number(0), outside),
+            false => outside,
+        };
         Term::choice(fits, number.times(of.scale), outside)
     }
 }
