@@ -1,6 +1,6 @@
-//! Panics: defects of this program. A user learns that it is one, and what to report; a program that reads JSON gets an object.
+//! Panics are bugs. The message says so and what to report; with `--json` there is an object too.
 //!
-//! The hook tells of a panic in whichever thread it is. The panic then unwinds as always, so that files that are being written are complete or as they
+//! The hook reports panics of all threads. The panic then unwinds as always, so that files that are being written are complete or as they
 //! were; an engine that survives the panic of one of its workers answers `unknown`. Either way the command ends with status 2.
 
 use std::backtrace::{Backtrace, BacktraceStatus};

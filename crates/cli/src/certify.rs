@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::status::Status;
 use crate::stop;
 
-/// A longer certificate is not read.
+/// Maximum size of a certificate in bytes.
 const MOST_BYTES: u64 = 1 << 29;
 
 /// Checks a certificate against a program, without any engine.
@@ -88,7 +88,7 @@ fn tell(certified: &Certified<'_>, json: bool, out: &mut Output) -> Status {
     }
 }
 
-/// Why the certificate is not the one that was asked for, if it is not.
+/// The message if the certificate is about another program, memory model or property.
 fn about_something_else(args: &CertifyArgs, certificate: &Certificate, loaded: &Loaded) -> Option<String> {
     if certificate.program != fingerprint(&loaded.program) {
         return Some("the certificate is about another program".into());
@@ -114,7 +114,7 @@ fn checked(certificate: &Certificate, program: &Program, limits: &Limits) -> Ans
 
 /// Why there is no certificate.
 enum Unread {
-    /// It cannot be read, or is none; with the line and the column where that is, if it is somewhere.
+    /// It cannot be read or is malformed; with line and column, if they are known.
     Bad(String, Option<(usize, usize)>),
     /// A limit was reached.
     GivenUp(Reason),
@@ -140,7 +140,7 @@ fn read(path: &Path, limits: &Limits) -> Result<Certificate, Unread> {
     })
 }
 
-/// A text that ends when a limit is reached, or when it becomes too long.
+/// A reader that stops when a limit is reached or the input is too long.
 struct Watched<'a> {
     text: Box<dyn Read>,
     limits: &'a Limits,

@@ -26,7 +26,7 @@ const TRIES: u32 = 100;
 pub struct Original {
     /// Its contents.
     pub bytes: Vec<u8>,
-    /// Where it really is, links followed.
+    /// Its canonical path.
     place: PathBuf,
     identity: Identity,
 }
@@ -79,13 +79,12 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
     }
 }
 
-/// Makes a file with these contents, in place of the one that is there. What is not a regular file, a device for instance, is written
-/// to directly.
+/// Writes a file, which replaces an existing one. Special files, such as devices, are written to directly.
 pub fn overwrite(path: &Path, contents: &[u8]) -> io::Result<()> {
     overwrite_with(path, &mut |to| to.write_all(contents))
 }
 
-/// The same with contents that are made while they are written: they may be larger than memory allows.
+/// The same with contents that are produced while they are written, because they may not fit into memory.
 pub fn overwrite_with(path: &Path, contents: Contents<'_>) -> io::Result<()> {
     replace(path, contents, None)
 }
@@ -118,7 +117,7 @@ pub fn included(sources: &Sources) -> impl Iterator<Item = &Path> {
     files.map(|(_, file)| Path::new(&file.name))
 }
 
-/// Why two of these outputs would be written over each other, if they would; each has the option that names it.
+/// The option and the message if two of these output files are the same.
 pub fn are_the_same<'o>(outputs: &[(&'o str, &Option<PathBuf>)]) -> Option<(&'o str, String)> {
     let given: Vec<_> =
         outputs.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?))).collect();
@@ -208,7 +207,7 @@ fn write_into(file: &mut File, contents: Contents<'_>) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A file that is not complete yet; it is removed unless it gets its name.
+/// An incomplete file, which is removed unless it is renamed.
 struct Temporary(PathBuf);
 
 impl Temporary {

@@ -9,7 +9,7 @@ use fencewright::engines::gaps::{self, Gap};
 
 use crate::output::write_error;
 
-/// Turns the measurement on if the variable is set.
+/// Starts the measurement if the variable is set.
 pub fn watch() {
     let asked = std::env::var("FENCEWRIGHT_GAPS").ok();
     if let Some(milliseconds) = asked.and_then(|text| text.parse().ok()) {

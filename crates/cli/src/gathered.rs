@@ -65,7 +65,7 @@ impl Gathered {
         }
     }
 
-    /// Adds that a program could not be asked about.
+    /// Adds an error about a program without answers.
     pub fn fail(&mut self, file: &str, message: &str) {
         if let Some(log) = &mut self.log {
             log.fail(file, message);

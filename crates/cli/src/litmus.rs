@@ -115,7 +115,7 @@ struct Tester<'a> {
 }
 
 impl Tester<'_> {
-    /// Tests all files and gives the results to `take` in the order of the files, until that says that it is enough.
+    /// Tests all files and passes the results to `take` in the order of the files, until it returns false.
     fn run_all(&self, files: &[PathBuf], mut take: impl FnMut(FileResult) -> bool) {
         let next = AtomicUsize::new(0);
         let workers = if self.args.settings.jobs.get() == 0 {

@@ -1,4 +1,4 @@
-//! The one way to the standard output and the standard error.
+//! Standard output and standard error; nothing else writes to them.
 //!
 //! If the reader of the output is gone (`| head`), output is discarded and the command ends quietly as soon as it notices. Any other failure is reported once, at the end.
 
@@ -38,7 +38,7 @@ impl Output {
         }
     }
 
-    /// Says what is wrong with a file, or at a position in one, on the standard error and, if `json` is wanted, as an object in place of the answer.
+    /// Reports an error about a file, or a position in it, on the standard error, and with `json` also as an object in place of the answer.
     pub fn refuse(&mut self, json: bool, about: &str, message: &str, position: Option<Position<'_>>) {
         match position {
             Some(position) => write_error(&format!("fencewright: {position}: {message}\n")),
@@ -48,7 +48,7 @@ impl Output {
         self.tell_failure(json, &Failure::new(about, first, position));
     }
 
-    /// Prints an object in place of the answer, if JSON is wanted.
+    /// With `json`, prints an object in place of the answer.
     pub fn tell_failure(&mut self, json: bool, failure: &Failure) {
         if json {
             self.print(&failure.json());
@@ -91,7 +91,7 @@ pub fn write_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Says what went wrong with something: usually a file.
+/// Reports an error about something, usually a file.
 pub fn complain(about: &str, message: &str) {
     write_error(&format!("fencewright: {}: {message}\n", escape(about)));
 }

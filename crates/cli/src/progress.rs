@@ -14,13 +14,13 @@ use crate::output::write_error;
 const FIRST: Duration = Duration::from_millis(500);
 /// Interval between updates of the line.
 const EVERY: Duration = Duration::from_millis(200);
-/// Back to the start of the line, and everything behind it erased.
+/// Moves to the start of the line and erases it.
 const ERASE: &str = "\r\x1b[K";
 
 /// Whether the line is on the screen. Writing to the screen requires the lock.
 static ON_SCREEN: Mutex<bool> = Mutex::new(false);
 
-/// Changes what is on the screen: the line with this text, or no line.
+/// Draws the progress line with this text, or erases it.
 fn draw(text: Option<&str>, then: impl FnOnce()) {
     let mut on_screen = ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner);
     match text {
@@ -32,7 +32,7 @@ fn draw(text: Option<&str>, then: impl FnOnce()) {
     then();
 }
 
-/// Prints something while progress may be shown: the line makes room for it.
+/// Erases the progress line before something is printed.
 pub fn make_room(print: impl FnOnce()) {
     draw(None, print);
 }

@@ -70,7 +70,7 @@ fn text(args: &ReduceArgs, loaded: &Loaded) -> Result<String, Unsupported> {
     }
 }
 
-/// The sizes of buffers that the command line asks for.
+/// The capacities of buffers given on the command line.
 fn bounds(args: &ReduceArgs, program: &Program) -> Result<Bounds, Unsupported> {
     let Sizes { all, single } = &args.k;
     let unsupported = |why: String| Err(Unsupported { why, span: None });

@@ -94,7 +94,7 @@ impl Question {
         budget(&self.settings, self.environment, &self.token)
     }
 
-    /// The verdicts, each told at once.
+    /// The verdicts; each is published as soon as it is found.
     fn verdicts(&self, model: MemoryModel, tell: &dyn Fn(Found)) -> Vec<Checked> {
         if self.token.is_cancelled() {
             return Vec::new();

@@ -17,7 +17,7 @@ pub struct Client {
     pub progress: bool,
     /// Whether edits may say which version of a document they are for.
     pub versioned_edits: bool,
-    /// Whether edits may say why.
+    /// Whether edits may have annotations with reasons.
     pub annotated_edits: bool,
     /// Whether it shows disabled actions with the reason.
     pub disabled_actions: bool,

@@ -23,7 +23,7 @@ const MOST_STEPS: usize = 200;
 /// The source of all diagnostics.
 const SOURCE: &str = "fencewright";
 
-/// Diagnostics by the file they are in. A file that has none may be named: what was said about it before is then taken back.
+/// Diagnostics by file. An empty list clears earlier diagnostics of the file.
 pub type ByFile = BTreeMap<Uri, Vec<Diagnostic>>;
 
 /// How diagnostics are made for a program.

@@ -10,7 +10,7 @@ use lsp_types::{Location, Range, Uri};
 use crate::text::{Encoding, Lines};
 use crate::uri::{plain, uri_of};
 
-/// The files of a program with their URIs and lines. Those that are part of this project have neither: no editor can show them.
+/// The files of a program with their URIs and lines. Built-in headers have neither, so no editor can show them.
 pub struct Places<'a> {
     files: BTreeMap<FileId, (Uri, Lines<'a>)>,
 }

@@ -56,7 +56,7 @@ impl Server {
         Ok(())
     }
 
-    /// Tells everybody who waits for an old revision that it is gone.
+    /// Answers the requests that wait for an old revision with an error.
     pub(crate) fn leave(&mut self, left: Program) {
         let changed = || (ErrorCode::ContentModified, "the text has changed".to_owned());
         left.waiting.into_iter().for_each(|id| self.reply(id, Err(changed())));
@@ -213,7 +213,7 @@ impl Server {
         self.published.get(uri).and_then(|said| said.get(uri)).cloned().unwrap_or_default()
     }
 
-    /// Takes over settings. Programs are read again, because how they are read may have changed.
+    /// Applies new settings. All programs are read again, because the settings may affect reading.
     pub(crate) fn set(&mut self, settings: &Value) {
         let (settings, complaints) = self.base.with(settings);
         self.complain(complaints);

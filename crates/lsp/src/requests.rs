@@ -117,7 +117,7 @@ impl Server {
         }
     }
 
-    /// Answers what is about a program, elsewhere. If it is being read, that is waited for; if it is none, the answer is `null`.
+    /// Answers a request about a program in a worker thread, after the program has been read. If it has errors, the answer is `null`.
     fn with_program(
         &mut self,
         request: Request,
@@ -145,7 +145,7 @@ impl Server {
         Ok(())
     }
 
-    /// Answers what is about a text, elsewhere. A `.fw` text need not be right for that; the tree of any other one comes from its program.
+    /// Answers a request about a text in a worker thread. A `.fw` text may have errors; for other languages, the syntax tree of the program is used.
     fn with_text(
         &mut self,
         request: Request,

@@ -121,7 +121,7 @@ impl Session {
         self.programs.get(uri)
     }
 
-    /// The same, to change it.
+    /// Mutable access to a program.
     pub fn get_mut(&mut self, uri: &Uri) -> Option<&mut Program> {
         self.programs.get_mut(uri)
     }
@@ -144,7 +144,7 @@ impl Session {
         self.programs.iter().filter(is_part).map(|(main, _)| main.clone()).collect()
     }
 
-    /// Makes a new revision of a program, which is read at once or after a pause; gives what is left of the old one, all of it stopped.
+    /// Starts a new revision of a program, which is read at once or after a pause. Returns the old revision, with all its runs cancelled.
     pub fn revise(&mut self, uri: &Uri, at_once: bool) -> Program {
         self.revisions += 1;
         let due = Instant::now() + if at_once { Duration::ZERO } else { PAUSE };
@@ -159,12 +159,12 @@ impl Session {
         stopped(std::mem::replace(program, new))
     }
 
-    /// Forgets a program; gives what is left of it, all of it stopped.
+    /// Removes a program. Returns it, with all its runs cancelled.
     pub fn forget(&mut self, uri: &Uri) -> Option<Program> {
         self.programs.remove(uri).map(stopped)
     }
 
-    /// Has a program read now, if it is still to be read.
+    /// Makes a program due now, if it is still to be read.
     pub fn hurry(&mut self, uri: &Uri) {
         if let Some(due) = self.programs.get_mut(uri).and_then(|program| program.due.as_mut()) {
             *due = Instant::now();
@@ -176,7 +176,7 @@ impl Session {
         self.programs.values().filter_map(|program| program.due).min()
     }
 
-    /// Begins to read the programs whose time has come.
+    /// Starts reading the programs that are due.
     pub fn read_due(&mut self, documents: &Documents, settings: &Arc<Settings>) {
         let now = Instant::now();
         for (uri, program) in &mut self.programs {
@@ -259,7 +259,7 @@ fn about(uri: &Uri, revision: u64) -> impl Fn(What) -> Event + Send + use<> {
     move |what| Event { uri: uri.clone(), revision, what }
 }
 
-/// A program that nothing runs for any more.
+/// Cancels everything that runs for a program.
 fn stopped(program: Program) -> Program {
     program.loading.iter().for_each(|token| _ = token.cancel());
     program.run.iter().for_each(|run| _ = run.token.cancel());

@@ -1,4 +1,4 @@
-//! Positions as editors count them: lines, and in a line bytes or, unless the client can do better, units of UTF-16.
+//! Positions as editors count them: lines and, within a line, bytes or UTF-16 code units, depending on the client.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The best one that a client offers.
+    /// UTF-8 if the client supports it, otherwise UTF-16.
     pub fn negotiated(offered: Option<&[PositionEncodingKind]>) -> Self {
         match offered.is_some_and(|offered| offered.contains(&PositionEncodingKind::UTF8)) {
             true => Encoding::Utf8,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use lsp_types::Uri;
 
-/// The path of a `file:` URI; none of any other one.
+/// The path of a `file:` URI; `None` for other URIs.
 pub fn path_of(uri: &Uri) -> Option<PathBuf> {
     let rest = uri.as_str().strip_prefix("file://")?;
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);

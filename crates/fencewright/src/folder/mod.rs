@@ -6,7 +6,6 @@
 //!
 //! ```no_run
 //! use std::path::PathBuf;
-//! use std::sync::mpsc::Receiver;
 //!
 //! use fencewright::engines::Progress;
 //! use fencewright::folder::{self, Asked, Batch, Event, Outcome, Scribe};
@@ -37,7 +36,7 @@
 //!     jobs: 0,
 //!     warn_of_races: false,
 //! };
-//! batch.run(&Lines, &Progress::default(), |events: Receiver<(usize, Event<String, ()>)>| {
+//! batch.run(&Lines, &Progress::default(), |events| {
 //!     for (_, event) in events {
 //!         if let Event::Answer { line, .. } = event {
 //!             println!("{line}");
@@ -283,6 +282,9 @@ pub enum Event<L, P> {
     Done(Vec<P>),
 }
 
+/// An event with the number of its question.
+pub type Numbered<S> = (usize, Event<<S as Scribe>::Line, <S as Scribe>::Part>);
+
 /// Programs that are checked side by side.
 pub struct Batch {
     /// The programs and memory models.
@@ -304,7 +306,7 @@ impl Batch {
         &self,
         scribe: &S,
         progress: &Progress,
-        receive: impl FnOnce(Receiver<(usize, Event<S::Line, S::Part>)>),
+        receive: impl FnOnce(Receiver<Numbered<S>>),
     ) {
         let workers = match self.jobs {
             0 => thread::available_parallelism().map_or(1, usize::from),
@@ -361,7 +363,7 @@ struct Run<'a, S: Scribe> {
     turns: &'a RwLock<()>,
     /// Whether there are other workers.
     beside: bool,
-    sender: mpsc::Sender<(usize, Event<S::Line, S::Part>)>,
+    sender: mpsc::Sender<Numbered<S>>,
 }
 
 /// The rendered outcomes of a question, by the numbers of their properties.
