@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::{Checked, Round, Tried, Verdict};
+use fencewright_engines::{Checked, Evidence, Round, Tried, Verdict};
 use fencewright_lang::Position;
 use fencewright_lang::facts::Storage;
 use fencewright_lang::words::Words;
@@ -55,6 +55,10 @@ pub fn verdict_with(
         engine: checked.engine.as_str(),
         options: options.iter().map(|(name, value)| (name.as_str(), OptionValue::new(value))).collect(),
         checked: checked.checked(),
+        enumerated: match checked.evidence() {
+            Evidence::Enumerated(executions) => Some(*executions),
+            _ => None,
+        },
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),
         states: checked.work.states,
@@ -220,6 +224,9 @@ struct Result<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<&'a str, OptionValue<'a>>,
     checked: Option<bool>,
+    /// How many executions confirmed it, if they were enumerated a second time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enumerated: Option<u64>,
     seconds: f64,
     check_seconds: f64,
     states: u64,

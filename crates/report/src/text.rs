@@ -114,6 +114,11 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         (Verdict::Unknown(reason), _) => format!("): {}", escape(&why(source, reason))),
         (_, Evidence::Replayed(_)) => "; replayed on the reference semantics)".into(),
         (_, Evidence::Explored) => "; confirmed by the reference semantics)".into(),
+        (_, Evidence::Enumerated(executions)) => format!(
+            "; confirmed by a second enumeration, of {} of the reference semantics in {})",
+            count(*executions, "execution"),
+            seconds(checked.check_seconds)
+        ),
         (_, Evidence::Certified(_)) => {
             format!("; certificate accepted in {})", seconds(checked.check_seconds))
         }

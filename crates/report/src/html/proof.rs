@@ -12,6 +12,7 @@ use fencewright_program::{LocationId, RegisterId, ThreadId};
 use super::controls::Controls;
 use super::escape::text;
 use crate::invariants::{self, Executions, Point};
+use crate::text::count;
 use crate::words::{Source, grouped, shortened};
 
 /// Maximum number of states of a set whose values are listed.
@@ -28,11 +29,19 @@ const MOST_FACTS: usize = 60;
 
 /// The explanation of why a property holds.
 pub fn proof(source: Source<'_>, checked: &Checked) -> String {
+    let enumerated;
     let stands_on = match checked.evidence() {
         Evidence::Certified(_) => "It stands on a certificate that the checker has accepted.",
         Evidence::Unchecked(_) => "Its certificate was not checked: it stands on the engine alone.",
         Evidence::Explored => {
             "It was confirmed by a second exploration, on the reference semantics. There is no certificate whose points could be shown here; <code>--certificate</code> or another engine may give one."
+        }
+        Evidence::Enumerated(executions) => {
+            let executions = count(*executions, "execution");
+            enumerated = format!(
+                "It was confirmed by a second enumeration of all executions up to the order of independent steps, on the reference semantics: {executions}. There is no certificate whose points could be shown here."
+            );
+            &enumerated
         }
         Evidence::Replayed(_) => "It stands on an execution, replayed on the reference semantics.",
         Evidence::Engine | Evidence::None => "It was not confirmed: it stands on the engine alone.",
