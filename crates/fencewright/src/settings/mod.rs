@@ -21,6 +21,8 @@
 //! ```
 
 mod reference;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;
@@ -526,72 +528,3 @@ impl Settings {
 
 /// Maximum number of equally cheap sets of fences that are listed.
 const MOST_SETS: usize = 1_000;
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn names_are_unique_within_a_command() {
-        for &command in READ_OR_SERVE {
-            let mut names = BTreeSet::new();
-            for row in rows(command) {
-                let own = [row.short().map(String::from), row.long().map(str::to_owned)];
-                for name in own.into_iter().flatten() {
-                    assert!(names.insert(name.clone()), "{} has {name} twice", command.name());
-                }
-                assert!(row.short().is_some() || row.long().is_some(), "{}", row.field);
-            }
-        }
-    }
-
-    #[test]
-    fn defaults_are_values_and_conflicts_name_rows() {
-        for row in TABLE.iter().filter(|row| !row.default.is_empty()) {
-            assert_eq!((row.check)(row.default), Ok(()), "{}", row.field);
-            let choices = (row.choices)();
-            assert!(
-                choices.is_empty() || choices.iter().any(|choice| choice.name == row.default),
-                "{}",
-                row.field
-            );
-        }
-        for (one, other) in CONFLICTS {
-            assert!(row(one).field != row(other).field);
-        }
-    }
-
-    #[test]
-    fn settings_remember_what_was_set() {
-        let mut settings = Settings::default();
-        assert_eq!(settings.given().count(), 0);
-        for (field, text) in
-            [("jobs", "2"), ("jobs", "1"), ("fix", "k"), ("fix", "clip"), ("no_live", ""), ("define", "N=3")]
-        {
-            settings.set(field, text).unwrap_or_else(|why| panic!("{field}: {why}"));
-        }
-        assert_eq!((settings.jobs.get(), settings.no_live), (1, true));
-        assert_eq!(settings.fix, [Fixed::K, Fixed::Clip]);
-        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(
-            settings.of_engines().into_iter().collect::<Vec<_>>(),
-            [own("fix", "k,clip"), own("jobs", "1"), own("no-live", "")]
-        );
-        assert_eq!(settings.reader().options.defines, [("N".to_owned(), Some("3".to_owned()))]);
-        for (field, wrong) in
-            [("k", "9"), ("k", "x"), ("clip", "0"), ("model", "arm"), ("timeout", "soon"), ("nothing", "1")]
-        {
-            assert!(settings.set(field, wrong).is_err(), "{field}");
-        }
-    }
-
-    #[test]
-    fn engines_look_at_the_options_that_their_rows_name() {
-        let known = |engine| known_to(engine).join(" ");
-        assert_eq!(known(Contexts), "--contexts --domain");
-        assert_eq!(known(Extrapolate), "--k --method --emit-boolean");
-        assert_eq!(known(Explicit), "--jobs --search --buffer --no-live --reduction --no-symmetry");
-    }
-}
