@@ -2,6 +2,7 @@
 //!
 //! * [`oracle`]: every reachable state of a small program. Used to test engines, and to confirm explicit proofs.
 //! * [`happens_before`]: the relation that decides whether an execution is equivalent to one under SC.
+//! * [`source_sets`]: one execution of each class of equivalent ones. Used to confirm what an engine found that explores executions.
 //!
 //! Neither certificates nor replayed traces depend on this crate.
 //!
@@ -28,3 +29,4 @@
 
 pub mod happens_before;
 pub mod oracle;
+pub mod source_sets;

@@ -39,8 +39,8 @@ impl Answer {
         matches!(self.verdict(), Verdict::Unsafe)
     }
 
-    /// Whether something other than the engine confirms the verdict: a replayed execution, an accepted certificate, or a second exploration on the
-    /// reference semantics.
+    /// Whether something other than the engine confirms the verdict: a replayed execution, an accepted certificate, or a second exploration of the
+    /// states or executions of the reference semantics.
     pub fn is_confirmed(&self) -> bool {
         self.checked.checked() == Some(true)
     }

@@ -132,6 +132,28 @@ forbid hard: q.r == 7;
 forbid easy: y == 1;
 ";
 
+/// The smallest Indexer with too many states for the reference semantics whose threads meet.
+#[test]
+fn few_executions_of_very_many_states_are_confirmed_by_a_second_enumeration() {
+    let indexer = repository("examples/indexer.fw").display().to_string();
+    for (threads, executions) in [("11", 1), ("12", 8)] {
+        let define = format!("N={threads}");
+        let asked = ["check", "--engine", "explicit", "--reduction", "dynamic", "-D", &define];
+        let outcome = run([&asked[..], &["--json", &indexer]].concat());
+        let verdict = &outcome.json_lines()[0];
+        assert_eq!((&verdict["verdict"], &verdict["checked"]), (&"safe".into(), &true.into()), "{outcome:?}");
+        assert_eq!(verdict["enumerated"], executions, "{outcome:?}");
+        assert_eq!(verdict["executions"]["complete"], executions, "{outcome:?}");
+        assert!(verdict["transitions"].is_null() && verdict["states"] == verdict["executions"]["events"]);
+        let words = run([&asked[..], &[&indexer]].concat()).stdout;
+        let s = if executions == 1 { "" } else { "s" };
+        let expected = format!(
+            "confirmed by a second enumeration, of {executions} execution{s} of the reference semantics"
+        );
+        assert!(words.contains(&expected), "{words}");
+    }
+}
+
 #[test]
 fn a_violation_is_printed_while_other_properties_go_on() {
     let files = Files::new(&[("both.fw", EASY_AND_HARD)]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fencewright_lang::load;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
-use fencewright_program::MemoryModel;
+use fencewright_program::{MemoryModel, Property};
 
 use super::{Confirm, Verdict, check};
 use crate::cegar::Cegar;
@@ -17,7 +17,11 @@ use crate::search::explore::ReachedControl;
 use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::Reduced;
-use crate::task::{About, Answer, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task};
+use crate::task::{
+    About, Answer, Counts, Engine, EngineName, Executions, Invariant, Limits, Progress, Reason, Report, Task,
+    Work,
+};
+use crate::{Evidence, Exploration};
 
 /// Zones that, after a number of correct answers, claim that every state covers every other.
 struct LyingZones {
@@ -124,4 +128,63 @@ fn a_lying_domain_gets_no_proof_past_the_checker() {
             assert!(caught, "{name}: {:?}", result.verdict());
         }
     }
+}
+
+/// An engine that claims to have explored executions, in all of which every property holds.
+struct Believer;
+
+impl Engine for Believer {
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
+    }
+
+    fn about(&self) -> About {
+        Cegar::default().about()
+    }
+
+    fn run(&self, task: &Task<'_>, _limits: &Limits, _progress: &Progress) -> Report {
+        let answers = task.properties.iter().map(|_| Answer::Holds(None)).collect();
+        let counts = Counts::Executions(Executions::default());
+        Report { answers, work: Work { counts, ..Work::default() }, ..Report::default() }
+    }
+}
+
+#[test]
+fn a_claim_about_executions_is_confirmed_by_those_of_the_reference_semantics() {
+    // There are too many states, so the executions decide.
+    let exploration = Exploration { states: 0, ..Exploration::default() };
+    let confirm = Confirm { exploration: Some(exploration), ..Confirm::default() };
+    let text =
+        "shared x, y; thread p { var r; x = 1; r = y; assert r < 2; } thread q { var s; y = 1; s = x; }
+        finally both: never p.r == 0 && q.s == 0;
+        finally one: exists p.r == 1;
+        forbid early: y == 1 && p.r == 0;";
+    let program = load("sb.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    let properties = program.properties.iter().cloned().chain([Property::assertions(), Property::deadlock()]);
+    let properties: Vec<Property> = properties.collect();
+    for (model, both) in [(MemoryModel::Sc, true), (MemoryModel::Tso, false)] {
+        let task = Task::new(&program, model, properties.clone());
+        let results = check(&Believer, &task, &Limits::default(), &Progress::default(), confirm);
+        for (result, holds) in results.iter().zip([both, true, false, true, true]) {
+            let name = &result.property.name;
+            match result.verdict() {
+                Verdict::Safe => {
+                    assert!(holds, "{name} does not hold under {model:?}");
+                    assert!(
+                        matches!(result.evidence(), Evidence::Enumerated(2..)),
+                        "{name}: {:?}",
+                        result.evidence()
+                    );
+                    assert_eq!(result.checked(), Some(true));
+                }
+                Verdict::Unknown(Reason::Contradiction(_)) => assert!(!holds, "{name} holds under {model:?}"),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+    }
+    let endless = load("endless.fw", b"shared x; thread p { while true { x = 1; x = 0; } }", None, &[]);
+    let endless = endless.expect("it loads").program;
+    let task = Task::new(&endless, MemoryModel::Tso, vec![Property::assertions()]);
+    let result = check(&Believer, &task, &Limits::default(), &Progress::default(), confirm).remove(0);
+    assert!(matches!(result.evidence(), Evidence::Engine) && result.checked() == Some(false), "{result:?}");
 }

@@ -1,7 +1,8 @@
 //! Engine `contexts` against the reference semantics with the active thread as part of the state: a violation is found with the minimal
 //! number of contexts, for every property and domain.
 //!
-//! A normal run tests a few hundred random programs of each kind; with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands.
+//! A normal run tests a few hundred random programs of each kind; with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands, and
+//! `FENCEWRIGHT_PROGRAMS` sets their number.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -16,12 +17,13 @@ use fencewright_generate::random as generate;
 use fencewright_program::{
     Address, BinaryOp, Expr, Init, MemoryModel, Numbers, Op, Program, Range, RegisterId,
 };
-use fencewright_testing::{Random, Shape, program, spread};
+use fencewright_testing::{Random, Shape, program, programs_or, spread};
 
 use crate::bounded::{Count, MOST, agree, bounded, least, load, ops_mut, run};
 
 fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
-    0..if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { long } else { normal }
+    let usual = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { long } else { normal };
+    0..programs_or(usual as usize) as u64
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! 0, mostly over the naturals; remainders, quotients, bits and wraparound; open arrays; atomic steps that store after they may have faulted; locks held by faulted threads.
 //!
 //! If an access may leave the window of an open array there is no proof, but a violation before that is one. A normal run tests
-//! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many.
+//! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many, and
+//! `FENCEWRIGHT_PROGRAMS` sets their number.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ use fencewright_executions::oracle::{Reachable, initial_states};
 use fencewright_program::reference::{Limit, Refusal};
 use fencewright_program::{MemoryModel, Program, Reference};
 use fencewright_testing::arithmetic::compute;
-use fencewright_testing::{Random, Shape, program};
+use fencewright_testing::{Random, Shape, program, programs_or};
 
 const MOST_STATES: usize = 1_500;
 
@@ -127,7 +128,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
 #[test]
 fn all_engines_agree_with_the_reference_semantics() {
     let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
-    let wanted: usize = if long { 15_000 } else { 300 };
+    let wanted = programs_or(if long { 15_000 } else { 300 });
     let counts = Mutex::new(Counts::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {

@@ -10,7 +10,7 @@ use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, che
 use fencewright_executions::oracle::explore;
 use fencewright_program::{Action, MemoryModel, Observable, Program, Property, PropertyKind};
 use fencewright_testing::corpora::corpora;
-use fencewright_testing::{Random, Shape, contend, program};
+use fencewright_testing::{Random, Shape, contend, program, programs_or};
 use fencewright_transform::extend::AttackingStore;
 
 /// Programs with more states than this are skipped.
@@ -136,9 +136,9 @@ fn agree_part(
     tallies
 }
 
-/// The number of programs: with `FENCEWRIGHT_LONG_TESTS=1`, twenty times as many.
+/// The number of programs: with `FENCEWRIGHT_LONG_TESTS=1`, twenty times as many; `FENCEWRIGHT_PROGRAMS` sets it.
 fn wanted(programs: usize) -> usize {
-    if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 20 * programs } else { programs }
+    programs_or(if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 20 * programs } else { programs })
 }
 
 /// Checks the minimum percentage of decided properties of each kind.

@@ -25,7 +25,7 @@ use fencewright_generate::random as generate;
 use fencewright_memory::{Bound, BufferMachine, Buffers, Kept, Linear, Machine, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, PropertyKind, Quantifier};
 use fencewright_testing::arithmetic::compute;
-use fencewright_testing::{Random, Shape, program, spread};
+use fencewright_testing::{Random, Shape, program, programs_or, spread};
 
 use crate::bounded::{Count, MOST, agree, bounded, load};
 
@@ -183,7 +183,8 @@ fn compare(
 }
 
 fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
-    0..if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { long } else { normal }
+    let usual = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { long } else { normal };
+    0..programs_or(usual as usize) as u64
 }
 
 /// A program that only copies, chooses and compares values, so that domain `order` does not decline it.

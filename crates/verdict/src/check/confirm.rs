@@ -1,13 +1,14 @@
-//! Confirmation of answers: replays traces, checks invariants, or explores the reference semantics.
+//! Confirmation of answers: replays traces, checks invariants, explores the reference semantics, or enumerates its executions.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, Undecided};
 use fencewright_executions::oracle::{self, Reachable};
+use fencewright_executions::source_sets::{Enumerated, Question, enumerate};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
-use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Trace};
+use fencewright_program::{EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, Trace};
 use fencewright_smt::Prover;
 
 use super::Beside;
@@ -15,13 +16,15 @@ use super::proof::proof_unless;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Author, Counts, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
-/// Confirms answers. The exploration, and the check of each invariant, are done at most once.
+/// Confirms answers. The exploration, each enumeration, and the check of each invariant are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     pub(super) confirm: Confirm,
     /// The result of the exploration; the inner `None` if the state space is too large.
     reachable: Option<Option<Reachable>>,
+    /// The properties of each enumeration of executions, and its result; `None` if it is incomplete.
+    enumerations: Vec<(Vec<Property>, Option<Enumerated>)>,
     /// The certificates made from invariants.
     invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
     /// The certificates that have been checked, with the results.
@@ -35,6 +38,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             limits,
             confirm,
             reachable: None,
+            enumerations: Vec::new(),
             invariants: Vec::new(),
             certificates: Vec::new(),
         }
@@ -50,8 +54,8 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     ) -> Checked {
         let start = Instant::now();
         let property = &self.task.properties[n];
-        let (verdict, evidence) = self.admit(property, early.answer);
         let Author { engine, mut work } = early.author;
+        let (verdict, evidence) = self.admit(property, early.answer, work.executions().is_some());
         if engine != EngineName::Explicit
             && let Counts::States { symmetry, .. } = &mut work.counts
         {
@@ -96,7 +100,8 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         self.confirm.certificates || self.confirm.exploration.is_some()
     }
 
-    fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {
+    /// The verdict for an answer, and its evidence; `by_executions` if the engine has explored executions.
+    fn admit(&mut self, property: &Property, answer: Answer, by_executions: bool) -> (Verdict, Evidence) {
         match answer {
             Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
             Answer::Open => {
@@ -107,8 +112,10 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
             Answer::Proved(invariant) => self.proved(property, &invariant),
             Answer::Certified(certificate) => self.certified(property, &certificate),
-            Answer::Holds(None) => self.explored(property, true),
-            Answer::Violated(None) if property.kind.is_existence() => self.explored(property, false),
+            Answer::Holds(None) => self.explored(property, true, by_executions),
+            Answer::Violated(None) if property.kind.is_existence() => {
+                self.explored(property, false, by_executions)
+            }
             Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
         }
     }
@@ -202,16 +209,49 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
     }
 
-    fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Evidence) {
+    /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property; `None` if they
+    /// are too many.
+    fn enumerated(&mut self, property: &Property) -> Option<(u64, Option<bool>)> {
+        let same = |p: &Property| p.name == property.name && p.kind == property.kind;
+        if !self.enumerations.iter().any(|(properties, _)| properties.iter().any(same)) {
+            // A formula that must never hold makes events dependent, so it has an enumeration of its own.
+            let is_invariant = |p: &Property| matches!(p.kind, PropertyKind::Never(_));
+            let properties: Vec<Property> = match is_invariant(property) {
+                true => vec![property.clone()],
+                false => self.task.properties.iter().filter(|p| !is_invariant(p)).cloned().collect(),
+            };
+            let found =
+                self.confirm.exploration.and_then(|e| executions(self.task, &properties, self.limits, e));
+            self.enumerations.push((properties, found));
+        }
+        self.enumerations.iter().find_map(|(properties, found)| {
+            let n = properties.iter().position(same)?;
+            found.as_ref().map(|found| (found.executions, found.satisfied[n]))
+        })
+    }
+
+    fn explored(&mut self, property: &Property, holds: bool, by_executions: bool) -> (Verdict, Evidence) {
         let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
         let task = self.task;
-        match self.reachable() {
+        let found = match self.reachable() {
+            Some(reachable) => {
+                Some((Evidence::Explored, reachable.satisfies(task.program, task.model, property)))
+            }
+            // Where an engine finds few executions, there are few.
+            None if by_executions => {
+                self.enumerated(property).map(|(count, satisfied)| (Evidence::Enumerated(count), satisfied))
+            }
+            None => None,
+        };
+        match found {
             None => (verdict, Evidence::Engine),
-            Some(r) => match r.satisfies(task.program, task.model, property) {
-                Some(found) if found == holds => (verdict, Evidence::Explored),
-                Some(_) => contradiction("the reference semantics says the opposite of the engine".into()),
-                None => contradiction("the reference semantics cannot compute what the engine claims".into()),
-            },
+            Some((evidence, Some(found))) if found == holds => (verdict, evidence),
+            Some((_, Some(_))) => {
+                contradiction("the reference semantics says the opposite of the engine".into())
+            }
+            Some((_, None)) => {
+                contradiction("the reference semantics cannot compute what the engine claims".into())
+            }
         }
     }
 }
@@ -258,16 +298,42 @@ pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
 /// Maximum number of values stored between two polls of the limits during the exploration.
 const UNWATCHED_VALUES: usize = 1_000;
 
+/// Number of steps to small states between two polls of the limits: polling takes as long as such a step. Large states take a lot of memory, so that
+/// there are fewer steps to them.
+fn steps_between_polls(task: &Task<'_>) -> usize {
+    let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
+    (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1)
+}
+
 /// All states that the reference semantics reaches; `None` if there are too many.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
+    if exploration.states == 0 {
+        return None;
+    }
     let limits = limits.within(exploration.time);
-    // Polling the limits takes as long as a step to a small state, so it is not done at each step; but large states take a lot of memory.
-    let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
-    let every = (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1);
+    let every = steps_between_polls(task);
     let mut asked = 0;
     let mut stop = || {
         asked += 1;
         asked % every == 0 && limits.exceeded(0).is_some()
     };
     oracle::explore(task.program, task.model, exploration.states, &mut stop).ok()
+}
+
+/// What the executions of the reference semantics show about the properties; `None` if they are too many, or too long.
+fn executions(
+    task: &Task<'_>,
+    properties: &[Property],
+    limits: &Limits,
+    exploration: Exploration,
+) -> Option<Enumerated> {
+    let limits = limits.within(exploration.time);
+    let every = steps_between_polls(task);
+    let mut asked = 0;
+    let mut stop = |bytes| {
+        asked += 1;
+        asked % every == 0 && limits.exceeded(bytes).is_some()
+    };
+    let question = Question { properties, observed: &[] };
+    enumerate(task.program, task.model, question, exploration.events, &mut stop).ok()
 }

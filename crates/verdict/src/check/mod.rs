@@ -4,8 +4,9 @@
 //! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it. The same holds for the set of
 //!   all states found by the explicit engine; but if there is no time or memory to check the set, the verdict relies on the engine alone, and
 //!   `checked` is false.
-//! * `safe` without a trace or a certificate is confirmed by exploring the reference semantics itself, if the state space is small enough. Otherwise
-//!   the verdict relies on the engine alone as well.
+//! * `safe` without a trace or a certificate is confirmed by exploring the reference semantics itself, if the state space is small enough. If not, and the
+//!   engine has explored executions, then those of the reference semantics are enumerated a second time, if they are few enough. Otherwise the verdict
+//!   relies on the engine alone as well.
 //! * If the engine and its confirmation disagree, there is no verdict.
 //!
 //! An answer with evidence is confirmed while the engine still works on other properties ([`check_each`]). If there is no time for the confirmation,

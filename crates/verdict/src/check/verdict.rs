@@ -26,6 +26,8 @@ pub enum Evidence {
     Replayed(Replayed),
     /// An exploration of the reference semantics.
     Explored,
+    /// A second enumeration of the executions of the reference semantics, up to the order of independent events: how many there are.
+    Enumerated(u64),
     /// A certificate, accepted by the checker.
     Certified(Arc<Certificate>),
     /// A certificate that was not checked.
@@ -99,11 +101,13 @@ impl Evidence {
         }
     }
 
-    /// True if the trace was replayed, the certificate accepted, or the reference semantics fully explored; false if the verdict relies on the engine
+    /// True if the trace was replayed, the certificate accepted, or the reference semantics fully explored or its executions enumerated; false if the verdict relies on the engine
     /// alone; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match self {
-            Evidence::Replayed(_) | Evidence::Explored | Evidence::Certified(_) => Some(true),
+            Evidence::Replayed(_) | Evidence::Explored | Evidence::Enumerated(_) | Evidence::Certified(_) => {
+                Some(true)
+            }
             Evidence::Unchecked(_) | Evidence::Engine => Some(false),
             Evidence::None => None,
         }
@@ -128,18 +132,20 @@ pub struct Confirm {
     pub exploration: Option<Exploration>,
 }
 
-/// Limits for exploring the reference semantics. If the state space is larger, nothing is confirmed.
+/// Limits for exploring the reference semantics. If the state space is larger, and its executions are too many as well, nothing is confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
-    /// Maximum number of states.
+    /// Maximum number of states; 0 if they are not explored.
     pub states: usize,
-    /// Maximum time.
+    /// Maximum number of events taken when executions are enumerated.
+    pub events: u64,
+    /// Maximum time for the states, and again for the executions.
     pub time: Duration,
 }
 
 impl Default for Exploration {
     fn default() -> Self {
-        Exploration { states: 20_000, time: Duration::from_secs(2) }
+        Exploration { states: 20_000, events: 1_000_000, time: Duration::from_secs(2) }
     }
 }
 
@@ -153,10 +159,12 @@ impl Confirm {
     /// No confirmation.
     pub const NOTHING: Confirm = Confirm { certificates: false, exploration: None };
 
-    /// The same, without an exploration that cannot succeed: the reference semantics has no reductions, so it has roughly at least as many states as
-    /// the engine has stored.
+    /// The same, without an exploration of all states that cannot succeed: the reference semantics has no reductions, so it has roughly at least as many
+    /// states as the engine has stored.
     pub fn unless_hopeless(self, states: u64) -> Confirm {
-        let exploration = self.exploration.filter(|e| states <= e.states as u64);
+        let few = |e: &Exploration| states <= e.states as u64;
+        let exploration =
+            self.exploration.map(|e| Exploration { states: if few(&e) { e.states } else { 0 }, ..e });
         Confirm { exploration, ..self }
     }
 }

@@ -1,0 +1,546 @@
+//! What the steps of an agent read and write, and what they wait for.
+//!
+//! An *agent* is the program of a thread or one of its store buffers: under TSO the buffer is one agent, under PSO it is one agent for each cell. The
+//! *step* of an agent in a configuration consists of all events that the agent can take there: a thread may have several edges, and a `*` several
+//! values. They are alternatives of one step and share a footprint, the union of what each of them touches.
+//!
+//! | step | reads | writes |
+//! |---|---|---|
+//! | register work, `assume` on registers, `sfence` | | |
+//! | load from memory; load from the own buffer | the cell; the buffered store | |
+//! | store into the buffer | | the buffered store |
+//! | an empty buffer, which is disabled | the next store | |
+//! | flush | the stores that an `sfence` orders before | the cell, the buffered store |
+//! | whatever needs an empty buffer | the stores that were last to each cell since it was known to be empty | |
+//! | store to memory | | the cell |
+//! | atomic step with an `assume` after a load | the cells of all loads up to the `assume` | |
+//! | an access of a program with locks | the lock | |
+//! | `lock`, `unlock` | | the lock |
+//! | any step that may change the value of a formula | | the formula |
+//!
+//! A footprint determines its step: as long as no other agent writes what it reads or writes, and it writes nothing that the other one reads, the
+//! step keeps its alternatives and its footprint, and the two commute. This holds for disabled steps too.
+
+use std::rc::Rc;
+
+use fencewright_program::reference::{Access, Buffered, Refusal};
+use fencewright_program::{
+    Action, Address, Edge, EdgeId, Event, EventKind, Expr, LocationId, MemoryModel, Observable, Op, Program,
+    Property, PropertyKind, Reference, RegisterId, State, Thread, ThreadId, UnaryOp,
+};
+
+use super::Incomplete;
+
+/// Something that steps read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Thing {
+    /// A memory cell.
+    Cell(u32),
+    /// The global lock.
+    Lock,
+    /// A buffered store: the thread, and the number of the store among those of the thread.
+    Store(u32, u32),
+    /// The value of the formula of the property with this index.
+    Formula(usize),
+}
+
+/// The things that a step touches, sorted, each with whether it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Footprint(Vec<(Thing, bool)>);
+
+impl Footprint {
+    fn new(mut items: Vec<(Thing, bool)>) -> Self {
+        // Writes first: of two items about one thing, the first one stays.
+        items.sort_unstable_by_key(|&(thing, writes)| (thing, !writes));
+        items.dedup_by_key(|(thing, _)| *thing);
+        Footprint(items)
+    }
+
+    /// The things, each with whether it is written.
+    pub(super) fn items(&self) -> impl Iterator<Item = (Thing, bool)> {
+        self.0.iter().copied()
+    }
+
+    /// Whether this step issues the store that the other one flushes.
+    pub(super) fn issues(&self, flush: &Footprint) -> bool {
+        let is_store = |thing| matches!(thing, Thing::Store(..));
+        self.items().any(|(thing, writes)| writes && is_store(thing) && flush.0.contains(&(thing, true)))
+    }
+
+    /// Whether both touch a thing that one of them writes.
+    pub(super) fn conflicts(&self, other: &Footprint) -> bool {
+        let (mut these, mut those) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some((this, writes)), Some((that, overwrites))) = (these.peek(), those.peek()) {
+            match this.cmp(that) {
+                std::cmp::Ordering::Less => _ = these.next(),
+                std::cmp::Ordering::Greater => _ = those.next(),
+                std::cmp::Ordering::Equal if *writes || *overwrites => return true,
+                std::cmp::Ordering::Equal => _ = (these.next(), those.next()),
+            }
+        }
+        false
+    }
+}
+
+/// The program of a thread, or one of its buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Agent {
+    /// The program of a thread.
+    Thread(ThreadId),
+    /// The buffer of a thread; under PSO for this cell.
+    Buffer(ThreadId, Option<u32>),
+}
+
+/// A store that a thread has issued since its buffer was last known to be empty.
+#[derive(Debug)]
+struct Issued {
+    cell: u32,
+    number: u32,
+    /// Number of `sfence`s before it.
+    fences: u32,
+    earlier: Option<Rc<Issued>>,
+}
+
+impl Drop for Issued {
+    /// Without recursion, which is as deep as the list is long.
+    fn drop(&mut self) {
+        let mut next = self.earlier.take();
+        while let Some(issued) = next {
+            next = Rc::into_inner(issued).and_then(|mut last| last.earlier.take());
+        }
+    }
+}
+
+/// The stores of a thread.
+#[derive(Clone, Debug, Default)]
+struct Stores {
+    newest: Option<Rc<Issued>>,
+    /// Number of stores so far.
+    count: u32,
+    /// Number of `sfence`s so far.
+    fences: u32,
+}
+
+impl Stores {
+    /// The issued stores since the buffer was known to be empty, newest first.
+    fn issued(&self) -> impl Iterator<Item = &Issued> {
+        std::iter::successors(self.newest.as_deref(), |issued| issued.earlier.as_deref())
+    }
+}
+
+/// A state of the reference semantics, with numbers for the stores in its buffers.
+#[derive(Clone, Debug)]
+pub(super) struct Configuration {
+    pub(super) state: State,
+    stores: Vec<Stores>,
+}
+
+impl Configuration {
+    pub(super) fn new(state: State) -> Self {
+        let stores = vec![Stores::default(); state.buffers.len()];
+        Configuration { state, stores }
+    }
+}
+
+/// What an agent can do in a configuration.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// What its alternatives touch; also if it is disabled.
+    pub(super) footprint: Rc<Footprint>,
+    /// Each event that is enabled, with the configuration after it.
+    pub(super) alternatives: Vec<(Event, Configuration)>,
+    /// If other agents can disable the step: what they write to do so.
+    pub(super) waits: Vec<Thing>,
+}
+
+impl Step {
+    pub(super) fn is_enabled(&self) -> bool {
+        !self.alternatives.is_empty()
+    }
+}
+
+/// Dependences that are left out, so that tests can show that they would notice.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(super) struct Mutant {
+    /// Whether this thing, written or only read, is left out of the footprints of flushes or of threads.
+    pub(super) omits: fn(is_flush: bool, thing: Thing, writes: bool) -> bool,
+    /// Whether nobody is said to wait.
+    pub(super) waits: bool,
+}
+
+/// A formula whose value has to be known in every state, and what may change it.
+struct Watched {
+    property: usize,
+    at: Vec<(ThreadId, Vec<LocationId>)>,
+    registers: Vec<(ThreadId, RegisterId)>,
+    cells: Vec<u32>,
+}
+
+/// The steps of a program under a memory model.
+pub(super) struct Steps<'p> {
+    pub(super) reference: Reference<'p>,
+    uses_lock: bool,
+    watched: Vec<Watched>,
+    #[cfg(test)]
+    pub(super) mutant: Option<Mutant>,
+}
+
+impl<'p> Steps<'p> {
+    pub(super) fn new(program: &'p Program, model: MemoryModel, properties: &[Property]) -> Self {
+        let actions = || program.threads.iter().flat_map(|t| t.edges.iter().map(|e| &e.action));
+        Steps {
+            reference: Reference::new(program, model),
+            uses_lock: actions().any(|action| *action == Action::Lock),
+            watched: properties.iter().enumerate().filter_map(|(n, p)| watched(n, p)).collect(),
+            #[cfg(test)]
+            mutant: None,
+        }
+    }
+
+    /// The agents that may have a step in this state: all threads, and the buffers that are not empty.
+    pub(super) fn agents(&self, state: &State) -> Vec<Agent> {
+        let mut agents: Vec<Agent> =
+            self.reference.program.threads().map(|(t, _)| Agent::Thread(t)).collect();
+        for (thread, _) in self.reference.program.threads() {
+            let cells = buffered_cells(state, thread);
+            match self.reference.model {
+                MemoryModel::Sc => {}
+                MemoryModel::Tso => agents.extend(cells.first().map(|_| Agent::Buffer(thread, None))),
+                MemoryModel::Pso => {
+                    let mut cells = cells;
+                    cells.sort_unstable();
+                    cells.dedup();
+                    agents.extend(cells.into_iter().map(|cell| Agent::Buffer(thread, Some(cell))));
+                }
+            }
+        }
+        agents
+    }
+
+    /// The step of an agent.
+    pub(super) fn step(&self, from: &Configuration, agent: Agent) -> Result<Step, Incomplete> {
+        match agent {
+            Agent::Thread(thread) => self.thread_step(from, thread),
+            Agent::Buffer(thread, cell) => self.buffer_step(from, thread, cell),
+        }
+    }
+
+    fn buffer_step(
+        &self,
+        from: &Configuration,
+        thread: ThreadId,
+        lane: Option<u32>,
+    ) -> Result<Step, Incomplete> {
+        let buffered = buffered_cells(&from.state, thread);
+        let in_lane = |cell: u32| lane.is_none_or(|lane| lane == cell);
+        let length = buffered.iter().filter(|&&cell| in_lane(cell)).count();
+        let stores = &from.stores[thread.index()];
+        let oldest = length.checked_sub(1).and_then(|n| stores.issued().filter(|s| in_lane(s.cell)).nth(n));
+        let Some(&Issued { cell, number, fences, .. }) = oldest else {
+            // The next store of the thread may be one that comes here.
+            let footprint = Rc::new(Footprint::new(vec![(Thing::Store(thread.0, stores.count), false)]));
+            return Ok(Step { footprint, alternatives: Vec::new(), waits: Vec::new() });
+        };
+        let mut items = vec![(Thing::Cell(cell), true), (Thing::Store(thread.0, number), true)];
+        if self.reference.model == MemoryModel::Pso {
+            let before = stores.issued().filter(|s| s.fences < fences);
+            items.extend(last_of_each_cell(before).map(|n| (Thing::Store(thread.0, n), false)));
+        }
+        items.extend(self.uses_lock.then_some((Thing::Lock, false)));
+        let watched = self.watched.iter().filter(|w| w.cells.contains(&cell));
+        items.extend(watched.map(|w| (Thing::Formula(w.property), true)));
+        let waits = if self.uses_lock { vec![Thing::Lock] } else { Vec::new() };
+        let event = Event { thread, kind: EventKind::Flush { cell } };
+        #[cfg(test)]
+        self.omit(&mut items, true);
+        let alternatives =
+            self.taken(from, event)?.map(|(event, next, _)| (event, next)).into_iter().collect();
+        Ok(Step { footprint: Rc::new(Footprint::new(items)), alternatives, waits })
+    }
+
+    fn thread_step(&self, from: &Configuration, thread: ThreadId) -> Result<Step, Incomplete> {
+        let program = self.reference.program;
+        let code = program.thread(thread);
+        let edges: Vec<_> = code.edges_from(from.state.locations[thread.index()]).collect();
+        let mut items = Vec::new();
+        let mut alternatives: Vec<(Event, Configuration)> = Vec::new();
+        for &(id, edge) in &edges {
+            if program.is_sampled(&edge.action) {
+                return Err(Incomplete::UnboundedChoice);
+            }
+            self.static_items(from, thread, code, edge, &mut items);
+            for chosen in choices(edge.action.ops()) {
+                let event = Event { thread, kind: EventKind::Step { edge: id, chosen } };
+                let Some((event, next, accesses)) = self.taken(from, event)? else { continue };
+                if matches!(edge.action, Action::Lock | Action::Unlock) {
+                    items.push((Thing::Lock, true));
+                }
+                for access in &accesses {
+                    self.touch(from, thread, access, &mut items);
+                }
+                // A step that faults before a `*` is offered once for each value.
+                let is_known = |(_, known): &(Event, Configuration)| known.state == next.state;
+                if !alternatives.iter().any(is_known) {
+                    alternatives.push((event, next));
+                }
+            }
+        }
+        #[cfg(test)]
+        self.omit(&mut items, false);
+        let waits = self.waits(from, thread, &edges);
+        Ok(Step { footprint: Rc::new(Footprint::new(items)), alternatives, waits })
+    }
+
+    /// The things that an edge touches, whether it is enabled or not, as far as the registers and the buffer of the thread tell.
+    fn static_items(
+        &self,
+        from: &Configuration,
+        thread: ThreadId,
+        code: &Thread,
+        edge: &Edge,
+        items: &mut Vec<(Thing, bool)>,
+    ) {
+        let stores = &from.stores[thread.index()];
+        if self.uses_lock && self.needs_lock(&edge.action) {
+            items.push((Thing::Lock, false));
+        }
+        if edge.action.drains() {
+            items.extend(last_of_each_cell(stores.issued()).map(|n| (Thing::Store(thread.0, n), false)));
+        }
+        for cell in self.awaited(from, thread, &edge.action) {
+            items.push((Thing::Cell(cell), false));
+            if buffered_cells(&from.state, thread).contains(&cell) {
+                let newest = stores.issued().find(|s| s.cell == cell);
+                items.extend(newest.map(|s| (Thing::Store(thread.0, s.number), false)));
+            }
+        }
+        for watched in &self.watched {
+            let moves = |(t, locations): &(ThreadId, Vec<LocationId>)| {
+                let is_in = |location: LocationId| locations.contains(&location);
+                *t == thread && (is_in(edge.from) != is_in(edge.to) || is_in(edge.from) != is_in(code.fault))
+            };
+            let changes = |r: RegisterId| watched.registers.contains(&(thread, r));
+            if watched.at.iter().any(moves) || edge.action.ops().iter().filter_map(written).any(changes) {
+                items.push((Thing::Formula(watched.property), true));
+            }
+        }
+    }
+
+    /// An access that a step performed.
+    fn touch(&self, from: &Configuration, thread: ThreadId, access: &Access, items: &mut Vec<(Thing, bool)>) {
+        let stores = &from.stores[thread.index()];
+        match *access {
+            Access::Read { cell, buffered: false, .. } => items.push((Thing::Cell(cell), false)),
+            Access::Read { cell, buffered: true, .. } => {
+                let newest = stores.issued().find(|s| s.cell == cell).expect("it is in the buffer");
+                items.push((Thing::Store(thread.0, newest.number), false));
+            }
+            Access::Write { cell, buffered: false, .. } => {
+                items.push((Thing::Cell(cell), true));
+                let watched = self.watched.iter().filter(|w| w.cells.contains(&cell));
+                items.extend(watched.map(|w| (Thing::Formula(w.property), true)));
+            }
+            Access::Write { buffered: true, .. } => items.push((Thing::Store(thread.0, stores.count), true)),
+            Access::Fault(_) => {}
+        }
+    }
+
+    /// Takes an event: its result and accesses; `None` if it is disabled.
+    fn taken(
+        &self,
+        from: &Configuration,
+        event: Event,
+    ) -> Result<Option<(Event, Configuration, Vec<Access>)>, Incomplete> {
+        let (state, accesses) = match self.reference.step(&from.state, &event) {
+            Ok(stepped) => stepped,
+            Err(Refusal::Disabled(_)) => return Ok(None),
+            Err(Refusal::Limit(..)) => return Err(Incomplete::Limit),
+        };
+        let mut stores = from.stores.clone();
+        if let EventKind::Step { edge, .. } = &event.kind {
+            let own = &mut stores[event.thread.index()];
+            let action = &self.reference.program.thread(event.thread).edge(*edge).action;
+            if action.drains() {
+                own.newest = None;
+            }
+            own.fences += u32::from(*action == Action::StoreFence);
+            for access in &accesses {
+                let Access::Write { cell, buffered: true, .. } = *access else { continue };
+                let (number, fences, earlier) = (own.count, own.fences, own.newest.take());
+                own.newest = Some(Rc::new(Issued { cell, number, fences, earlier }));
+                own.count += 1;
+            }
+        }
+        Ok(Some((event, Configuration { state, stores }, accesses)))
+    }
+
+    /// Whether another thread that holds the lock disables the action.
+    fn needs_lock(&self, action: &Action) -> bool {
+        match action {
+            Action::Lock | Action::Unlock | Action::Atomic { .. } | Action::Op(Op::Load(..)) => true,
+            Action::Op(Op::Store(..)) => self.reference.model == MemoryModel::Sc,
+            Action::Op(_) | Action::Fence | Action::StoreFence => false,
+        }
+    }
+
+    /// The cells whose values decide whether an atomic step is enabled: those of all loads before its last operation that
+    /// can disable it.
+    fn awaited(&self, from: &Configuration, thread: ThreadId, action: &Action) -> Vec<u32> {
+        let Action::Atomic { ops, .. } = action else { return Vec::new() };
+        let Some(last) = ops.iter().rposition(may_refuse) else { return Vec::new() };
+        let registers = &from.state.registers[thread.index()];
+        let mut changed = Vec::new();
+        let mut cells = Vec::new();
+        for op in &ops[..last] {
+            if let Op::Load(_, address) = op {
+                cells.extend(possible_cells(self.reference.program, address, registers, &changed));
+            }
+            changed.extend(written(op));
+        }
+        cells
+    }
+
+    /// What other agents write to disable all edges that leave a location together.
+    fn waits(&self, from: &Configuration, thread: ThreadId, edges: &[(EdgeId, &Edge)]) -> Vec<Thing> {
+        let mut waits = Vec::new();
+        if self.uses_lock && edges.iter().any(|(_, edge)| self.needs_lock(&edge.action)) {
+            waits.push(Thing::Lock);
+        }
+        let decided = matches!(edges, [(_, one), (_, other)] if are_outcomes(&one.action, &other.action));
+        if !decided {
+            let cells = edges.iter().flat_map(|(_, edge)| self.awaited(from, thread, &edge.action));
+            waits.extend(cells.map(Thing::Cell));
+        }
+        waits.sort_unstable();
+        waits.dedup();
+        #[cfg(test)]
+        if self.mutant.is_some_and(|mutant| mutant.waits) {
+            waits.clear();
+        }
+        waits
+    }
+
+    /// Removes what the mutant omits.
+    #[cfg(test)]
+    fn omit(&self, items: &mut Vec<(Thing, bool)>, is_flush: bool) {
+        if let Some(mutant) = self.mutant {
+            items.retain(|&(thing, writes)| !(mutant.omits)(is_flush, thing, writes));
+        }
+    }
+}
+
+/// What a formula that must never hold depends on.
+fn watched(property: usize, Property { kind, .. }: &Property) -> Option<Watched> {
+    let PropertyKind::Never(formula) = kind else { return None };
+    let (mut at, mut registers, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+    formula.for_each_leaf(&mut |leaf| match leaf {
+        Observable::At(thread, locations) => at.push((*thread, locations.clone())),
+        Observable::Register(thread, register) => registers.push((*thread, *register)),
+        Observable::Memory(cell) => cells.push(*cell),
+    });
+    Some(Watched { property, at, registers, cells })
+}
+
+/// The cells of the stores in a thread's buffer, in the order of the buffer.
+fn buffered_cells(state: &State, thread: ThreadId) -> Vec<u32> {
+    let cell = |entry: &Buffered| match entry {
+        Buffered::Store { cell, .. } => Some(*cell),
+        Buffered::Barrier => None,
+    };
+    state.buffers[thread.index()].iter().filter_map(cell).collect()
+}
+
+/// Of stores from new to old, the numbers of those that are the newest to their cell: the others leave the buffer before.
+fn last_of_each_cell<'s>(stores: impl Iterator<Item = &'s Issued>) -> impl Iterator<Item = u32> {
+    let mut seen = Vec::new();
+    stores.filter_map(move |store| {
+        let is_new = !seen.contains(&store.cell);
+        seen.push(store.cell);
+        is_new.then_some(store.number)
+    })
+}
+
+/// The combinations of values of the `*`s among the operations.
+fn choices(ops: &[Op]) -> Vec<Vec<i64>> {
+    let mut choices = vec![Vec::new()];
+    for op in ops {
+        let Op::Havoc(_, Some(range)) = op else { continue };
+        // Without a value the event is offered all the same: an earlier operation may fault.
+        if range.low > range.high {
+            break;
+        }
+        let longer = |prefix: &Vec<i64>| {
+            (range.low..=range.high).map(|v| [prefix.as_slice(), &[v]].concat()).collect::<Vec<_>>()
+        };
+        choices = choices.iter().flat_map(longer).collect();
+    }
+    choices
+}
+
+/// Whether an operation can disable its step: an `assume`, or a `*` without any value.
+fn may_refuse(op: &Op) -> bool {
+    match op {
+        Op::Assume(_) => true,
+        Op::Havoc(_, range) => range.is_none_or(|range| range.low > range.high),
+        Op::Skip | Op::Assign(..) | Op::Assert(..) | Op::Load(..) | Op::Store(..) => false,
+    }
+}
+
+/// The register that an operation writes.
+fn written(op: &Op) -> Option<RegisterId> {
+    match op {
+        Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
+        Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => None,
+    }
+}
+
+/// The cells that an address can denote if these registers have changed.
+fn possible_cells(
+    program: &Program,
+    address: &Address,
+    registers: &[i64],
+    changed: &[RegisterId],
+) -> std::ops::Range<u32> {
+    let variable = &program.variables[address.variable.index()];
+    let (Some(index), Some(range)) = (&address.index, variable.indices) else {
+        return variable.base..variable.base + 1;
+    };
+    let mut is_fixed = true;
+    index.for_each_leaf(&mut |r| is_fixed &= !changed.contains(r));
+    let all = variable.cells();
+    match index.eval(&mut |r| registers[r.index()]) {
+        _ if !is_fixed => all.start as u32..all.end as u32,
+        Ok(index) if range.contains(index) => {
+            let cell = variable.base + (index - range.low) as u32;
+            cell..cell + 1
+        }
+        // The step faults, or cannot be computed.
+        Ok(_) | Err(_) => 0..0,
+    }
+}
+
+/// Whether two atomic steps are the outcomes of one test, such as those of `cas`: whatever memory contains, one of them is enabled.
+fn are_outcomes(one: &Action, other: &Action) -> bool {
+    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
+        (one, other)
+    else {
+        return false;
+    };
+    let refusals = |ops: &[Op]| ops.iter().filter(|op| may_refuse(op)).count();
+    let differ = one.iter().zip(other).position(|(a, b)| a != b);
+    let Some((Op::Assume(a), Op::Assume(b))) = differ.map(|n| (&one[n], &other[n])) else { return false };
+    refusals(one) == 1 && refusals(other) == 1 && are_complementary(a, b)
+}
+
+/// Whether exactly one of two conditions holds.
+fn are_complementary(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
+    let negates = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
+    let compares = match (a, b) {
+        (Expr::Binary(one, left, right), Expr::Binary(other, l, r)) => {
+            one.is_comparison() && one.negated() == *other && (left, right) == (l, r)
+        }
+        _ => false,
+    };
+    compares || negates(a, b) || negates(b, a)
+}

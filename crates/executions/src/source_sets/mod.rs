@@ -1,0 +1,457 @@
+//! One execution of each class of equivalent ones, on the reference semantics: a second enumeration, to confirm what an engine found that explores
+//! executions and keeps no states. It shares no code with that engine.
+//!
+//! # The algorithm
+//!
+//! Source sets with sleep sets (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas: *Source sets: a foundation for optimal dynamic partial order
+//! reduction*, J. ACM 64(4), 2017). A depth-first search takes, in each configuration, the steps of one agent, and of others where a race asks for it.
+//! Two executions are equivalent if one becomes the other by exchanging adjacent events of different agents whose [footprints](footprint) do not
+//! conflict.
+//!
+//! At the end of each execution E, each pair of an event `i` and a later step of an agent `r` is considered, which may be in the other order in some
+//! other execution:
+//! * `i` and an event of `r` *race*: they conflict, and nothing happens after the one and before the other;
+//! * `i` wrote something that the step of `r` [waits](footprint::Step::waits) for, so that `r` may have been enabled before `i`, and disabled after.
+//!   The step may be taken later in E, or never.
+//!
+//! In the configuration C before `i`, some other agent is needed then. Let `rest` be the events after `i` that do not happen after `i`, let `past` be
+//! those of them that happen before the step of `r`, and let F be the footprint of the step of `r` after C and `past`.
+//! * If F conflicts with nothing in `rest` outside `past`, then `r` does the same after C and all of `rest`. If it is enabled there, one of the agents is
+//!   needed that can begin `rest` and the step of `r`; if not, the pair cannot be in the other order.
+//! * Otherwise the step of `r` may be another one before `i` than after it. If `past` is not empty, one of the agents is needed that can begin `past`. If
+//!   it is empty, `r` is needed if it is enabled in C, and for each event of `rest` that conflicts with F, one of the agents that can begin what happens
+//!   before that event.
+//!
+//! The second case is not in the paper, where the footprint of a step does not depend on when it is taken, and where steps do not wait.
+//!
+//! # Why nothing is missed
+//!
+//! Let E be explored with the sleeping agents Z, let D be the agents whose steps are explored from E in the end, and `w` a sequence of events from E which no
+//! agent of Z can begin. *Claim*: an execution is explored that has E and `w` in it, up to equivalence. By induction on the finite tree of the search:
+//! * An agent of D can begin `w`, or conflicts with nothing in `w`: the claim follows from that for the first such agent.
+//! * Otherwise each `q` in D conflicts with an event of `w`; choose `q` whose first such event `a` comes latest, and let `u` be the part of `w` before.
+//!   E `q` `u` is possible, and no agent that sleeps after E `q` can begin `u`. If the agent of `a` is enabled after it, then by induction an execution
+//!   with E `q` `u` `a'` in it is explored, where `q` and `a'` race; otherwise one with E `q` `u` in it, where `q` wrote what the agent of `a` waits for.
+//!   So D has an agent as above. `u` is a part of `rest` that is closed under what happens before, and `past` a part of `u`. So in the first case this agent
+//!   can begin `u a`, or conflicts with nothing in it; in the second case it can begin `u`, or `u a`. Both contradict the choice of `q`.
+//!
+//! So every event that is possible occurs in an explored execution, and every execution that cannot be continued is explored up to equivalence. Formulas
+//! that must never hold are in the footprints of the steps that may change them, so that equivalent executions have the same sequence of values.
+//!
+//! The search ends only if the tree is finite. If an execution returns to a state, or is very long, there is no result.
+
+mod footprint;
+mod races;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+
+use fencewright_program::reference::{decided_by, holds};
+use fencewright_program::{MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, State};
+
+use crate::oracle::{self, initial_states};
+use footprint::{Agent, Configuration, Footprint, Step, Steps};
+use races::{Clock, Execution};
+
+/// What to find out about all executions.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The properties. A formula that must never hold makes the events that may change its value dependent.
+    pub properties: &'a [Property],
+    /// The observables to collect in final states.
+    pub observed: &'a [Observable],
+}
+
+/// What all executions of a program show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Enumerated {
+    /// Number of executions explored to their ends.
+    pub executions: u64,
+    /// Number of executions given up because they are equivalent to others.
+    pub redundant: u64,
+    /// Number of events taken.
+    pub events: u64,
+    /// Whether each property is satisfied; `None` if that cannot be computed.
+    pub satisfied: Vec<Option<bool>>,
+    /// The values of the observables in the final states.
+    pub finals: BTreeSet<Vec<i64>>,
+}
+
+/// Why an enumeration is incomplete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incomplete {
+    /// More events than allowed.
+    TooManyEvents,
+    /// Some execution returns to a state it was in, or is very long.
+    Endless,
+    /// A `*` with too many values.
+    UnboundedChoice,
+    /// A value or address that cannot be represented explicitly.
+    Limit,
+    /// The caller asked to stop.
+    Stopped,
+    /// An event was not possible although everything that it depends on had happened: a defect.
+    Contradiction,
+}
+
+/// Maximum number of events of an execution; those of longer ones take much memory.
+const LONGEST: usize = 10_000;
+
+/// Enumerates the executions of a program, with at most `limit` events in all. `stop` is polled before each step with the bytes in use.
+pub fn enumerate(
+    program: &Program,
+    model: MemoryModel,
+    question: Question<'_>,
+    limit: u64,
+    stop: &mut dyn FnMut(u64) -> bool,
+) -> Result<Enumerated, Incomplete> {
+    run(Steps::new(program, model, question.properties), question, limit, stop)
+}
+
+fn run(
+    steps: Steps<'_>,
+    question: Question<'_>,
+    limit: u64,
+    stop: &mut dyn FnMut(u64) -> bool,
+) -> Result<Enumerated, Incomplete> {
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let initial = initial_states(&steps.reference, most, &mut || stop(0));
+    let initial = initial.map_err(|why| match why {
+        oracle::Incomplete::TooManyStates => Incomplete::TooManyEvents,
+        oracle::Incomplete::UnboundedChoice => Incomplete::UnboundedChoice,
+        oracle::Incomplete::Limit => Incomplete::Limit,
+        oracle::Incomplete::Stopped => Incomplete::Stopped,
+    })?;
+    let mut search = Search {
+        steps,
+        question,
+        limit,
+        stop,
+        numbers: HashMap::new(),
+        agents: Vec::new(),
+        nodes: Vec::new(),
+        execution: Execution::default(),
+        path: HashSet::new(),
+        hasher: RandomState::new(),
+        found: Enumerated::default(),
+        decided: vec![None; question.properties.len()],
+        uncomputable: vec![false; question.properties.len()],
+    };
+    for state in initial {
+        search.explore(Configuration::new(state))?;
+    }
+    Ok(search.result())
+}
+
+/// A configuration of the current execution, and what is to be explored from it.
+struct Node {
+    configuration: Configuration,
+    /// The agents whose steps need not be explored.
+    asleep: Vec<(usize, Rc<Footprint>)>,
+    /// The agents whose steps are explored, in this order.
+    agents: Vec<usize>,
+    /// The index in `agents` of the one whose step is being explored, and the index of the alternative that comes next.
+    present: usize,
+    alternative: usize,
+    /// The steps that have been computed.
+    steps: Vec<(usize, Rc<Step>)>,
+    /// The hash of the state.
+    identity: u64,
+}
+
+struct Search<'a, 'p> {
+    steps: Steps<'p>,
+    question: Question<'a>,
+    limit: u64,
+    stop: &'a mut dyn FnMut(u64) -> bool,
+    numbers: HashMap<Agent, usize>,
+    agents: Vec<Agent>,
+    nodes: Vec<Node>,
+    execution: Execution,
+    /// The hashes of the states of the current execution.
+    path: HashSet<u64>,
+    hasher: RandomState,
+    found: Enumerated,
+    /// Whether each property is satisfied, if some state has decided that.
+    decided: Vec<Option<bool>>,
+    uncomputable: Vec<bool>,
+}
+
+impl Search<'_, '_> {
+    /// Explores the executions from a configuration.
+    fn explore(&mut self, initial: Configuration) -> Result<(), Incomplete> {
+        self.enter(initial, Vec::new())?;
+        while let Some(node) = self.nodes.last() {
+            let n = self.nodes.len() - 1;
+            let Some(&agent) = node.agents.get(node.present) else {
+                self.leave();
+                continue;
+            };
+            let step = self.step(n, agent)?;
+            let node = &mut self.nodes[n];
+            let Some((_, next)) = step.alternatives.get(node.alternative) else {
+                node.present += 1;
+                node.alternative = 0;
+                continue;
+            };
+            node.alternative += 1;
+            // Those explored before sleep from now on, until something happens that conflicts with their steps.
+            let mut asleep = node.asleep.clone();
+            for &earlier in &node.agents[..node.present] {
+                let known = node.steps.iter().find(|(agent, _)| *agent == earlier);
+                asleep.extend(known.map(|(agent, step)| (*agent, Rc::clone(&step.footprint))));
+            }
+            asleep.retain(|(_, footprint)| !footprint.conflicts(&step.footprint));
+            self.found.events += 1;
+            if self.found.events > self.limit {
+                return Err(Incomplete::TooManyEvents);
+            }
+            self.execution.push(agent, &step);
+            self.enter(next.clone(), asleep)?;
+        }
+        Ok(())
+    }
+
+    /// Comes to a configuration: chooses an agent to begin with. If there is none, the execution ends.
+    fn enter(
+        &mut self,
+        configuration: Configuration,
+        asleep: Vec<(usize, Rc<Footprint>)>,
+    ) -> Result<(), Incomplete> {
+        if self.nodes.len() >= LONGEST {
+            return Err(Incomplete::Endless);
+        }
+        self.see(&configuration.state);
+        let identity = self.hasher.hash_one(&configuration.state);
+        if !self.path.insert(identity) {
+            return Err(Incomplete::Endless);
+        }
+        let agents = self.steps.agents(&configuration.state);
+        let (present, alternative, steps) = (0, 0, Vec::new());
+        let n = self.nodes.len();
+        self.nodes.push(Node {
+            configuration,
+            asleep,
+            agents: Vec::new(),
+            present,
+            alternative,
+            steps,
+            identity,
+        });
+        let mut sleeps = false;
+        for agent in agents {
+            let agent = self.number(agent);
+            if self.is_asleep(n, agent) {
+                sleeps = true;
+            } else if self.step(n, agent)?.is_enabled() {
+                self.nodes[n].agents.push(agent);
+                return Ok(());
+            }
+        }
+        if sleeps {
+            self.found.redundant += 1;
+        } else {
+            self.found.executions += 1;
+            self.see_end();
+        }
+        self.reverse_races()
+    }
+
+    /// Goes back to the configuration before.
+    fn leave(&mut self) {
+        if let Some(node) = self.nodes.pop() {
+            self.path.remove(&node.identity);
+            self.execution.pop();
+        }
+    }
+
+    fn number(&mut self, agent: Agent) -> usize {
+        *self.numbers.entry(agent).or_insert_with(|| {
+            self.agents.push(agent);
+            self.agents.len() - 1
+        })
+    }
+
+    fn is_asleep(&self, node: usize, agent: usize) -> bool {
+        self.nodes[node].asleep.iter().any(|(asleep, _)| *asleep == agent)
+    }
+
+    /// The step of an agent at a node.
+    fn step(&mut self, node: usize, agent: usize) -> Result<Rc<Step>, Incomplete> {
+        if let Some((_, step)) = self.nodes[node].steps.iter().find(|(known, _)| *known == agent) {
+            return Ok(Rc::clone(step));
+        }
+        self.poll()?;
+        let step = Rc::new(self.steps.step(&self.nodes[node].configuration, self.agents[agent])?);
+        self.nodes[node].steps.push((agent, Rc::clone(&step)));
+        Ok(step)
+    }
+
+    fn poll(&mut self) -> Result<(), Incomplete> {
+        let state = self.nodes.first().map_or(0, |node| {
+            let State { registers, memory, .. } = &node.configuration.state;
+            (registers.iter().map(Vec::len).sum::<usize>() + memory.len() + 20) * size_of::<i64>()
+        });
+        // A node has its state, and those after the steps that were computed.
+        let bytes = self.nodes.len() * (3 * state + self.agents.len() * size_of::<u32>());
+        if (self.stop)(bytes as u64) { Err(Incomplete::Stopped) } else { Ok(()) }
+    }
+
+    /// Considers all pairs of an event of the current execution and a later step that may be in the other order elsewhere.
+    fn reverse_races(&mut self) -> Result<(), Incomplete> {
+        for later in 0..self.execution.events.len() {
+            let agent = self.execution.events[later].agent;
+            for n in 0..self.execution.events[later].races.len() {
+                let event = &self.execution.events[later];
+                let (earlier, clock) = (event.races[n], event.clock.clone());
+                // A store cannot leave the buffer before it is there.
+                if !self.execution.events[earlier].footprint.issues(&event.footprint) {
+                    self.reverse(earlier, agent, &clock)?;
+                }
+            }
+            if !self.execution.events[later].blockers.is_empty() {
+                let blockers = self.execution.events[later].blockers.clone();
+                let known = self.execution.known_before(later).clone();
+                for earlier in blockers {
+                    self.reverse(earlier, agent, &known)?;
+                }
+            }
+        }
+        let end = self.nodes.len() - 1;
+        for agent in self.steps.agents(&self.nodes[end].configuration.state) {
+            let agent = self.number(agent);
+            let step = self.step(end, agent)?;
+            for earlier in self.execution.blockers(agent, &step.waits) {
+                let known = self.execution.known(agent).clone();
+                self.reverse(earlier, agent, &known)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that what is needed to take the step of agent `r` without event `i` before it is explored: see the module's comment. `clock` knows what
+    /// happens before the step.
+    fn reverse(&mut self, i: usize, r: usize, clock: &Clock) -> Result<(), Incomplete> {
+        self.poll()?;
+        let execution = &self.execution;
+        let event = &execution.events[i];
+        let own = (event.agent, event.count);
+        let rest = (i + 1..execution.events.len()).filter(|&k| execution.events[k].clock.of(own.0) < own.1);
+        let rest: Vec<usize> = rest.collect();
+        let (past, others): (Vec<usize>, Vec<usize>) =
+            rest.iter().partition(|&&k| execution.is_before(k, clock));
+        let first = execution.initials(&past);
+        if self.has_any(i, &first) {
+            return Ok(());
+        }
+        let step = if past.is_empty() { self.step(i, r)? } else { Rc::new(self.step_after(i, &past, r)?) };
+        let execution = &self.execution;
+        let conflicts = |k: &&usize| execution.events[**k].footprint.conflicts(&step.footprint);
+        let conflicting: Vec<usize> = others.iter().filter(conflicts).copied().collect();
+        if conflicting.is_empty() {
+            if step.is_enabled() {
+                let mut needed = first;
+                needed.extend(past.is_empty().then_some(r));
+                needed.extend(execution.initials(&rest));
+                self.need(i, &needed);
+            }
+        } else if !past.is_empty() {
+            self.need(i, &first);
+        } else {
+            let before = |k: usize| {
+                let clock = &execution.events[k].clock;
+                let down: Vec<usize> =
+                    rest.iter().copied().filter(|&e| execution.is_before(e, clock)).collect();
+                execution.initials(&down)
+            };
+            let needed: Vec<Vec<usize>> = conflicting.into_iter().map(before).collect();
+            if step.is_enabled() {
+                self.need(i, &[r]);
+            }
+            needed.iter().for_each(|needed| self.need(i, needed));
+        }
+        Ok(())
+    }
+
+    /// The step of an agent after the events `past`, taken from the configuration before event `i`.
+    fn step_after(&mut self, i: usize, past: &[usize], agent: usize) -> Result<Step, Incomplete> {
+        let mut configuration = self.nodes[i].configuration.clone();
+        for &event in past {
+            self.poll()?;
+            let taken = self.execution.events[event].agent;
+            let node = &self.nodes[event];
+            let mine = node.steps.iter().find(|(agent, _)| *agent == taken);
+            let (happened, _) = &mine.expect("it was taken").1.alternatives[node.alternative - 1];
+            let step = self.steps.step(&configuration, self.agents[taken])?;
+            let same = step.alternatives.into_iter().find(|(event, _)| event == happened);
+            // What does not happen after `i` can happen without it.
+            configuration = same.ok_or(Incomplete::Contradiction)?.1;
+        }
+        self.steps.step(&configuration, self.agents[agent])
+    }
+
+    /// Whether one of the agents is explored from a node, or need not be.
+    fn has_any(&self, node: usize, agents: &[usize]) -> bool {
+        agents.iter().any(|agent| self.nodes[node].agents.contains(agent) || self.is_asleep(node, *agent))
+    }
+
+    /// Sees to it that one of the agents is explored from a node.
+    fn need(&mut self, node: usize, agents: &[usize]) {
+        if !self.has_any(node, agents) {
+            self.nodes[node].agents.extend(agents.first());
+        }
+    }
+
+    /// Evaluates the properties that depend on every state.
+    fn see(&mut self, state: &State) {
+        for (n, property) in self.question.properties.iter().enumerate() {
+            match &property.kind {
+                PropertyKind::Never(formula) => match holds(state, formula) {
+                    Some(true) => self.decided[n] = Some(false),
+                    Some(false) => {}
+                    None => self.uncomputable[n] = true,
+                },
+                PropertyKind::Assertions if self.steps.reference.has_fault(state) => {
+                    self.decided[n] = Some(false);
+                }
+                PropertyKind::Assertions | PropertyKind::NoDeadlock | PropertyKind::Finally(..) => {}
+            }
+        }
+    }
+
+    /// Evaluates the properties that depend on the last states of executions that cannot be continued.
+    fn see_end(&mut self) {
+        let Some(Node { configuration: Configuration { state, .. }, .. }) = self.nodes.last() else { return };
+        let reference = &self.steps.reference;
+        let is_final = reference.is_final(state);
+        for (n, property) in self.question.properties.iter().enumerate() {
+            match &property.kind {
+                PropertyKind::NoDeadlock if reference.is_deadlock(state) => self.decided[n] = Some(false),
+                PropertyKind::Finally(quantifier, formula) if is_final => match holds(state, formula) {
+                    Some(value) => self.decided[n] = self.decided[n].or(decided_by(*quantifier, value)),
+                    None => self.uncomputable[n] = true,
+                },
+                _ => {}
+            }
+        }
+        if is_final {
+            let value = |observable: &Observable| match observable {
+                Observable::At(t, locations) => locations.contains(&state.locations[t.index()]).into(),
+                Observable::Register(t, register) => state.registers[t.index()][register.index()],
+                Observable::Memory(cell) => state.memory[*cell as usize],
+            };
+            self.found.finals.insert(self.question.observed.iter().map(value).collect());
+        }
+    }
+
+    fn result(self) -> Enumerated {
+        let satisfied = self.question.properties.iter().enumerate().map(|(n, property)| {
+            let exists = matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _));
+            self.decided[n].or((!self.uncomputable[n]).then_some(!exists))
+        });
+        Enumerated { satisfied: satisfied.collect(), ..self.found }
+    }
+}
