@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use fencewright_code::spinning::add_waiting_places;
 use fencewright_front_end::edit::{Change, Edit};
+use fencewright_front_end::facts::Facts;
+use fencewright_front_end::words::{Meaning, Spot, Words};
 use fencewright_front_end::{COptions, FrontEnd, Input, Loaded, Options, Parsed, Spins, between};
 use fencewright_program::{Formula, Program, Property, PropertyKind, Span};
 use fencewright_text::{Diagnostic, Stop};
 
-use crate::elaborate::NO_MAIN;
-use crate::{UNDEFINED, c, edit, export};
+use crate::{c, edit, export};
 
 /// The scope of every verdict about a C program.
 const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
@@ -47,13 +48,16 @@ impl FrontEnd for C {
         Some(MEANING)
     }
 
-    fn add_properties(
+    fn finish(
         &self,
         program: &mut Program,
+        facts: &Facts,
         options: &Options,
         stop: &Stop<'_>,
-    ) -> Result<(), Vec<Diagnostic>> {
-        properties(program, &options.c, stop)
+    ) -> Result<Words, Vec<Diagnostic>> {
+        let words = Words::new(program, facts);
+        properties(program, &words, &options.c, stop)?;
+        Ok(words)
     }
 
     fn copies_texts(&self) -> bool {
@@ -86,10 +90,6 @@ impl FrontEnd for C {
         extension.is_none()
     }
 
-    fn is_part(&self, errors: &[Diagnostic]) -> bool {
-        matches!(errors, [only] if only.message == NO_MAIN)
-    }
-
     fn more_properties(&self) -> &'static [&'static str] {
         &["termination"]
     }
@@ -98,12 +98,19 @@ impl FrontEnd for C {
         "mutexes, joins, condition variables and semaphores block; threads that spin can move: --property termination"
     }
 
-    fn undefined(&self) -> Option<i64> {
-        Some(UNDEFINED)
-    }
-
-    fn ends_in_open_arrays(&self) -> bool {
-        true
+    fn word(&self, meaning: &Meaning<'_>, line: &str) -> String {
+        match meaning {
+            Meaning::Number(number) => number.to_string(),
+            Meaning::Undefined => "undefined".into(),
+            Meaning::Null => "null".into(),
+            Meaning::Function(name) => (*name).to_string(),
+            Meaning::Pointer(spot) if spot.object.name.is_none() && spot.path.is_empty() => {
+                format!("{} from line {line}", object(spot))
+            }
+            Meaning::Pointer(spot) => format!("&{}", place(spot)),
+            Meaning::Behind(spot) => format!("&{} + 1", place(spot)),
+            Meaning::Place(spot) => place(spot),
+        }
     }
 
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
@@ -115,9 +122,32 @@ impl FrontEnd for C {
     }
 }
 
+/// An object: `mutex`, `node 2`.
+fn object(spot: &Spot<'_>) -> String {
+    match spot.number {
+        Some(number) => format!("{} {number}", spot.object.noun),
+        None => spot.object.noun.clone(),
+    }
+}
+
+/// A place in an object: `mutex.interested[0]`, `node 2->next`, `i of worker_1`.
+fn place(spot: &Spot<'_>) -> String {
+    let path = match spot.path.strip_prefix('.') {
+        Some(member) if spot.object.name.is_none() => format!("->{member}"),
+        _ => spot.path.to_string(),
+    };
+    let owner = spot.object.owner.as_ref().map_or(String::new(), |thread| format!(" of {thread}"));
+    format!("{}{path}{owner}", object(spot))
+}
+
 /// The properties of every C program: `assertions` and `memory`, even where the translation has shown that they hold; and `termination`, if waiting
 /// loops are steps.
-fn properties(program: &mut Program, options: &COptions, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+fn properties(
+    program: &mut Program,
+    words: &Words,
+    options: &COptions,
+    stop: &Stop<'_>,
+) -> Result<(), Vec<Diagnostic>> {
     let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
     if !stated(program, "assertions") {
         program.properties.push(Property::assertions());
@@ -127,7 +157,7 @@ fn properties(program: &mut Program, options: &COptions, stop: &Stop<'_>) -> Res
         program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
     }
     if options.spins == Spins::Step && options.exact_waits {
-        add_waiting_places(program, stop)?;
+        add_waiting_places(program, &words.exits, stop)?;
         program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
     }
     Ok(())

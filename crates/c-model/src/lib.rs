@@ -9,17 +9,18 @@ pub mod export;
 mod files;
 mod front_end;
 mod sites;
+mod steps;
 
 use fencewright_c::headers::PREDEFINED;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::pipeline::{self, Translated};
 use fencewright_code::reuse::Reuse;
+use fencewright_front_end::facts::Facts;
 use fencewright_front_end::{COptions, Input, Parsed, Spins};
 use fencewright_text::{Diagnostic, Sources, Stop};
 use files::InputFiles;
 
-pub use fencewright_code::flat::UNDEFINED;
 pub use front_end::C;
 
 /// Reads a C program.
@@ -33,7 +34,8 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let sites = Some(sites::sites(&unit, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
-    let parsed = Parsed { sites, warnings, ..Parsed::default() };
+    let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
+    let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
     translated(typed, &options.c, &input.sources, parsed, stop)
 }
 
@@ -55,9 +57,10 @@ fn translated(
         waiting_is_a_step: options.spins == Spins::Step,
         suppositions_wait: !options.exact_waits,
     };
-    let Translated { file, plain, memory, calls, warnings } =
+    let Translated { file, plain, facts, calls, warnings } =
         pipeline::translate(&elaborated, modelled, sources, stop)?;
-    (parsed.file, parsed.plain, parsed.facts.memory, parsed.calls) = (file, plain, memory, calls);
+    (parsed.file, parsed.plain, parsed.calls) = (file, plain, calls);
+    parsed.facts = Facts { steps: std::mem::take(&mut parsed.facts.steps), ..facts };
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.extend(warnings);
     Ok(parsed)
@@ -69,5 +72,5 @@ fn diagnostics(errors: Vec<Error>) -> Vec<Diagnostic> {
 
 /// An error or warning of crate `c` as a diagnostic.
 fn diagnostic(error: Error) -> Diagnostic {
-    Diagnostic { message: error.message, span: error.span, label: None, help: error.help }
+    Diagnostic { help: error.help, ..Diagnostic::new(error.span, error.message) }
 }

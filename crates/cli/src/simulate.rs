@@ -10,6 +10,7 @@ use fencewright::lang::Loaded;
 use fencewright::lang::source::escape;
 use fencewright::program::reference::{Access, Limit, Refusal, decided_by, holds};
 use fencewright::program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
+use fencewright_report::origins::Origins;
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
@@ -72,6 +73,8 @@ struct Simulation<'a> {
     reference: Reference<'a>,
     random: Random,
     state: State,
+    /// The origins of the values in registers.
+    origins: Rc<Origins>,
     cells: Cells,
     table: Table,
     style: Style,
@@ -96,6 +99,7 @@ impl<'a> Simulation<'a> {
             cells: Cells::all(source, &state),
             table: Table::new(source, 4, places),
             state,
+            origins: Rc::default(),
             style,
             open: program.properties.iter().collect(),
             status: Status::Fine,
@@ -130,9 +134,11 @@ impl<'a> Simulation<'a> {
                 event: &event,
                 effect: &effect,
                 after: Rc::new(after.clone()),
+                origins: Rc::clone(&self.origins),
             };
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
             out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            Rc::make_mut(&mut self.origins).follow(self.source, &event, &effect, &self.state);
             self.state = after;
         };
         out.print(&format!("  {ending}\n"));
@@ -210,6 +216,7 @@ impl<'a> Simulation<'a> {
                 event,
                 effect,
                 after: Rc::new(after.clone()),
+                origins: Rc::clone(&self.origins),
             };
             out.print(&self.table.row(n + 1, &step, self.style));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fencewright_front_end::facts::Memory;
+use fencewright_front_end::facts::Facts;
 use fencewright_fw::ast::File;
 use fencewright_program::{Call, Span};
 use fencewright_text::{Diagnostic, Sources, Stop};
@@ -43,8 +43,8 @@ pub struct Translated {
     pub file: File,
     /// The spans of plain accesses, which a compiler may reorder.
     pub plain: HashSet<Span>,
-    /// The layout of its memory, for reports.
-    pub memory: Memory,
+    /// What is known about it besides, for reports.
+    pub facts: Facts,
     /// The calls that spans refer to.
     pub calls: Vec<Call>,
     /// Warnings of the translation.
@@ -85,8 +85,8 @@ pub fn translate(
     stop.or_go_on()?;
     simplify(&mut core, &nodes, !options.suppositions_wait, stop);
     stop.or_go_on()?;
-    let (file, plain, memory) = to_fw(&core, nodes, sources, Options { reuse, ..options }, stop)?;
-    Ok(Translated { file, plain, memory, calls: core.calls, warnings: core.warnings })
+    let (file, plain, facts) = to_fw(&core, nodes, sources, Options { reuse, ..options }, stop)?;
+    Ok(Translated { file, plain, facts, calls: core.calls, warnings: core.warnings })
 }
 
 /// Symbolic code with its nodes, for the model of reuse that the program needs: `Never` if no allocation can return freed memory, otherwise the most
@@ -120,7 +120,7 @@ pub(crate) fn to_fw(
     sources: &Sources,
     options: Options,
     stop: &Stop<'_>,
-) -> Result<(File, HashSet<Span>, Memory), Vec<Diagnostic>> {
+) -> Result<(File, HashSet<Span>, Facts), Vec<Diagnostic>> {
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
         return Err(clashes);
@@ -131,10 +131,10 @@ pub(crate) fn to_fw(
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;
     smaller(&mut program, &layout, options, stop)?;
-    let (file, memory) = emit::file(core, &nodes, &layout, &program, stop);
+    let (file, facts) = emit::file(core, &nodes, &layout, &program, stop);
     let plain = emit::plain::plain(&program, stop);
     stop.or_go_on()?;
-    Ok((file, plain, memory))
+    Ok((file, plain, facts))
 }
 
 /// The passes over flat code.

@@ -23,24 +23,31 @@ mod relevance;
 mod value;
 mod ways;
 
+use std::collections::{BTreeSet, HashSet};
+
 use fencewright_kit::ThreadBuilder;
-use fencewright_program::{Action, Edge, Expr, LocationId, Op, Program, RegisterId, Span, Thread};
+use fencewright_program::{Action, Edge, Expr, LocationId, Op, Program, RegisterId, Span, Thread, ThreadId};
 use fencewright_text::{Diagnostic, Stop};
 use relevance::Relevance;
 use rustc_hash::FxHashMap;
 use ways::Departures;
 
-use crate::core::Label;
-use crate::emit::label_name;
-
 /// Maximum number of locations of a loop that are tried as its head.
 const MOST_HEADS: usize = 8;
 
 /// Adds waiting locations to all threads; or returns an error for each loop that could not be decided.
-pub fn add_waiting_places(program: &mut Program, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+///
+/// `exits` are the locations where threads stay after the end of the process.
+pub fn add_waiting_places(
+    program: &mut Program,
+    exits: &BTreeSet<(ThreadId, LocationId)>,
+    stop: &Stop<'_>,
+) -> Result<(), Vec<Diagnostic>> {
     let mut undecided = Vec::new();
-    for thread in &mut program.threads {
-        let heads = Loops { thread, stop }.heads(&mut undecided);
+    for (id, thread) in (0..).map(ThreadId).zip(&mut program.threads) {
+        let exits: HashSet<LocationId> =
+            exits.iter().filter(|(thread, _)| *thread == id).map(|(_, location)| *location).collect();
+        let heads = Loops { thread, exits, stop }.heads(&mut undecided);
         if !heads.is_empty() {
             *thread = with_waiting_places(thread, heads);
         }
@@ -68,6 +75,8 @@ struct Head {
 /// The search for loops in which a thread may spin.
 struct Loops<'t> {
     thread: &'t Thread,
+    /// Where the process has ended.
+    exits: HashSet<LocationId>,
     stop: &'t Stop<'t>,
 }
 
@@ -84,10 +93,7 @@ impl Loops<'_> {
         let mut open = self.components(&all);
         while let Some(component) = open.pop() {
             // The loop in which threads stay after the end of the process is not spinning.
-            let is_exit = |l: &LocationId| {
-                self.thread.locations[l.index()].labels.iter().any(|label| *label == label_name(Label::EXIT))
-            };
-            if component.iter().any(is_exit) || self.stop.now() {
+            if component.iter().any(|l| self.exits.contains(l)) || self.stop.now() {
                 continue;
             }
             let inside: Vec<bool> = {

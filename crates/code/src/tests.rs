@@ -72,7 +72,16 @@ impl Maker {
         let node = self.nodes.object(ty, at(self.core.objects.len()));
         let (name, initial) = (name.to_string(), Vec::new());
         let span = at(self.core.objects.len());
-        self.core.objects.push(Object { name, ty: Some(ty.clone()), node, origin, initial, undefined, span });
+        self.core.objects.push(Object {
+            name,
+            ty: Some(ty.clone()),
+            node,
+            origin,
+            initial,
+            undefined,
+            purpose: Purpose::Program,
+            span,
+        });
         ObjectId(self.core.objects.len() as u32 - 1)
     }
 
@@ -85,6 +94,7 @@ impl Maker {
             name: name.to_string(),
             initial: Some(0),
             points: None,
+            about: About::default(),
         });
         self.core.threads.push(Thread {
             name: name.to_string(),
@@ -92,6 +102,9 @@ impl Maker {
             code: code.into_iter().map(stmt).collect(),
             span: Span::default(),
             late: false,
+            function: name.to_string(),
+            creator: None,
+            started: None,
         });
     }
 

@@ -12,6 +12,87 @@ use fencewright_program::{Program, Span, State, ThreadId};
 pub struct Facts {
     /// The memory objects of a program in a language with objects and pointers.
     pub memory: Memory,
+    /// The number that represents an uninitialised value, if there is one.
+    pub undefined: Option<i64>,
+    /// The open arrays that are read where the program leaves the modelled part, each with the reason for the verdict `unknown`.
+    pub ends: BTreeMap<String, String>,
+    /// The labels at which threads stay after the end of the process, with their threads.
+    pub exits: Vec<(String, String)>,
+    /// The threads.
+    pub threads: Vec<Start>,
+    /// The registers, by thread and name. An array of registers has one entry.
+    pub registers: BTreeMap<(String, String), Register>,
+    /// Whether all labels of the syntax tree come from the translation.
+    pub own_labels: bool,
+    /// The source expressions that reports show as one step although the syntax tree splits them, ordered by position.
+    pub steps: Vec<Whole>,
+}
+
+/// A source expression that reports show as one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// Its position.
+    pub span: Span,
+    /// Whether control flow depends on it or inside it. If not, all branches in it come from the translation.
+    pub decides: bool,
+}
+
+/// The creation of a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Its name.
+    pub thread: String,
+    /// The function that it executes.
+    pub function: String,
+    /// The thread that creates it; `None` for the first one.
+    pub creator: Option<String>,
+    /// Whether it runs from the initial state: its creator has no visible step before.
+    pub initial: bool,
+    /// The call that creates it.
+    pub span: Span,
+}
+
+/// A register.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Register {
+    /// The entity that it represents.
+    pub holds: Holds,
+    /// The interpretation of its values.
+    pub kind: Kind,
+}
+
+/// The entity that a register represents.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Holds {
+    /// A variable of the source program.
+    Variable(String),
+    /// Memory that only this thread accesses: the place of this kind and number. In an array of registers, the index is the number.
+    Place(usize, i64),
+    /// A mark that this thread has freed the object at the place of this kind and number. In an array of registers, the index is the number.
+    Mark(usize, i64),
+    /// A temporary of the translation.
+    Temporary,
+}
+
+/// The interpretation of the values of a variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers.
+    #[default]
+    Number,
+    /// Pointers to places of a kind: 0 is the null pointer, others are the number of the place times a factor.
+    Pointer(usize, i64),
+}
+
+/// The purpose of a variable that the translation added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// 1 if these threads were created, 2 if they never will be.
+    Start(Vec<String>),
+    /// 1 if this thread has ended.
+    End(String),
+    /// Something else.
+    Other,
 }
 
 /// The objects of a program, and the checks on accesses to them.
@@ -23,6 +104,12 @@ pub struct Memory {
     pub places: BTreeMap<usize, Places>,
     /// For each shared variable, the kind of its places.
     pub variables: BTreeMap<String, usize>,
+    /// The interpretation of the values in places of a kind; plain numbers for kinds without an entry.
+    pub contents: BTreeMap<usize, Kind>,
+    /// The purposes of places that the translation added, by kind and number.
+    pub roles: BTreeMap<(usize, i64), Role>,
+    /// The functions that pointer values denote.
+    pub functions: BTreeMap<i64, String>,
     /// The labels that threads reach when they make a memory error.
     pub mistakes: Vec<Mistake>,
     /// For each kind, the threads with an array of registers that is 1 for objects that the thread has freed, and the name of the array.
@@ -37,6 +124,12 @@ pub struct Memory {
 pub struct Object {
     /// The name in the source; `None` for an allocation.
     pub name: Option<String>,
+    /// The word that names it in reports: its name, or the tag of the allocated structure.
+    pub noun: String,
+    /// Its number, from 1, if several objects have the same noun; for an allocation in a loop, the number of the first object.
+    pub number: Option<u64>,
+    /// The thread that owns it, if objects of other threads have the same noun.
+    pub owner: Option<String>,
     /// The type; for an allocation, the type of one element.
     pub ty: String,
     /// The storage duration.
@@ -65,6 +158,8 @@ pub struct Places {
     pub first: i64,
     /// The place of each value from `first` on; `None` for a value without a place, such as one past the end of an array.
     pub parts: Vec<Option<Part>>,
+    /// The path from the object to each place as the source writes it: `.next`, `[2]`, empty for the object itself.
+    pub paths: Vec<String>,
 }
 
 /// A place, as a part of an object.
@@ -176,6 +271,13 @@ impl Memory {
             }
         };
         (!holds).then_some(Made { thread, mistake, claim, number, part })
+    }
+
+    /// The path from its object to the place that a number denotes.
+    pub fn path(&self, kind: usize, number: i64) -> Option<&str> {
+        let places = self.places.get(&kind)?;
+        let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
+        places.paths.get(n).map(String::as_str)
     }
 
     /// The part of an object that a number of this kind denotes.

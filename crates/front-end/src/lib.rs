@@ -12,6 +12,7 @@ mod loaded;
 pub mod options;
 pub mod places;
 mod view;
+pub mod words;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -25,6 +26,7 @@ use fencewright_text::{Diagnostic, SourceFile, Sources, Stop};
 use crate::edit::{Change, Edit};
 use crate::facts::Facts;
 use crate::places::Sites;
+use crate::words::{Meaning, Words};
 
 pub use loaded::Loaded;
 pub use options::{Awaits, COptions, Options, Spins};
@@ -57,14 +59,16 @@ pub trait FrontEnd: Send + Sync {
         None
     }
 
-    /// Adds the properties that are always checked in this language, whether or not the text states them.
-    fn add_properties(
+    /// Completes a lowered program: adds the properties that are always checked in this language, whether or not the text states them, and resolves
+    /// the names in `facts` to ids.
+    fn finish(
         &self,
-        _program: &mut Program,
+        program: &mut Program,
+        facts: &Facts,
         _options: &Options,
         _stop: &Stop<'_>,
-    ) -> Result<(), Vec<Diagnostic>> {
-        Ok(())
+    ) -> Result<Words, Vec<Diagnostic>> {
+        Ok(Words::new(program, facts))
     }
 
     /// Whether its importer duplicates code (by inlining, for example), so that one fence in the text is a fence in every copy.
@@ -102,11 +106,6 @@ pub trait FrontEnd: Send + Sync {
         true
     }
 
-    /// Whether a text with these errors may be a fragment of a larger program.
-    fn is_part(&self, _errors: &[Diagnostic]) -> bool {
-        false
-    }
-
     /// The properties that can be checked although the program does not state them, besides `deadlock`.
     fn more_properties(&self) -> &'static [&'static str] {
         &[]
@@ -117,14 +116,17 @@ pub trait FrontEnd: Send + Sync {
         "await, assume and locks block; a loop that is written out can move"
     }
 
-    /// The number that represents an uninitialised value, if there is one.
-    fn undefined(&self) -> Option<i64> {
-        None
-    }
-
-    /// Whether an access to an open array marks the end of what the translation models; the name of the array is then the reason.
-    fn ends_in_open_arrays(&self) -> bool {
-        false
+    /// A value or a place as this language writes it. `line` is the line where the object in question is declared or allocated.
+    fn word(&self, meaning: &Meaning<'_>, _line: &str) -> String {
+        match meaning {
+            Meaning::Number(number) => number.to_string(),
+            Meaning::Undefined => "undefined".into(),
+            Meaning::Null => "0".into(),
+            Meaning::Function(name) => (*name).to_string(),
+            Meaning::Pointer(spot) | Meaning::Behind(spot) | Meaning::Place(spot) => {
+                format!("{}{}", spot.object.noun, spot.path)
+            }
+        }
     }
 
     /// The statement around a range of bytes in a line, as a range in that line.

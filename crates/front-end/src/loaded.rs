@@ -12,6 +12,7 @@ use crate::facts::Facts;
 use crate::options::Options;
 use crate::places::Sites;
 use crate::view::View;
+use crate::words::Words;
 
 /// A loaded program with its sources and options.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Loaded {
     pub plain: HashSet<Span>,
     /// Facts for reports.
     pub facts: Facts,
+    /// Source names of the parts of the program, for reports.
+    pub words: Words,
     /// The constants that were overridden, with their values.
     pub defines: Vec<(String, i64)>,
     /// The options it was read with.

@@ -223,7 +223,7 @@ fn marked<'l>(
     }
     let mut program =
         lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines, loaded.options.awaits)?;
-    loaded.front_end.add_properties(&mut program, &loaded.options, &Stop::never())?;
+    loaded.front_end.finish(&mut program, &loaded.facts, &loaded.options, &Stop::never())?;
     Ok((program, marks))
 }
 

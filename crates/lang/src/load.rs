@@ -90,8 +90,8 @@ impl Loader<'_> {
         let lowered = parse(front_end, &mut input).and_then(|mut parsed| {
             let (mut program, filter) =
                 lower_with_filter(self.stop, &mut parsed, &defines, self.options.awaits)?;
-            front_end.add_properties(&mut program, self.options, self.stop)?;
-            Ok((parsed, program, filter))
+            let words = front_end.finish(&mut program, &parsed.facts, self.options, self.stop)?;
+            Ok((parsed, program, words, filter))
         });
         let sources = input.sources;
         match lowered {
@@ -100,7 +100,7 @@ impl Loader<'_> {
                 let at = at.filter(|span| *span != Span::default());
                 Err(Failure::Stopped(at.map(|span| sources.position(span).to_string())))
             }
-            Ok((parsed, program, filter)) => Ok(Loaded {
+            Ok((parsed, program, words, filter)) => Ok(Loaded {
                 sources,
                 front_end,
                 file: parsed.file,
@@ -114,6 +114,7 @@ impl Loader<'_> {
                 warnings: parsed.warnings,
                 plain: parsed.plain,
                 facts: parsed.facts,
+                words,
                 defines,
                 options: self.options.clone(),
             }),

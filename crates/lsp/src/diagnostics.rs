@@ -118,8 +118,12 @@ impl Writer<'_> {
             // A flush has no location: it is shown with the next step.
             let mut flushes = String::new();
             for (n, step) in steps(source, replayed).enumerate().skip(skipped) {
-                let words = format!("{}: {}", step.thread().name, step.words());
-                let Some(location) = step.span().and_then(|span| self.places.location(span)) else {
+                let words = step.words();
+                if source.hides() && words.is_empty() {
+                    continue;
+                }
+                let words = format!("{}: {words}", step.thread().name);
+                let Some(location) = step.shown_span().and_then(|span| self.places.location(span)) else {
                     flushes.push_str(&format!("{words}; "));
                     continue;
                 };

@@ -83,7 +83,7 @@ pub fn load(question: &Question, environment: Environment) -> Answer {
     };
     let outcome = match reader.read_with(&question.name, question.text.as_bytes(), &open) {
         Ok(program) => Outcome::Program(program),
-        Err(Error::Text(error)) => match question.front_end.is_part(&error.diagnostics) {
+        Err(Error::Text(error)) => match matches!(&error.diagnostics[..], [only] if only.lacks_start) {
             true => Outcome::Part,
             false => Outcome::Wrong(error),
         },

@@ -6,6 +6,7 @@ use fencewright_fences::synthesis::{Because, thread_names};
 use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Unfixable, Verdict, audit::Need};
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
+use fencewright_lang::words::Words;
 use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Replayed};
 use serde::Serialize;
@@ -203,7 +204,8 @@ fn fences_word(found: &Synthesis) -> &'static str {
 }
 
 fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
-    let source = Source { program: &because.program, ..source };
+    let words = Words::new(&because.program, source.facts);
+    let source = Source { program: &because.program, words: &words, ..source };
     match &because.property {
         Some(property) => execution(source, &because.replayed, property, style),
         None => executed(source, &because.replayed, style),
@@ -384,7 +386,7 @@ fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>
 }
 
 fn because_trace<'a>(source: Source<'a>, because: &'a Because) -> Trace<'a> {
-    Trace::new(Source { program: &because.program, ..source }, &because.replayed)
+    Trace::of(&because.program, source, &because.replayed)
 }
 
 /// The answer as one line of JSON.

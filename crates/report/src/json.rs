@@ -6,8 +6,9 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Evidence, Round, Tried, Verdict};
 use fencewright_lang::Position;
 use fencewright_lang::facts::Storage;
+use fencewright_lang::words::Words;
 use fencewright_program::reference::{Access, Buffered};
-use fencewright_program::{EventKind, MemoryModel, Replayed, Span};
+use fencewright_program::{EventKind, MemoryModel, Program, Replayed, Span};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -384,9 +385,17 @@ pub(crate) struct Trace<'a> {
     source: Source<'a>,
     replayed: &'a Replayed,
     cells: Vec<u32>,
+    /// Source names, if the program is a variant of the loaded one.
+    words: Option<Words>,
 }
 
 impl<'a> Trace<'a> {
+    /// An execution of a variant of the program.
+    pub(crate) fn of(program: &'a Program, source: Source<'a>, replayed: &'a Replayed) -> Self {
+        let words = Some(Words::new(program, source.facts));
+        Trace { words, ..Trace::new(Source { program, ..source }, replayed) }
+    }
+
     pub(crate) fn new(source: Source<'a>, replayed: &'a Replayed) -> Self {
         let all = source.program.cells();
         let cells = if all <= FEW_CELLS {
@@ -397,13 +406,14 @@ impl<'a> Trace<'a> {
             touched.dedup();
             touched
         };
-        Trace { source, replayed, cells }
+        Trace { source, replayed, cells, words: None }
     }
 }
 
 impl Serialize for Trace<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let steps = steps(self.source, self.replayed);
+        let source = Source { words: self.words.as_ref().unwrap_or(self.source.words), ..self.source };
+        let steps = steps(source, self.replayed);
         let mut list = serializer.serialize_seq(Some(steps.len()))?;
         for (n, step) in steps.enumerate() {
             list.serialize_element(&StepObject::new(n + 1, &step, &self.cells))?;
@@ -428,12 +438,17 @@ struct StepObject<'a> {
     text: Option<&'a str>,
     memory: Memory<'a>,
     buffers: Buffers<'a>,
+    /// The effect in words; only for translated programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<String>,
 }
 
 #[derive(Serialize)]
 struct Read {
     cell: String,
     value: i64,
+    #[serde(flatten)]
+    named: Named,
     from: &'static str,
 }
 
@@ -441,7 +456,27 @@ struct Read {
 struct Write {
     cell: String,
     value: i64,
+    #[serde(flatten)]
+    named: Named,
     to: &'static str,
+}
+
+/// A cell and its value by their source names, if the program is a translation.
+#[derive(Default, Serialize)]
+struct Named {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<String>,
+}
+
+impl Named {
+    fn new(source: Source<'_>, cell: u32, value: i64) -> Self {
+        match source.is_translated() && source.shows(cell) {
+            true => Named { place: Some(source.cell(cell)), holds: Some(source.cell_value(cell, value)) },
+            false => Named::default(),
+        }
+    }
 }
 
 impl<'a> StepObject<'a> {
@@ -463,14 +498,19 @@ impl<'a> StepObject<'a> {
             text: None,
             memory: Memory { step: step.clone(), cells },
             buffers: Buffers { step: step.clone() },
+            words: step.source.hides().then(|| step.words()).filter(|words| !words.is_empty()),
         };
         for access in step.effect {
             match *access {
                 Access::Read { cell, value, buffered } => {
-                    object.reads.push(Read { cell: program.cell_name(cell), value, from: place(buffered) });
+                    let named = Named::new(step.source, cell, value);
+                    let (cell, from) = (program.cell_name(cell), place(buffered));
+                    object.reads.push(Read { cell, value, named, from });
                 }
                 Access::Write { cell, value, buffered } => {
-                    object.writes.push(Write { cell: program.cell_name(cell), value, to: place(buffered) });
+                    let named = Named::new(step.source, cell, value);
+                    let (cell, to) = (program.cell_name(cell), place(buffered));
+                    object.writes.push(Write { cell, value, named, to });
                 }
                 Access::Fault(fault) => {
                     object.fault = Some(fault.describe());

@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencewright_certify::states::StateSet;
 use fencewright_certify::{Certificate, Proof};
 use fencewright_memory::{BufferMachine, Cell, CellId};
-use fencewright_program::{LocationId, Program, RegisterId, ThreadId};
+use fencewright_program::{LocationId, RegisterId, ThreadId};
 
 use crate::invariants::{Executions, about_itself, bounds_at_points, facts_about, range_of};
-use crate::step::is_temporary;
 use crate::words::Source;
 
 /// Maximum number of values that are listed; above it, a range is shown.
@@ -64,12 +63,11 @@ pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> b
                 let facts = facts.map(|(cells, text)| Fact { cells: cells.iter().map(cell).collect(), text });
                 known.points.insert((ThreadId(thread as u32), location), facts.collect());
             }
-            let in_words =
-                |(cell, Range(low, high))| Some((cell, range_of(&name(source.program, cell), low, high)?));
+            let in_words = |(cell, Range(low, high))| Some((cell, range_of(&name(source, cell), low, high)?));
             known.everywhere = ranges.into_iter().filter_map(in_words).collect();
             Some(known)
         }
-        Proof::States(set) => is_complete(set).then(|| seen(source.program, set, stop)).flatten(),
+        Proof::States(set) => is_complete(set).then(|| seen(source, set, stop)).flatten(),
     }
 }
 
@@ -94,7 +92,8 @@ fn is_complete(set: &StateSet) -> bool {
 }
 
 /// The values of each cell in a set of states, at each point and everywhere.
-fn seen(program: &Program, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Known> {
+fn seen(source: Source<'_>, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Known> {
+    let program = source.program;
     let states = set.states.unpacked(set.layout.words, stop).ok()?;
     type Values = BTreeMap<Cell, BTreeSet<i64>>;
     let mut points: BTreeMap<(ThreadId, LocationId), Values> = BTreeMap::new();
@@ -106,11 +105,11 @@ fn seen(program: &Program, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Kn
             let id = ThreadId(t as u32);
             let location = LocationId(u32::try_from(set.layout.locations[t].get(state)).ok()?);
             let values = points.entry((id, location)).or_default();
-            for (cell, field) in set.layout.memory.iter().enumerate() {
-                values.entry(Cell::Memory(cell as u32)).or_default().insert(field.get(state));
+            for (cell, field) in (0..).zip(&set.layout.memory).filter(|(cell, _)| source.shows(*cell)) {
+                values.entry(Cell::Memory(cell)).or_default().insert(field.get(state));
             }
             for &r in set.live.get(t)?.get(location.index())? {
-                if !is_temporary(&thread.registers[r as usize].name) {
+                if (r as usize) < thread.registers.len() && source.register(id, RegisterId(r)).is_some() {
                     let value = set.layout.registers[t][r as usize].get(state);
                     values.entry(Cell::Register(id, RegisterId(r))).or_default().insert(value);
                 }
@@ -121,35 +120,52 @@ fn seen(program: &Program, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Kn
     for (point, values) in points {
         let fact = |(cell, values): (&Cell, &BTreeSet<i64>)| Fact {
             cells: vec![*cell],
-            text: in_words(&name(program, *cell), values),
+            text: in_words(source, *cell, values),
         };
         known.points.insert(point, values.iter().map(fact).collect());
         values.into_iter().for_each(|(cell, values)| all.entry(cell).or_default().extend(values));
     }
     known.everywhere =
-        all.into_iter().map(|(cell, values)| (cell, in_words(&name(program, cell), &values))).collect();
+        all.into_iter().map(|(cell, values)| (cell, in_words(source, cell, &values))).collect();
     Some(known)
 }
 
 /// A fact such as `x == 1`, `x is 0 or 2`, `0 <= x <= 20`.
-fn in_words(name: &str, values: &BTreeSet<i64>) -> String {
+fn in_words(source: Source<'_>, cell: Cell, values: &BTreeSet<i64>) -> String {
+    let kind = match cell {
+        Cell::Register(thread, register) => source.register_kind(thread, register),
+        Cell::Memory(cell) | Cell::Entry(_, cell) | Cell::Last(_, cell) | Cell::Forgotten(_, cell) => {
+            source.cell_kind(cell)
+        }
+    };
+    values_in_words(&name(source, cell), values, |value| source.value(kind, value))
+}
+
+fn values_in_words(name: &str, values: &BTreeSet<i64>, in_words: impl Fn(i64) -> String) -> String {
     let (low, high) = (values.first().copied(), values.last().copied());
     if values.len() < 2 || values.len() > MOST_VALUES {
-        return range_of(name, low, high).unwrap_or_default();
+        return match (low, low.map(&in_words)) {
+            (Some(number), Some(word)) if values.len() == 1 && word != number.to_string() => {
+                format!("{name} == {word}")
+            }
+            _ => range_of(name, low, high).unwrap_or_default(),
+        };
     }
-    let values: Vec<String> = values.iter().map(i64::to_string).collect();
+    let values: Vec<String> = values.iter().map(|value| in_words(*value)).collect();
     let (last, others) = values.split_last().expect("there are at least two");
     format!("{name} is {} or {last}", others.join(", "))
 }
 
-fn name(program: &Program, cell: Cell) -> String {
+fn name(source: Source<'_>, cell: Cell) -> String {
     match cell {
-        Cell::Register(thread, register) => {
-            let thread = program.thread(thread);
-            format!("{}.{}", thread.name, thread.registers[register.index()].name)
+        Cell::Register(id, register) => {
+            let thread = source.program.thread(id);
+            let name = source.register(id, register);
+            let name = name.unwrap_or_else(|| thread.registers[register.index()].name.clone());
+            format!("{}.{name}", thread.name)
         }
         Cell::Memory(cell) | Cell::Entry(_, cell) | Cell::Last(_, cell) | Cell::Forgotten(_, cell) => {
-            program.cell_name(cell)
+            source.cell(cell)
         }
     }
 }
@@ -212,7 +228,9 @@ mod tests {
 
     #[test]
     fn few_values_are_named() {
-        let words = |values: &[i64]| in_words("x", &values.iter().copied().collect());
+        let words = |values: &[i64]| {
+            values_in_words("x", &values.iter().copied().collect(), |value| value.to_string())
+        };
         assert_eq!(words(&[3]), "x == 3");
         assert_eq!(words(&[1, 2, 7]), "x is 1, 2 or 7");
         assert_eq!(words(&(0..20).collect::<Vec<_>>()), "0 <= x <= 19");

@@ -2,6 +2,7 @@
 //!
 //! * [`mistake`]: the memory error at the end of an execution;
 //! * [`words`]: expressions, actions and places as the source writes them;
+//! * [`origins`]: where the values of temporary registers come from;
 //! * [`step`](mod@step): one event of an execution, with the states around it;
 //! * [`rows`](mod@rows): steps that share a row of a table;
 //! * [`text`]: verdicts and executions for a terminal;
@@ -46,6 +47,8 @@ pub mod json;
 pub mod known;
 pub mod litmus;
 pub mod mistake;
+mod named;
+pub mod origins;
 pub mod remarks;
 pub mod robust;
 mod room;

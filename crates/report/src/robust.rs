@@ -136,7 +136,9 @@ fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
         let how = match (link.relation, &link.cell) {
             (None, _) => String::new(),
             (Some(relation), None) => format!("  -> {relation}"),
-            (Some(relation), Some(cell)) => format!("  -> {relation} ({})", escape(cell)),
+            (Some(relation), Some(cell)) => {
+                format!("  -> {relation} ({})", escape(link.place.as_ref().unwrap_or(cell)))
+            }
         };
         let _ = writeln!(
             text,
@@ -159,6 +161,9 @@ struct Link<'a> {
     statement: Option<String>,
     relation: Option<&'static str>,
     cell: Option<String>,
+    /// The source name of the cell, if the program is a translation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
 }
 
 fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
@@ -185,6 +190,10 @@ fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
             statement: span.map(|s| source.statement(s)),
             relation: relation.map(Relation::name),
             cell: relation.and_then(Relation::cell).map(|cell| program.cell_name(cell)),
+            place: relation
+                .and_then(Relation::cell)
+                .filter(|cell| source.is_translated() && source.shows(*cell))
+                .map(|cell| source.cell(cell)),
         }
     };
     events.into_iter().map(link).collect()

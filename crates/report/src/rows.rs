@@ -7,6 +7,9 @@
 //! * Several iterations of a loop become one row that lists the changes. The iterations must touch registers only; or no other thread moves
 //!   meanwhile and the thread's buffer is empty before and after, so that other threads can only see the result.
 //!
+//! If the front end lists the source expressions that are one step each, all steps of a thread for one expression are one row, unless another thread
+//! moves between two accesses.
+//!
 //! Every step is in exactly one row, and each row has the indices of its steps.
 
 use std::collections::HashMap;
@@ -74,6 +77,9 @@ enum Kind {
 struct Statements {
     known: HashMap<Span, (usize, usize)>,
     texts: HashMap<(FileId, usize, String), usize>,
+    /// The numbers of the source expressions that are shown as one step.
+    expressions: HashMap<Span, usize>,
+    count: usize,
 }
 
 impl Statements {
@@ -81,8 +87,16 @@ impl Statements {
     fn at(&mut self, source: Source<'_>, span: Span) -> (usize, usize) {
         *self.known.entry(span).or_insert_with(|| {
             let line = source.position(span).line;
-            let number = self.texts.len();
-            (line, *self.texts.entry((span.file, line, source.statement(span))).or_insert(number))
+            let next = &mut self.count;
+            let number = || {
+                *next += 1;
+                *next
+            };
+            let number = match source.expression_around(span) {
+                Some(whole) => *self.expressions.entry(whole.span).or_insert_with(number),
+                None => *self.texts.entry((span.file, line, source.statement(span))).or_insert_with(number),
+            };
+            (line, number)
         })
     }
 }
@@ -130,6 +144,7 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
     rows.iter().flat_map(|row| &row.steps).for_each(|&n| covered[n] = true);
     // The current row of each thread, which further steps of the same statement may join.
     let mut last: HashMap<ThreadId, usize> = HashMap::new();
+    let whole = !source.facts.steps.is_empty();
     for (n, fact) in facts.iter().enumerate() {
         if covered[n] {
             last.remove(&fact.thread);
@@ -137,6 +152,9 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
         }
         let open = last.get(&fact.thread).copied().filter(|&row| {
             let steps = &rows[row].steps;
+            if whole {
+                return joins(&facts, steps, n);
+            }
             let (first, previous) = (&facts[steps[0]], steps[steps.len() - 1]);
             // A second iteration of the statement gets a new row.
             let same = fact.statement.is_some()
@@ -160,8 +178,30 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
             }
         }
     }
-    rows.sort_by_key(|row| row.steps[0]);
+    rows.sort_by_key(|row| match row.passes {
+        None if whole => first_visible(&facts, &row.steps).unwrap_or(row.steps[0]),
+        _ => row.steps[0],
+    });
     rows
+}
+
+/// The first of these steps that does more than compute with registers.
+fn first_visible(facts: &[Fact], steps: &[usize]) -> Option<usize> {
+    steps.iter().copied().find(|&step| !facts[step].is_local())
+}
+
+/// Whether a step belongs to the same source expression as these steps of its thread and can join their row: it touches registers only, or no other
+/// thread has moved since the first of them that does more.
+fn joins(facts: &[Fact], steps: &[usize], n: usize) -> bool {
+    let fact = &facts[n];
+    // A loop that comes back to the expression gets a new row.
+    let same = fact.statement.is_some()
+        && steps.iter().all(|&step| facts[step].statement == fact.statement && facts[step].from != fact.from);
+    let undisturbed = || match first_visible(facts, steps) {
+        None => true,
+        Some(first) => steps.iter().filter(|&&step| step >= first).count() == n - first,
+    };
+    same && (fact.is_local() || undisturbed())
 }
 
 /// The rows of folded loops.

@@ -243,6 +243,9 @@ fn code_flow(source: Source<'_>, replayed: &Replayed) -> CodeFlow {
     let skipped = replayed.events.len().saturating_sub(MOST_STEPS);
     let mut flows: BTreeMap<u32, Vec<ThreadFlowLocation>> = BTreeMap::new();
     for (n, step) in steps(source, replayed).enumerate().skip(skipped) {
+        if source.hides() && step.words().is_empty() {
+            continue;
+        }
         let flow = flows.entry(step.event.thread.0).or_default();
         flow.push(step_location(source, n + 1, &step));
     }
@@ -260,7 +263,7 @@ fn code_flow(source: Source<'_>, replayed: &Replayed) -> CodeFlow {
 
 fn step_location(source: Source<'_>, number: usize, step: &Step<'_>) -> ThreadFlowLocation {
     let words = format!("{}: {}", step.thread().name, step.words());
-    let at = match step.span() {
+    let at = match step.shown_span() {
         Some(span) => location(source, span, Some(&words)),
         None => Location::builder().message(message(&words)).build(),
     };

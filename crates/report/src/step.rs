@@ -3,12 +3,18 @@
 use std::rc::Rc;
 
 use fencewright_kit::accesses::written_register;
+use fencewright_lang::facts::{Holds, Role, Storage};
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
     Action, Event, EventKind, Expr, Fault, Op, Program, RegisterId, Replayed, Span, State, Thread, UnaryOp,
 };
 
+use crate::named::joined;
+use crate::origins::Origins;
 use crate::words::{self, Source};
+
+/// Longer conditions are cut.
+const LONGEST_CONDITION: usize = 60;
 
 /// One event with the states before and after it.
 #[derive(Clone)]
@@ -23,18 +29,26 @@ pub struct Step<'a> {
     pub effect: &'a [Access],
     /// The state after the event.
     pub after: Rc<State>,
+    /// The origins of the values in registers before the event, if the program is a translation.
+    pub origins: Rc<Origins>,
 }
 
 /// The steps of a replayed execution, in order. Only two states exist at a time, unless the caller keeps more.
 pub fn steps<'a>(source: Source<'a>, replayed: &'a Replayed) -> impl ExactSizeIterator<Item = Step<'a>> {
     let mut before = Rc::new(replayed.states.first().clone());
     let mut after = Rc::clone(&before);
+    let mut origins = Rc::new(Origins::default());
+    let mut last: Option<(&Event, &[Access])> = None;
     replayed.events.iter().zip(&replayed.effects).enumerate().map(move |(n, (event, effect))| {
-        if n > 0 {
+        if let Some((event, effect)) = last.replace((event, effect)) {
+            if source.hides() {
+                Rc::make_mut(&mut origins).follow(source, event, effect, &before);
+            }
             replayed.states.advance(Rc::make_mut(&mut before), n - 1);
         }
         replayed.states.advance(Rc::make_mut(&mut after), n);
-        Step { source, before: Rc::clone(&before), event, effect, after: Rc::clone(&after) }
+        let origins = Rc::clone(&origins);
+        Step { source, before: Rc::clone(&before), event, effect, after: Rc::clone(&after), origins }
     })
 }
 
@@ -57,12 +71,20 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// The source position that is shown; `None` for a flush, and for the end of a thread in a translated program.
+    pub fn shown_span(&self) -> Option<Span> {
+        let ends = |access: &Access| match access {
+            Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::End(_))),
+            _ => false,
+        };
+        self.span().filter(|_| !(self.source.hides() && self.effect.iter().any(ends)))
+    }
+
     /// The effect of the step, in words.
     pub fn words(&self) -> String {
-        let program = self.source.program;
         match &self.event.kind {
             EventKind::Flush { .. } => {
-                let parts: Vec<String> = self.effect.iter().map(|a| flushed(program, a)).collect();
+                let parts: Vec<String> = self.effect.iter().map(|access| self.flushed(access)).collect();
                 format!("flush: {}", parts.join(", "))
             }
             EventKind::Step { edge, chosen } => {
@@ -72,20 +94,35 @@ impl<'a> Step<'a> {
     }
 
     fn action_in_words(&self, action: &Action, chosen: &[i64]) -> String {
+        let hides = self.source.hides();
         match action {
             Action::Fence => "fence: its buffer is empty".into(),
+            Action::StoreFence if !self.grew_a_barrier() && hides => String::new(),
             Action::StoreFence if !self.grew_a_barrier() => "store fence: nothing to hold back".into(),
             Action::StoreFence => "store fence -> its buffer".into(),
             Action::Lock => "takes the lock".into(),
             Action::Unlock => "releases the lock".into(),
             Action::Op(Op::Skip) => String::new(),
+            Action::Op(Op::Assume(_)) if self.effect.is_empty() && hides && self.is_own_decision() => {
+                String::new()
+            }
+            Action::Op(Op::Assume(e)) if self.effect.is_empty() && hides => {
+                let decision = self.origins.decision(self.source, self.event.thread, e, &self.before);
+                decision.map_or_else(String::new, |text| words::shortened(&text, LONGEST_CONDITION))
+            }
             Action::Op(Op::Assume(e)) if self.effect.is_empty() => self.condition_in_words(e),
-            Action::Op(Op::Assert(_, Fault::Index)) if self.effect.is_empty() => {
-                "the index is in the array".into()
+            Action::Op(Op::Assert(_, Fault::Index)) if self.effect.is_empty() => match hides {
+                true => String::new(),
+                false => "the index is in the array".into(),
+            },
+            // Assertions of the translation have a text: that a sum does not overflow, for example.
+            Action::Op(Op::Assert(_, Fault::Assertion(Some(_)))) if self.effect.is_empty() && hides => {
+                String::new()
             }
             Action::Op(Op::Assert(..)) if self.effect.is_empty() => "the assertion holds".into(),
             Action::Op(_) | Action::Atomic { .. } => {
-                let mut parts: Vec<String> = self.effect.iter().map(|a| self.access_in_words(a)).collect();
+                let mut parts: Vec<String> = self.threads_in_words();
+                parts.extend(self.effect.iter().filter_map(|access| self.access_in_words(access)));
                 if !self.effect.iter().any(|a| matches!(a, Access::Fault(_))) {
                     parts.extend(self.registers_in_words(action, !chosen.is_empty()));
                 }
@@ -100,6 +137,47 @@ impl<'a> Step<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a branch comes from the translation: a memory check that passes, or a branch in an expression that has none in the source.
+    fn is_own_decision(&self) -> bool {
+        let around = self.span().and_then(|span| self.source.expression_around(span));
+        if around.is_some_and(|whole| !whole.decides) {
+            return true;
+        }
+        let thread = self.event.thread;
+        let (from, to) = (self.before.locations[thread.index()], self.after.locations[thread.index()]);
+        self.source.words.checks.contains(&(thread, from, to))
+    }
+
+    /// Sentences about threads that the step creates, ends or joins.
+    fn threads_in_words(&self) -> Vec<String> {
+        if !self.source.hides() {
+            return Vec::new();
+        }
+        let (mut sentences, mut joins) = (Vec::new(), Vec::new());
+        let own = &self.thread().name;
+        for access in self.effect {
+            let role = cell_of(access).and_then(|cell| self.source.role(cell));
+            match (role, access) {
+                (Some(Role::Start(threads)), Access::Write { value: 1, .. }) => {
+                    sentences.push(format!("{own} creates {}", self.source.all_started(threads)));
+                }
+                (Some(Role::Start(_)), Access::Read { value: 1, .. }) => {
+                    sentences.push(format!("{own} starts"));
+                }
+                (Some(Role::End(thread)), Access::Write { .. }) => sentences.push(format!("{thread} ends")),
+                (Some(Role::End(thread)), Access::Read { value: 0, .. }) => {
+                    sentences.push(format!("{own} waits for {thread}"));
+                }
+                (Some(Role::End(thread)), Access::Read { .. }) => joins.push(thread.clone()),
+                _ => {}
+            }
+        }
+        if !joins.is_empty() {
+            sentences.push(format!("{own} joins {}", joined(&joins)));
+        }
+        sentences
     }
 
     fn grew_a_barrier(&self) -> bool {
@@ -118,42 +196,79 @@ impl<'a> Step<'a> {
             let name = &self.thread().registers[register.index()].name;
             if is_temporary(name) { values[register.index()].to_string() } else { name.clone() }
         });
-        format!("{} is {outcome}", words::shortened(&text, 60))
+        format!("{} is {outcome}", words::shortened(&text, LONGEST_CONDITION))
     }
 
-    fn access_in_words(&self, access: &Access) -> String {
-        let program = self.source.program;
-        match *access {
+    /// The access in words; `None` for an access that the translation added.
+    fn access_in_words(&self, access: &Access) -> Option<String> {
+        let source = self.source;
+        if cell_of(access).is_some_and(|cell| !source.shows(cell)) {
+            return None;
+        }
+        Some(match *access {
             Access::Read { cell, value, buffered } => {
-                let from = if buffered { "its own buffer" } else { "memory" };
-                format!("reads {} = {value} from {from}", program.cell_name(cell))
+                let where_from = match (source.is_translated(), buffered) {
+                    (false, false) => "from memory",
+                    (false, true) => "from its own buffer",
+                    (true, false) => "in memory",
+                    (true, true) => "in its own buffer",
+                };
+                format!("reads {} = {} {where_from}", source.cell(cell), source.cell_value(cell, value))
             }
             Access::Write { cell, value, buffered: true } => {
-                format!("{} = {value} -> buffer of {}", program.cell_name(cell), self.thread().name)
+                let (cell, value) = (source.cell(cell), source.cell_value(cell, value));
+                format!("{cell} = {value} -> buffer of {}", self.thread().name)
             }
             Access::Write { cell, value, buffered: false } => {
-                format!("{} = {value} -> memory", program.cell_name(cell))
+                format!("{} = {} -> memory", source.cell(cell), source.cell_value(cell, value))
             }
-            Access::Fault(fault) => fault_in_words(program, fault),
+            Access::Fault(fault) => fault_in_words(source.program, fault),
+        })
+    }
+
+    fn flushed(&self, access: &Access) -> String {
+        match *access {
+            Access::Read { cell, value, .. } | Access::Write { cell, value, .. } => {
+                let (cell, value) = (self.source.cell(cell), self.source.cell_value(cell, value));
+                format!("{cell} = {value} reaches memory")
+            }
+            Access::Fault(fault) => fault_in_words(self.source.program, fault),
         }
     }
 
-    /// The named registers that the action writes, with their values.
+    /// The named registers that the action writes, with their values, and the objects that it gives back.
     fn registers_in_words(&self, action: &Action, chosen: bool) -> Vec<String> {
-        let values = &self.after.registers[self.event.thread.index()];
+        let thread = self.event.thread;
+        let values = &self.after.registers[thread.index()];
         let mut written: Vec<RegisterId> = action.ops().iter().filter_map(written_register).collect();
         written.sort_unstable();
         written.dedup();
         let was_chosen = |r: RegisterId| {
             chosen && action.ops().iter().any(|op| matches!(op, Op::Havoc(register, _) if *register == r))
         };
-        let named = written.into_iter().filter(|r| !is_temporary(&self.thread().registers[r.index()].name));
-        named
-            .map(|r| {
+        let told = |r: RegisterId| match self.source.register(thread, r) {
+            Some(name) => {
                 let how = if was_chosen(r) { " (chosen)" } else { "" };
-                format!("{} = {}{how}", self.thread().registers[r.index()].name, values[r.index()])
-            })
-            .collect()
+                let value = self.source.register_value(thread, r, values[r.index()]);
+                Some(format!("{name} = {value}{how}"))
+            }
+            None => self.gives_back(r),
+        };
+        written.into_iter().filter_map(told).collect()
+    }
+
+    /// The object that the step frees by setting this mark: `frees node 1 from line 31`.
+    fn gives_back(&self, register: RegisterId) -> Option<String> {
+        let named = self.source.words.register(self.event.thread, register)?;
+        let Holds::Mark(kind, number) = named.holds else { return None };
+        let memory = &self.source.facts.memory;
+        let part = memory.part(kind, number)?;
+        let is_gone = |state: &State| memory.is_marked(self.source.program, state, part);
+        let becomes_so = !is_gone(&self.before) && is_gone(&self.after);
+        becomes_so.then(|| match memory.objects.get(part.object).map(|object| object.storage) {
+            Some(Storage::Heap) => format!("frees {}", self.source.marked(kind, number)),
+            _ => format!("the variable that {} points to is gone", self.source.marked(kind, number)),
+        })
     }
 
     /// Whether memory, a buffer or the lock changes.
@@ -161,15 +276,6 @@ impl<'a> Step<'a> {
         self.before.memory != self.after.memory
             || self.before.buffers != self.after.buffers
             || self.before.lock != self.after.lock
-    }
-}
-
-fn flushed(program: &Program, access: &Access) -> String {
-    match *access {
-        Access::Read { cell, value, .. } | Access::Write { cell, value, .. } => {
-            format!("{} = {value} reaches memory", program.cell_name(cell))
-        }
-        Access::Fault(fault) => fault_in_words(program, fault),
     }
 }
 
@@ -186,14 +292,6 @@ pub fn cell_of(access: &Access) -> Option<u32> {
     match *access {
         Access::Read { cell, .. } | Access::Write { cell, .. } => Some(cell),
         Access::Fault(_) => None,
-    }
-}
-
-/// A buffer entry as text: `x=1`, or `|` for a store fence.
-pub fn entry(program: &Program, entry: &Buffered) -> String {
-    match *entry {
-        Buffered::Store { cell, value } => format!("{}={value}", program.cell_name(cell)),
-        Buffered::Barrier => "|".into(),
     }
 }
 

@@ -9,13 +9,13 @@ use fencewright_engines::{Checked, EngineName, Evidence, Reason, Tried, Verdict}
 use fencewright_lang::source::escape;
 use fencewright_program::reference::{Access, Limit};
 use fencewright_program::{
-    CallId, Init, MemoryModel, Observable, Op, Property, PropertyKind, Quantifier, Replayed, Span, State,
-    Thread, ThreadId,
+    CallId, Init, MemoryModel, Observable, Op, Property, PropertyKind, Quantifier, RegisterId, Replayed,
+    Span, State, Thread, ThreadId,
 };
 
 use crate::mistake::mistake;
 use crate::rows::{self, Passes, Row};
-use crate::step::{self, Step, cell_of, is_temporary, steps};
+use crate::step::{Step, cell_of, steps};
 use crate::style::Style;
 use crate::words::{self, Source, grouped, shortened};
 
@@ -143,26 +143,23 @@ pub(crate) fn meaning(source: Source<'_>, property: &Property) -> Option<&'stati
     is_deadlock.then(|| source.front_end.blocked())
 }
 
-/// The reason for an unknown verdict. Where a translation leaves a part of the source unmodelled, it reads an open array whose name is the reason.
+/// The reason for an unknown verdict. Where a translation leaves a part of the source unmodelled, it reads an open array, for which the front end knows the reason.
 pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
     let span = match reason {
         Reason::Limit(Limit::Window, span) => Some(*span),
         Reason::Unsupported(_, span) => *span,
         _ => None,
     };
-    let Some(span) = span.filter(|_| source.front_end.ends_in_open_arrays()) else {
+    let Some(span) = span.filter(|_| !source.words.ends.is_empty()) else {
         return words::reason(reason);
     };
     let edges = source.program.threads.iter().flat_map(|thread| &thread.edges);
     let mut ops = edges.filter(|edge| edge.span.text() == span.text()).flat_map(|edge| edge.action.ops());
-    let open = ops.find_map(|op| match op {
-        Op::Load(_, address) => {
-            let variable = &source.program.variables[address.variable.index()];
-            variable.open.then(|| variable.name.replace('_', " "))
-        }
+    let end = ops.find_map(|op| match op {
+        Op::Load(_, address) => source.words.ends.get(&address.variable),
         _ => None,
     });
-    open.unwrap_or_else(|| words::reason(reason))
+    end.cloned().unwrap_or_else(|| words::reason(reason))
 }
 
 /// Explanations of an unknown verdict, each with its source position if there is one.
@@ -266,13 +263,18 @@ impl Cells {
     }
 
     fn new(source: Source<'_>, initial: &State, involved: Vec<u32>) -> Self {
-        let chosen = |thread: &Thread, values: &[i64]| -> Vec<String> {
-            let registers = thread.registers.iter().zip(values);
-            let chosen = registers.filter(|(register, _)| matches!(register.init, Init::Any(_)));
-            chosen.map(|(register, value)| format!("{}.{}={value}", thread.name, register.name)).collect()
+        let chosen = |id: ThreadId, thread: &Thread, values: &[i64]| -> Vec<String> {
+            let registers = (0..).map(RegisterId).zip(&thread.registers).zip(values);
+            let chosen = registers.filter(|((_, register), _)| matches!(register.init, Init::Any(_)));
+            chosen
+                .filter_map(|((register, _), value)| {
+                    let name = format!("{}.{}", thread.name, source.register(id, register)?);
+                    Some(source.equation(&name, &source.register_value(id, register, *value)))
+                })
+                .collect()
         };
-        let threads = source.program.threads.iter().zip(&initial.registers);
-        let registers = threads.flat_map(|(thread, values)| chosen(thread, values)).collect();
+        let threads = source.program.threads().zip(&initial.registers);
+        let registers = threads.flat_map(|((id, thread), values)| chosen(id, thread, values)).collect();
         Cells { involved, initial: initial.memory.clone(), registers }
     }
 
@@ -289,57 +291,77 @@ impl Cells {
         Cells::new(source, replayed.states.first(), involved.into_iter().collect())
     }
 
-    fn shown(&self, state: &State) -> Vec<u32> {
-        let few = self.involved.len() <= FEW_CELLS;
-        let changed = |cell: u32| state.memory[cell as usize] != self.initial[cell as usize];
-        self.involved.iter().copied().filter(|&cell| few || changed(cell)).collect()
+    /// The involved cells that are shown at all, and whether they are few.
+    fn all_shown(&self, source: Source<'_>) -> (Vec<u32>, bool) {
+        let shown: Vec<u32> = self.involved.iter().copied().filter(|&cell| source.shows(cell)).collect();
+        let few = shown.len() <= FEW_CELLS;
+        (shown, few)
     }
 
-    /// The initial state as a line; empty if there is nothing to show.
+    fn shown(&self, source: Source<'_>, state: &State) -> Vec<u32> {
+        let (mut shown, few) = self.all_shown(source);
+        shown.retain(|&cell| few || state.memory[cell as usize] != self.initial[cell as usize]);
+        shown
+    }
+
+    /// The initial state as a line, empty if there is nothing to show; and the threads that are created before the first step.
     pub fn initially(&self, source: Source<'_>, style: Style) -> String {
-        let few = self.involved.len() <= FEW_CELLS;
-        let shown: Vec<String> = self
-            .involved
-            .iter()
-            .map(|&cell| (cell, self.initial[cell as usize]))
+        let source = source.in_full(style.full);
+        let (involved, few) = self.all_shown(source);
+        let shown: Vec<String> = involved
+            .into_iter()
+            .map(|cell| (cell, self.initial[cell as usize]))
             .filter(|&(_, value)| few || value != 0)
-            .map(|(cell, value)| format!("{}={value}", source.program.cell_name(cell)))
+            .map(|(cell, value)| source.cell_equation(cell, value))
             .chain(self.registers.iter().cloned())
             .collect();
-        if shown.is_empty() {
-            return String::new();
+        let mut text = String::new();
+        if !shown.is_empty() {
+            let shown = escape(&listed(&shown, source.separator()));
+            let _ = writeln!(text, "  {} {shown}", style.dim("initially"));
         }
-        format!("  {} {}\n", style.dim("initially"), escape(&listed(&shown, " ")))
+        for sentence in source.created_first() {
+            let _ = writeln!(text, "  {} {}", style.dim("initially"), escape(&sentence));
+        }
+        text
     }
 }
 
 /// An execution as a table, and its final state. `property` is the property that it is evidence about.
 pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
+    let source = source.in_full(style.full);
     let cells = Cells::of_execution(source, replayed, property);
     let mut text = cells.initially(source, style);
     text.push_str(&table(source, replayed, &cells, &[], style));
     text.push_str(&final_state(source, replayed, property, style));
-    match source.front_end.undefined() {
-        Some(number) => text.replace(&number.to_string(), "undefined"),
-        None => text,
-    }
+    text
 }
 
 /// The steps of an execution as a table: one row per step if [`Style::full`] is set, otherwise grouped by
 /// [`rows`](mod@rows). The steps in `kept` are not folded.
 pub fn table(source: Source<'_>, replayed: &Replayed, cells: &Cells, kept: &[usize], style: Style) -> String {
-    let spans = steps(source, replayed).filter_map(|step| step.span());
+    let source = source.in_full(style.full);
+    let spans = steps(source, replayed).filter_map(|step| step.shown_span());
     if style.full {
         let table = Table::new(source, replayed.events.len().to_string().len(), spans);
         let rows = steps(source, replayed).enumerate();
         let rows: Vec<String> = rows.map(|(n, step)| table.step(n + 1, &step, cells, style)).collect();
         return table.heading(style) + &rows.concat();
     }
-    let rows = rows::rows(source, replayed, kept);
+    let mut rows = rows::rows(source, replayed, kept);
+    let mut drafts = drafts(source, replayed, &rows, style);
+    if source.hides() {
+        let mut tells = drafts.iter().map(|draft| !draft.words.is_empty() || draft.below.is_some());
+        let tells: Vec<bool> = rows.iter().map(|_| tells.next().unwrap_or(true)).collect();
+        let mut those = tells.iter().copied();
+        rows.retain(|_| those.next().unwrap_or(true));
+        let mut those = tells.iter().copied();
+        drafts.retain(|_| those.next().unwrap_or(true));
+    }
+    tell_calls(source, &mut drafts);
     let left_out = if rows.len() > MOST_ROWS { MOST_ROWS / 2..rows.len() - MOST_ROWS / 2 } else { 0..0 };
     let numbers: Vec<String> = rows.iter().map(|row| rows::numbered(&row.steps)).collect();
     let width = numbers.iter().map(String::len).max().unwrap_or(0);
-    let drafts = drafts(source, replayed, &rows, style);
     let mut table = Table::new(source, width, spans);
     let widest = drafts.iter().map(|draft| draft.statement.chars().count()).max().unwrap_or(0);
     table.statement = widest.clamp(FEWEST_COLUMNS, MOST_COLUMNS);
@@ -364,6 +386,8 @@ struct Draft {
     line: String,
     statement: String,
     words: String,
+    /// The thread, and the place that the step comes from.
+    place: Option<(ThreadId, Span)>,
     /// The calls that led to the statement, unless the thread's previous row has the same ones.
     calls: Option<String>,
     /// Memory and buffers after the row, if it changes them and `words` does not say so.
@@ -378,25 +402,23 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
     }
     let mut drafts: Vec<Draft> = rows.iter().map(|_| Draft::default()).collect();
     let mut before: HashMap<usize, Rc<State>> = HashMap::new();
-    let mut called: HashMap<ThreadId, CallId> = HashMap::new();
     for (n, step) in steps(source, replayed).enumerate() {
         let (row, draft) = (&rows[row_of[n]], &mut drafts[row_of[n]]);
         let (first, last) = (row.steps.first() == Some(&n), row.steps.last() == Some(&n));
         if first {
             draft.thread = escape(&step.thread().name);
         }
-        if let (true, Some(span)) = (first, step.span()) {
+        if let (true, Some(span)) = (first, step.shown_span()) {
             draft.line = source.position(span).line_name();
             draft.statement = escape(&source.statement(span));
-            if called.insert(step.event.thread, span.call).unwrap_or_default() != span.call {
-                draft.calls = source.calls(span);
-            }
+            draft.place = Some((step.event.thread, span));
         }
         match &row.passes {
             None => {
-                let separator = if first || draft.words.is_empty() { "" } else { "; " };
-                let _ = write!(draft.words, "{separator}{}", step_words(&step, style));
-                draft.below = draft.below.take().or(changes(&step));
+                let words = step_words(&step, style);
+                let separator = if draft.words.is_empty() || words.is_empty() { "" } else { "; " };
+                let _ = write!(draft.words, "{separator}{words}");
+                draft.below = changes(&step).or(draft.below.take());
             }
             Some(passes) => {
                 if first {
@@ -418,19 +440,33 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
     drafts
 }
 
+/// Adds the calls that led to a statement to the rows in which they are others than in the last row of the thread.
+fn tell_calls(source: Source<'_>, drafts: &mut [Draft]) {
+    let mut called: HashMap<ThreadId, CallId> = HashMap::new();
+    for draft in drafts {
+        let Some((thread, span)) = draft.place else { continue };
+        if called.insert(thread, span.call).unwrap_or_default() != span.call {
+            draft.calls = source.calls(span);
+        }
+    }
+}
+
 /// The changes that iterations of a loop make; `last` is the last step of the last iteration.
 fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usize) -> String {
     let (thread, after) = (last.event.thread.index(), &last.after);
     let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
-    let cells = cells.filter(|_| passes.touches_memory).map(|cell| {
-        format!("{} = {} in memory", last.source.program.cell_name(cell as u32), after.memory[cell])
+    let (source, id) = (last.source, last.event.thread);
+    let cells = cells.filter(|&cell| passes.touches_memory && source.shows(cell as u32)).map(|cell| {
+        let value = source.cell_value(cell as u32, after.memory[cell]);
+        format!("{} = {value} in memory", source.cell(cell as u32))
     });
-    let registers = last.thread().registers.iter().enumerate();
-    let registers = registers
-        .filter(|(r, register)| {
-            !is_temporary(&register.name) && after.registers[thread][*r] != before.registers[thread][*r]
-        })
-        .map(|(r, register)| format!("{} = {}", register.name, after.registers[thread][r]));
+    let registers = (0..last.thread().registers.len())
+        .filter(|&r| after.registers[thread][r] != before.registers[thread][r]);
+    let registers = registers.filter_map(|r| {
+        let register = RegisterId(r as u32);
+        let value = source.register_value(id, register, after.registers[thread][r]);
+        Some(format!("{} = {value}", source.register(id, register)?))
+    });
     let changed: Vec<String> = cells.chain(registers).collect();
     let changed = if changed.is_empty() { "nothing has changed".into() } else { listed(&changed, "; ") };
     let times = match passes.times {
@@ -444,7 +480,7 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
 /// Memory and the buffer after a step that changes the buffer, unless the words of the step imply them: a flush that empties the buffer, or a
 /// store into an empty one.
 fn changes(step: &Step<'_>) -> Option<String> {
-    let (program, thread) = (step.source.program, step.event.thread.index());
+    let (source, thread) = (step.source, step.event.thread.index());
     let (before, after) = (&step.before, &step.after);
     let buffer = &after.buffers[thread];
     let is_told = match step.span() {
@@ -455,11 +491,15 @@ fn changes(step: &Step<'_>) -> Option<String> {
         return None;
     }
     let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
-    let memory: Vec<String> =
-        cells.map(|cell| format!("{}={}", program.cell_name(cell as u32), after.memory[cell])).collect();
-    let memory =
-        if memory.is_empty() { String::new() } else { format!("memory: {}   ", listed(&memory, " ")) };
-    let entries: Vec<String> = buffer.iter().map(|e| step::entry(program, e)).collect();
+    let memory: Vec<String> = cells
+        .filter(|&cell| source.shows(cell as u32))
+        .map(|cell| source.cell_equation(cell as u32, after.memory[cell]))
+        .collect();
+    let memory = match memory.is_empty() {
+        true => String::new(),
+        false => format!("memory: {}   ", listed(&memory, source.separator())),
+    };
+    let entries: Vec<String> = buffer.iter().map(|e| source.entry(e)).collect();
     Some(escape(&format!("{memory}buffer of {}: {}", step.thread().name, listed(&entries, ", "))))
 }
 
@@ -524,7 +564,7 @@ impl Table {
     pub fn step(&self, number: usize, step: &Step<'_>, cells: &Cells, style: Style) -> String {
         let mut text = self.row(number, step, style);
         if step.changes_memory_or_buffers() {
-            let line = memory_and_buffers(step.source, &step.after, &cells.shown(&step.after));
+            let line = memory_and_buffers(step.source, &step.after, &cells.shown(step.source, &step.after));
             let _ = writeln!(text, "{}{}", " ".repeat(self.indent()), style.dim(&line));
         }
         text
@@ -532,14 +572,18 @@ impl Table {
 
     /// A step in one line.
     pub fn row(&self, number: usize, step: &Step<'_>, style: Style) -> String {
-        let (line, statement) = match step.span() {
+        let (line, statement) = match step.shown_span() {
             Some(span) => (step.source.position(span).line_name(), escape(&step.source.statement(span))),
             None => (String::new(), String::new()),
         };
         let thread = escape(&step.thread().name);
         let words = step_words(step, style);
         let calls = step.span().and_then(|span| step.source.calls(span));
-        self.draft(&number.to_string(), &Draft { thread, line, statement, words, calls, below: None }, style)
+        self.draft(
+            &number.to_string(),
+            &Draft { thread, line, statement, words, calls, ..Draft::default() },
+            style,
+        )
     }
 
     /// A row, and the line below it if there is one.
@@ -568,14 +612,14 @@ impl Table {
 /// Memory, the non-empty buffers, and the holder of the lock, in one line.
 fn memory_and_buffers(source: Source<'_>, state: &State, cells: &[u32]) -> String {
     let program = source.program;
-    let memory: Vec<String> = cells
-        .iter()
-        .map(|&cell| format!("{}={}", program.cell_name(cell), state.memory[cell as usize]))
-        .collect();
-    let mut line =
-        format!("memory: {}", if memory.is_empty() { "as before".into() } else { listed(&memory, " ") });
+    let memory: Vec<String> =
+        cells.iter().map(|&cell| source.cell_equation(cell, state.memory[cell as usize])).collect();
+    let mut line = match memory.is_empty() {
+        true => "memory: as before".to_string(),
+        false => format!("memory: {}", listed(&memory, source.separator())),
+    };
     for (thread, buffer) in program.threads.iter().zip(&state.buffers).filter(|(_, b)| !b.is_empty()) {
-        let entries: Vec<String> = buffer.iter().map(|e| step::entry(program, e)).collect();
+        let entries: Vec<String> = buffer.iter().map(|e| source.entry(e)).collect();
         let _ = write!(line, "   buffer of {}: {}", thread.name, listed(&entries, ", "));
     }
     if let Some(holder) = state.lock {
@@ -610,15 +654,18 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
     let mut text = String::new();
     for (id, thread) in program.threads().take(MOST_SHOWN) {
         let values = &state.registers[id.index()];
-        let registers: Vec<String> = thread
-            .registers
-            .iter()
+        let registers: Vec<String> = (0..)
+            .map(RegisterId)
             .zip(values)
-            .filter(|(register, _)| !is_temporary(&register.name))
-            .map(|(register, value)| format!("{}={value}", register.name))
+            .filter_map(|(register, value)| {
+                let name = source.register(id, register)?;
+                Some(source.equation(&name, &source.register_value(id, register, *value)))
+            })
             .collect();
-        let registers =
-            if registers.is_empty() { String::new() } else { format!("   {}", listed(&registers, " ")) };
+        let registers = match registers.is_empty() {
+            true => String::new(),
+            false => format!("   {}", listed(&registers, source.separator())),
+        };
         let place = source.place(id, state.locations[id.index()]);
         let _ =
             writeln!(text, "    {:width$}  {}", escape(&thread.name), escape(&format!("{place}{registers}")));

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use fencewright_engines::{Advice, Reason};
 use fencewright_lang::facts::Facts;
 use fencewright_lang::fw::precedence;
+use fencewright_lang::words::Words;
 use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
     Action, Address, Call, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId,
@@ -33,6 +34,10 @@ pub struct Source<'a> {
     pub warnings: &'a [Diagnostic],
     /// Facts of the front end that the program itself does not contain.
     pub facts: &'a Facts,
+    /// Source names of its parts.
+    pub words: &'a Words,
+    /// Whether details that the translation added are shown.
+    pub full: bool,
 }
 
 impl<'a> From<&'a Loaded> for Source<'a> {
@@ -44,6 +49,8 @@ impl<'a> From<&'a Loaded> for Source<'a> {
             notes: &loaded.notes,
             warnings: &loaded.warnings,
             facts: &loaded.facts,
+            words: &loaded.words,
+            full: false,
         }
     }
 }
@@ -106,7 +113,10 @@ impl<'a> Source<'a> {
             Some(span) => format!("{label} (line {}){calls}", self.position(span).line_name()),
             None => label.to_string(),
         };
-        match at.labels.first() {
+        if self.hides() && self.is_exit(thread, location) {
+            return "has ended the process".into();
+        }
+        match at.labels.first().filter(|_| !(self.facts.own_labels && self.hides())) {
             Some(label) => line(&format!("is at {label}")),
             None if code.is_end(location) => "has ended".into(),
             None => match here {
@@ -155,6 +165,23 @@ pub fn grouped(number: u64) -> String {
 pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) -> String) -> String {
     let mut text = String::new();
     write_expression(&mut text, e, &mut |register| leaf(*register), 0);
+    text
+}
+
+/// An expression over leaves that are texts themselves.
+pub fn expression_of_texts<L>(e: &Expr<L>, mut leaf: impl FnMut(&L) -> String) -> String {
+    let mut leaf = |l: &L| {
+        let text = leaf(l);
+        // What is no name or number is put into parentheses, as a leaf binds tightly.
+        let is_whole = matches!(e, Expr::Leaf(_));
+        let operators = [" && ", " || ", " == ", " != ", " < ", " > ", " <= ", " >= ", " + ", " - ", " * "];
+        match !is_whole && operators.iter().any(|operator| text.contains(operator)) {
+            true => format!("({text})"),
+            false => text,
+        }
+    };
+    let mut text = String::new();
+    write_expression(&mut text, e, &mut leaf, 0);
     text
 }
 

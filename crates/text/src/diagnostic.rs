@@ -16,17 +16,25 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// Advice how to fix it.
     pub help: Option<String>,
+    /// Whether the error is the lack of an entry point, so that the text may be a fragment of a larger program.
+    pub lacks_start: bool,
 }
 
 impl Diagnostic {
     /// A message about a place.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { message: message.into(), span, label: None, help: None }
+        Diagnostic { message: message.into(), span, label: None, help: None, lacks_start: false }
     }
 
     /// Adds a text shown directly at the place.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
+        self
+    }
+
+    /// Marks the error as the lack of an entry point.
+    pub fn lacking_start(mut self) -> Self {
+        self.lacks_start = true;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Structures as values, and initialisation of variables.
 
 use fencewright_c::typed::tree::{Expr, ExprKind, Initial, Step, Type, TypeKind};
-use fencewright_code::core::{Known, Object, ObjectId, Origin};
+use fencewright_code::core::{Known, Object, ObjectId, Origin, Purpose};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
@@ -65,6 +65,7 @@ impl Elaborator<'_> {
             origin,
             initial: Vec::new(),
             undefined: true,
+            purpose: Purpose::Translation,
             span,
         })
     }

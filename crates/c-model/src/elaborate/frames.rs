@@ -130,7 +130,7 @@ impl Elaborator<'_> {
             matches!(variable.ty.kind, TypeKind::Integer(_) | TypeKind::Pointer(_) | TypeKind::Floating(..));
         let slot = match scalar && !variable.address_taken {
             true => {
-                let register = self.register(Rc::clone(&variable.name), &variable.ty);
+                let register = self.variable(Rc::clone(&variable.name), &variable.ty);
                 self.writer.env.registers.insert(register, Fact::of(Known::Undefined));
                 Slot::Register(register)
             }

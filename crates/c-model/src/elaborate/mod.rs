@@ -41,9 +41,6 @@ pub use objects::{Spot, Target};
 use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
-/// The message for a translation unit without `main`.
-pub const NO_MAIN: &str = "there is no function `main`";
-
 /// A result of elaboration: errors are rare and large.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -273,7 +270,9 @@ impl<'u> Elaborator<'u> {
     fn program(&mut self) -> Result<()> {
         let Some(main) = self.unit.functions.iter().position(|function| &*function.name == "main") else {
             return Err(Box::new(
-                Diagnostic::new(Span::default(), NO_MAIN).help("write a `main` that creates the threads"),
+                Diagnostic::new(Span::default(), "there is no function `main`")
+                    .help("write a `main` that creates the threads")
+                    .lacking_start(),
             ));
         };
         self.initial_threads(FunctionId(main as u32))
@@ -384,6 +383,7 @@ impl<'u> Elaborator<'u> {
                 name: state.name.to_string(),
                 initial: None,
                 points: state.points,
+                about: state.about,
             });
             threads.push(Thread {
                 name: self.thread_name(writer.number),
@@ -391,12 +391,16 @@ impl<'u> Elaborator<'u> {
                 code: writer.blocks.pop().unwrap_or_default(),
                 span: writer.span,
                 late: self.is_late(writer.number),
+                function: self.function_of(writer.number),
+                creator: self.instances[writer.number.0 as usize].state.creator(),
+                started: self.instances[writer.number.0 as usize].state.started(),
             });
         }
         let core = Core {
             objects: self.objects,
             threads,
             compared: self.compared,
+            functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
             calls: self.calls,
             warnings: self.warnings,
         };

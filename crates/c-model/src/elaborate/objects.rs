@@ -4,8 +4,8 @@ mod access;
 
 use fencewright_c::typed::tree::{GlobalId, Initial, LocalId, Step, Type, TypeKind};
 use fencewright_code::core::{
-    Access, Base, Known, Location, NodeId, Object, ObjectEvent, ObjectId, Origin, Projection, Register,
-    StmtKind, Times, Value, View, known, way,
+    Access, Base, Known, Location, NodeId, Object, ObjectEvent, ObjectId, Origin, Projection, Purpose,
+    Register, StmtKind, Times, Value, View, known, way,
 };
 use fencewright_code::numbers::{ADDRESSES, Operand};
 use fencewright_code::reuse::Reuse;
@@ -90,6 +90,7 @@ impl Elaborator<'_> {
             origin,
             initial: Vec::new(),
             undefined: false,
+            purpose: Purpose::Program,
             span: variable.span,
         });
         self.globals.insert((global, thread), object);
@@ -182,6 +183,7 @@ impl Elaborator<'_> {
             origin,
             initial: Vec::new(),
             undefined: true,
+            purpose: Purpose::Program,
             span: variable.span,
         })
     }
@@ -205,6 +207,7 @@ impl Elaborator<'_> {
             origin: Origin::Heap { thread: self.thread(), bytes, times },
             initial: Vec::new(),
             undefined: !zeroed,
+            purpose: Purpose::Program,
             span: self.here(span),
         });
         if self.executing() {

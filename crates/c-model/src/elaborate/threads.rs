@@ -20,7 +20,7 @@ use fencewright_c::typed::tree::{
     Callee, Expr, ExprKind, FunctionId, LocalId, Statement, StatementKind, Type, TypeKind,
 };
 use fencewright_code::core::{
-    Access, Base, Object, ObjectId, Origin, Register, Stmt, StmtKind, ThreadNumber, Value, known,
+    Access, Base, Object, ObjectId, Origin, Purpose, Register, Stmt, StmtKind, ThreadNumber, Value, known,
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
@@ -55,6 +55,8 @@ pub(super) struct State {
     flag: Option<ObjectId>,
     /// Whether it may reuse the stack of another thread, as far as known at its creation.
     late: bool,
+    /// The thread that creates it; `None` for `main`.
+    creator: Option<ThreadNumber>,
     /// The register of its creator that records whether it was created, if that is uncertain.
     created: Option<(ThreadNumber, Register)>,
     /// Whether it may be joined.
@@ -66,6 +68,18 @@ pub(super) struct State {
     /// Whether it was detached before the program started.
     detached: bool,
     released: Option<ObjectId>,
+}
+
+impl State {
+    /// The thread that creates it; `None` for `main`.
+    pub(super) fn creator(&self) -> Option<ThreadNumber> {
+        self.creator
+    }
+
+    /// The flag that it was created; `None` if it starts with the program.
+    pub(super) fn started(&self) -> Option<ObjectId> {
+        self.flag
+    }
 }
 
 /// State shared by all threads.
@@ -365,7 +379,7 @@ impl Elaborator<'_> {
             parameters.push(Parameter::Cell(cell));
         }
         let late = self.shared.reclaims || self.repeated();
-        let mut state = State { late, ..State::default() };
+        let mut state = State { late, creator: Some(self.thread()), ..State::default() };
         if self.phase == Phase::Running {
             let flag = self.own_object(format!("start_{number}"), int(), span);
             state.flag = Some(flag);
@@ -417,8 +431,8 @@ impl Elaborator<'_> {
     pub fn own_object(&mut self, name: String, ty: Type, span: Span) -> ObjectId {
         let node = self.nodes.object(&ty, span);
         let (ty, initial) = (Some(ty), Vec::new());
-        let object =
-            self.object(Object { name, ty, node, origin: Origin::Global, initial, undefined: false, span });
+        let (origin, purpose) = (Origin::Global, Purpose::Translation);
+        let object = self.object(Object { name, ty, node, origin, initial, undefined: false, purpose, span });
         self.reach[object.0 as usize].shared = true;
         self.writer.env.objects.remove(&object);
         object

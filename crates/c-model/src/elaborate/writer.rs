@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use fencewright_c::typed::tree::{Type, TypeKind};
 use fencewright_code::core::{
-    Access, Label, Location, NodeId, ObjectEvent, Register, Stmt, StmtKind, ThreadNumber, Value,
+    About, Access, Label, Location, NodeId, ObjectEvent, Register, Stmt, StmtKind, ThreadNumber, Value,
 };
 use fencewright_code::numbers::{Operand, Range, Sink};
 use fencewright_program::Span;
@@ -49,6 +49,8 @@ pub(super) struct RegisterState {
     pub name: Rc<str>,
     pub range: Range,
     pub points: Option<NodeId>,
+    /// Its origin, for reports.
+    pub about: About,
 }
 
 impl Writer {
@@ -139,7 +141,15 @@ impl Elaborator<'_> {
             }
             _ => ((0, u64::MAX.into()), Some(self.nodes.unknown())),
         };
-        self.writer.registers.push(RegisterState { name, range, points });
+        let about = About { variable: false, pointer: matches!(ty.kind, TypeKind::Pointer(_)) };
+        self.writer.registers.push(RegisterState { name, range, points, about });
+        register
+    }
+
+    /// A register for a variable of the source program.
+    pub(super) fn variable(&mut self, name: Rc<str>, ty: &Type) -> Register {
+        let register = self.register(name, ty);
+        self.writer.registers[register.0 as usize].about.variable = true;
         register
     }
 
@@ -213,7 +223,12 @@ impl Sink for Elaborator<'_> {
         let points = value.pointed_to(&|register| registers[register.0 as usize].points).first().copied();
         let range = (i64::MIN.into(), u64::MAX.into());
         let register = Register(self.writer.registers.len() as u32);
-        self.writer.registers.push(RegisterState { name: "t".into(), range, points });
+        self.writer.registers.push(RegisterState {
+            name: "t".into(),
+            range,
+            points,
+            about: About::default(),
+        });
         self.kept(&value);
         self.emit(StmtKind::Assign(register, value), span);
         Value::Register(register)

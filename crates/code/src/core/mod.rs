@@ -41,6 +41,8 @@ pub struct Core {
     pub threads: Vec<Thread>,
     /// Pairs of objects whose addresses elaboration compared and found different, folding the comparison to a constant.
     pub compared: Vec<(ObjectId, ObjectId)>,
+    /// The names of the functions that pointers may point to, by their numbers.
+    pub functions: Vec<String>,
     /// The calls that spans refer to.
     pub calls: Vec<Call>,
     /// Warnings.
@@ -62,8 +64,24 @@ pub struct Object {
     pub initial: Vec<(Vec<Step>, Known)>,
     /// Whether parts without an entry in `initial` start undefined: locals and `malloc`, unlike globals and `calloc`.
     pub undefined: bool,
+    /// Its purpose.
+    pub purpose: Purpose,
     /// Where it is declared or allocated.
     pub span: Span,
+}
+
+/// The purpose of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// An object of the source program.
+    #[default]
+    Program,
+    /// The flag that this thread has ended.
+    Ended(ThreadNumber),
+    /// The flags of all threads, by thread number, that they have ended.
+    AllEnded,
+    /// Any other object that the translation adds.
+    Translation,
 }
 
 /// The storage of an object.
@@ -122,6 +140,12 @@ pub struct Thread {
     pub span: Span,
     /// Whether it may be created after another thread has ended, so that its stack may reuse that thread's memory.
     pub late: bool,
+    /// The function that it executes.
+    pub function: String,
+    /// The thread that creates it; `None` for `main`.
+    pub creator: Option<ThreadNumber>,
+    /// The flag that it was created; `None` if it runs from the initial state.
+    pub started: Option<ObjectId>,
 }
 
 /// A register.
@@ -133,6 +157,17 @@ pub struct RegisterInfo {
     pub initial: Option<i64>,
     /// The node that it points to, if it can hold a pointer: it is a pointer or an integer of the same width.
     pub points: Option<NodeId>,
+    /// Its origin, for reports.
+    pub about: About,
+}
+
+/// The origin of a register in the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// Whether it is a variable of the source program rather than a temporary.
+    pub variable: bool,
+    /// Whether its type is a pointer type.
+    pub pointer: bool,
 }
 
 /// The stage of the translation in which objects have no numbers yet and pointers are symbolic.

@@ -1,28 +1,35 @@
-//! The memory layout for reports: which object and which part of it each number of a class stands for.
+//! Facts for reports: the objects behind the numbers of classes, the threads, and what registers stand for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::Rank;
-use fencewright_c::typed::tree::{Type, TypeKind};
-use fencewright_front_end::facts::{Memory, Mistake, Object, Part, Places, Storage};
+use fencewright_c::typed::tree::{Step, Type, TypeKind};
+use fencewright_front_end::facts::{Facts, Kind, Memory, Object, Part, Places, Role, Start, Storage};
 
-use crate::core::{Core, ObjectId, Origin};
-use crate::flat::Mark;
-use crate::layout::classes::{Class, Layout, Placement};
-use crate::nodes::Nodes;
+use crate::core::{Core, ObjectId, Origin, Purpose, function_number};
+use crate::emit::Vocabulary;
+use crate::emit::property::Evidence;
+use crate::flat::{Mark, Program, UNDEFINED};
+use crate::layout::classes::{Class, Layout, Part as PartOf, Placement};
+use crate::nodes::{Nodes, Shape};
 
-/// Collects the memory layout of a program.
-pub(crate) fn memory(
+/// Maximum number of places whose path from their object is recorded.
+const MOST_PATHS: usize = 1 << 16;
+/// The noun for allocated memory that is no structure.
+const MEMORY: &str = "memory";
+
+/// Collects the facts about a program; `threads` are the names of its threads.
+pub(crate) fn facts(
     core: &Core,
     nodes: &Nodes,
     layout: &Layout,
-    variables: BTreeMap<String, usize>,
-    mistakes: Vec<Mistake>,
-    marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
-) -> Memory {
-    let objects = (0..core.objects.len()).map(|n| object(core, nodes, layout, ObjectId(n as u32))).collect();
-    let places = layout.classes.iter().map(|class| places(layout, class)).enumerate().collect();
+    program: &Program,
+    vocabulary: Vocabulary,
+    threads: Vec<String>,
+    evidence: Evidence,
+) -> Facts {
+    let Evidence { mistakes, marks, exits, registers, .. } = evidence;
     let (mut freed, mut passed) = (BTreeMap::new(), BTreeMap::new());
     for ((class, mark), arrays) in marks {
         match mark {
@@ -30,29 +37,224 @@ pub(crate) fn memory(
             Mark::Passed => passed.insert(class, arrays),
         };
     }
-    Memory { objects, places, variables, mistakes, freed, passed }
-}
-
-fn object(core: &Core, nodes: &Nodes, layout: &Layout, id: ObjectId) -> Object {
-    let object = &core.objects[id.0 as usize];
-    let (storage, name) = match object.origin {
-        Origin::Global => (Storage::Static, Some(object.name.clone())),
-        Origin::Local(_) => (Storage::Local, Some(object.name.clone())),
-        Origin::Heap { .. } => (Storage::Heap, None),
+    let mut paths = paths(core, nodes, layout);
+    let contents = (0..layout.classes.len()).map(|class| (class, layout.contents(class, core, nodes)));
+    let functions = core.functions.iter().enumerate();
+    let memory = Memory {
+        objects: objects(core, nodes, layout, &threads),
+        places: layout
+            .classes
+            .iter()
+            .enumerate()
+            .map(|(n, class)| (n, places(layout, class, std::mem::take(&mut paths[n]))))
+            .collect(),
+        variables: vocabulary.variables.into_iter().map(|(class, name)| (name, class)).collect(),
+        contents: contents.filter(|(_, kind)| *kind != Kind::Number).collect(),
+        roles: roles(core, nodes, layout, &threads),
+        functions: functions.map(|(n, name)| (function_number(n as u32), name.clone())).collect(),
+        mistakes,
+        freed,
+        passed,
     };
-    let ty = object.ty.as_ref().or_else(|| nodes.type_of(object.node));
-    let ty = ty.map_or_else(|| "memory".to_string(), |ty| type_in_words(ty, nodes));
-    Object { name, ty, storage, times: layout.placed(id).times, span: object.span }
+    let start = |(n, thread): (usize, &crate::core::Thread)| Start {
+        thread: threads[n].clone(),
+        function: thread.function.clone(),
+        creator: thread.creator.map(|creator| threads[creator.0 as usize].clone()),
+        initial: thread.started.is_none(),
+        span: program.threads[n].span,
+    };
+    Facts {
+        memory,
+        undefined: Some(UNDEFINED),
+        ends: vocabulary.beyond.into_iter().map(|(reason, name)| (name, reason)).collect(),
+        exits,
+        threads: core.threads.iter().enumerate().map(start).collect(),
+        registers,
+        own_labels: true,
+        steps: Vec::new(),
+    }
 }
 
-fn places(layout: &Layout, class: &Class) -> Places {
+/// All objects with their nouns. Objects with the same noun are numbered; local variables with the same noun in several threads have their owners.
+fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
+    let ids = || (0..core.objects.len() as u32).map(ObjectId);
+    let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
+    let owner = |id: ObjectId| match core.objects[id.0 as usize].origin {
+        Origin::Local(thread) => threads.get(thread.0 as usize),
+        _ => None,
+    };
+    let mut by_noun: HashMap<&str, HashMap<Option<&String>, u64>> = HashMap::new();
+    let mut number = vec![0; nouns.len()];
+    for id in ids().filter(|id| is_used(core, layout, *id)) {
+        let count = by_noun.entry(&nouns[id.0 as usize]).or_default().entry(owner(id)).or_default();
+        number[id.0 as usize] = *count + 1;
+        *count += layout.placed(id).times;
+    }
+    ids()
+        .map(|id| {
+            let object = &core.objects[id.0 as usize];
+            let noun = nouns[id.0 as usize].clone();
+            let (storage, name) = match object.origin {
+                Origin::Global => (Storage::Static, Some(object.name.clone())),
+                Origin::Local(_) => (Storage::Local, Some(object.name.clone())),
+                Origin::Heap { .. } => (Storage::Heap, None),
+            };
+            let ty = object.ty.as_ref().or_else(|| nodes.type_of(object.node));
+            let ty = ty.map_or_else(|| MEMORY.to_string(), |ty| type_in_words(ty, nodes));
+            let owners = by_noun.get(noun.as_str());
+            let several = owners.and_then(|owners| owners.get(&owner(id))).is_some_and(|count| *count > 1);
+            Object {
+                name,
+                ty,
+                storage,
+                times: layout.placed(id).times,
+                span: object.span,
+                number: Some(number[id.0 as usize]).filter(|number| several && *number > 0),
+                owner: owner(id).filter(|_| owners.is_some_and(|owners| owners.len() > 1)).cloned(),
+                noun,
+            }
+        })
+        .collect()
+}
+
+/// The noun of an object: its name, or the tag of the allocated structure.
+fn noun(core: &Core, nodes: &Nodes, id: ObjectId) -> String {
+    let object = &core.objects[id.0 as usize];
+    if !matches!(object.origin, Origin::Heap { .. }) {
+        return object.name.clone();
+    }
+    match nodes.shape_of(object.node) {
+        Shape::Record(record, _) if !is_anonymous(&nodes.structure(*record).name) => {
+            nodes.structure(*record).name.to_string()
+        }
+        _ => MEMORY.to_string(),
+    }
+}
+
+/// Whether the name of a structure or member was generated.
+fn is_anonymous(name: &str) -> bool {
+    name.strip_prefix("anonymous").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether an object of the source program is accessed or has its address taken.
+fn is_used(core: &Core, layout: &Layout, id: ObjectId) -> bool {
+    let used = |class: &usize| {
+        let used = &layout.classes[*class].used;
+        used.addressed || !used.accessed_by.is_empty()
+    };
+    core.objects[id.0 as usize].purpose == Purpose::Program && classes_of(layout, id).iter().any(used)
+}
+
+/// The classes of an object and all its parts.
+fn classes_of(layout: &Layout, id: ObjectId) -> BTreeSet<usize> {
+    let (mut classes, mut open) = (BTreeSet::new(), vec![layout.placed(id).class]);
+    while let Some(class) = open.pop() {
+        if classes.insert(class) {
+            open.extend(layout.classes[class].parts.values().map(|(inner, ..)| *inner));
+        }
+    }
+    classes
+}
+
+/// The purposes of places that the translation added.
+fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTreeMap<(usize, i64), Role> {
+    let mut roles = BTreeMap::new();
+    for (id, object) in (0..).map(ObjectId).zip(&core.objects) {
+        let end = |thread: usize| threads.get(thread).map(|name| Role::End(name.clone()));
+        match object.purpose {
+            Purpose::Program => {}
+            Purpose::Ended(thread) => {
+                roles.extend(layout.locate(nodes, id, &[]).zip(end(thread.0 as usize)));
+            }
+            Purpose::AllEnded => roles.extend(
+                (0..threads.len())
+                    .filter_map(|n| layout.locate(nodes, id, &[Step::Element(n as u64)]).zip(end(n))),
+            ),
+            Purpose::Translation => {
+                for class in classes_of(layout, id) {
+                    let of = &layout.classes[class];
+                    let own = (of.first..)
+                        .zip(&of.places)
+                        .filter(|(_, place)| place.is_some_and(|place| place.object == id));
+                    roles.extend(own.map(|(number, _)| ((class, number), Role::Other)));
+                }
+            }
+        }
+    }
+    for (n, class) in layout.classes.iter().enumerate().filter(|(n, _)| layout.says_what_is_returned(*n)) {
+        let numbers = class.first..class.first + class.places.len() as i64;
+        roles.extend(numbers.map(|number| ((n, number), Role::Other)));
+    }
+    for (n, thread) in core.threads.iter().enumerate() {
+        let Some(cell) = thread.started.and_then(|id| layout.locate(nodes, id, &[])) else { continue };
+        match roles.get_mut(&cell) {
+            Some(Role::Start(together)) => together.push(threads[n].clone()),
+            _ => {
+                roles.insert(cell, Role::Start(vec![threads[n].clone()]));
+            }
+        }
+    }
+    roles
+}
+
+/// The path from its object to each place, by class.
+fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
+    let mut paths: Vec<Vec<String>> =
+        layout.classes.iter().map(|class| vec![String::new(); class.places.len()]).collect();
+    let mut open: Vec<(usize, i64, String)> = Vec::new();
+    for id in (0..core.objects.len() as u32).map(ObjectId) {
+        let placed = layout.placed(id);
+        let several = placed.elements > 1;
+        for time in 0..placed.times.min(MOST_PATHS as u64) as i64 {
+            for element in 0..placed.elements.min(layout.classes[placed.class].places.len() as u64) as i64 {
+                let path = if several { format!("[{element}]") } else { String::new() };
+                let number = placed.first.saturating_add(time.saturating_mul(placed.stride));
+                open.push((placed.class, number.saturating_add(element), path));
+            }
+            if open.len() > MOST_PATHS {
+                break;
+            }
+        }
+    }
+    let mut written = 0;
+    while let Some((class, number, path)) = open.pop() {
+        let of = &layout.classes[class];
+        let Some(place) = usize::try_from(number - of.first).ok().and_then(|n| paths[class].get_mut(n))
+        else {
+            continue;
+        };
+        written += 1;
+        if written > MOST_PATHS {
+            break;
+        }
+        for (&part, &(inner, width, base)) in &of.parts {
+            let start = (number - of.first) * width + base;
+            match (part, nodes.shape_of(of.node)) {
+                (PartOf::Field(field), Shape::Record(record, _)) => {
+                    let name = &nodes.structure(*record).fields[field as usize].name;
+                    let member = if is_anonymous(name) { String::new() } else { format!(".{name}") };
+                    open.push((inner, start, format!("{path}{member}")));
+                }
+                (PartOf::Elements, Shape::Array(length, _)) => {
+                    let length = (*length).min(layout.classes[inner].places.len() as u64) as i64;
+                    open.extend((0..length).map(|n| (inner, start + n, format!("{path}[{n}]"))));
+                }
+                _ => {}
+            }
+        }
+        *place = path;
+    }
+    paths
+}
+
+fn places(layout: &Layout, class: &Class, paths: Vec<String>) -> Places {
     let part = |place: &Option<Placement>| {
         let place = (*place)?;
         let placed = layout.placed(place.object);
         let mark = (placed.class, placed.first + place.time as i64 * placed.stride);
         Some(Part { object: place.object.0 as usize, time: place.time, mark })
     };
-    Places { first: class.first, parts: class.places.iter().map(part).collect() }
+    Places { first: class.first, parts: class.places.iter().map(part).collect(), paths }
 }
 
 fn record_in_words(nodes: &Nodes, record: fencewright_c::ast::RecordId) -> String {

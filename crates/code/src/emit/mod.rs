@@ -7,7 +7,7 @@ mod statements;
 
 use std::collections::{BTreeMap, HashMap};
 
-use fencewright_front_end::facts::Memory;
+use fencewright_front_end::facts::{Facts, Holds, Register as RegisterFact};
 use fencewright_fw::ast::{
     self, ArraySize, Const, Declarator, Expr, File, Initial, Item, RangeExpr, StatementKind,
 };
@@ -18,7 +18,6 @@ use fencewright_program::Span;
 use crate::core::{Core, Register};
 use crate::emit::property::{Evidence, property};
 use crate::emit::statements::Statements;
-pub(crate) use crate::emit::statements::label_name;
 use crate::flat::tidy::Reads;
 use crate::flat::{Program, Step, StepKind, Thread, UNDEFINED};
 use crate::layout::classes::{Class, Layout};
@@ -26,14 +25,14 @@ use crate::nodes::Nodes;
 use crate::statement::each_statement;
 use fencewright_text::Stop;
 
-/// Emits the program as a file, together with its memory layout.
+/// Emits the program as a file, together with facts for reports.
 pub fn file(
     core: &Core,
     nodes: &Nodes,
     layout: &Layout,
     program: &Program,
     stop: &Stop<'_>,
-) -> (File, Memory) {
+) -> (File, Facts) {
     let mut names = Names::default();
     let mut vocabulary = Vocabulary {
         undefined: names.fresh("undefined", "c_", "_"),
@@ -68,9 +67,7 @@ pub fn file(
         let name = build::name(&vocabulary.undefined, Span::default());
         items.insert(0, Item::Const(Const { name, value: build::int(UNDEFINED, Span::default()) }));
     }
-    let variables = vocabulary.variables.into_iter().map(|(class, name)| (name, class)).collect();
-    let Evidence { mistakes, marks, .. } = evidence;
-    (File { items }, facts::memory(core, nodes, layout, variables, mistakes, marks))
+    (File { items }, facts::facts(core, nodes, layout, program, vocabulary, threads, evidence))
 }
 
 fn length(length: i64) -> ArraySize {
@@ -175,6 +172,18 @@ fn emit_thread(
         if let Some(marked) = array.marks {
             evidence.marks.entry(marked).or_default().push((name.to_string(), text.clone()));
         }
+        let (holds, kind) = match array.class {
+            Some(class) => (Holds::Place(class, array.first), array.kind),
+            None => match array.marks {
+                Some((class, _)) => (Holds::Mark(class, array.first), array.kind),
+                None => (Holds::Temporary, array.kind),
+            },
+        };
+        evidence.registers.insert((name.to_string(), text.clone()), RegisterFact { holds, kind });
+    }
+    for (register, text) in thread.registers.iter().zip(&registers).filter(|(_, text)| !text.is_empty()) {
+        let fact = RegisterFact { holds: register.holds.clone(), kind: register.kind };
+        evidence.registers.insert((name.to_string(), text.clone()), fact);
     }
     let span = thread.span;
     let mut declared = Vec::new();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_front_end::facts::Mistake;
+use fencewright_front_end::facts::{Mistake, Register};
 use fencewright_fw::ast::{Expr, ExprKind, Place, Property, PropertyKind, ThreadRef};
 use fencewright_fw::build;
 use fencewright_program::{BinaryOp, Span};
@@ -23,6 +23,10 @@ pub(crate) struct Evidence {
     pub mistakes: Vec<Mistake>,
     /// Accesses to memory that can be freed.
     pub touched: Vec<Touched>,
+    /// The labels at which the process has ended, with their threads.
+    pub exits: Vec<(String, String)>,
+    /// What registers stand for, by their threads and names.
+    pub registers: BTreeMap<(String, String), Register>,
     /// The arrays of registers that mark freed objects, with their threads, by class.
     pub marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
 }

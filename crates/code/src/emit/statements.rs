@@ -160,7 +160,13 @@ impl<'a> Statements<'a> {
             StepKind::Loop(body) => StatementKind::Loop(self.inner(body, span)),
             StepKind::Break => StatementKind::Break,
             StepKind::Continue => StatementKind::Continue,
-            StepKind::Label(label) => return self.pending.push(label_name(*label)),
+            StepKind::Label(label) => {
+                let name = label_name(*label);
+                if *label == Label::EXIT {
+                    self.evidence.exits.push((self.thread.to_string(), name.clone()));
+                }
+                return self.pending.push(name);
+            }
             StepKind::Goto(label) => StatementKind::Goto(build::name(label_name(*label), span)),
             StepKind::Stop => StatementKind::Stop,
             StepKind::Beyond(condition, text) => {
@@ -410,7 +416,7 @@ impl<'a> Statements<'a> {
 }
 
 /// The name of a label.
-pub(crate) fn label_name(label: Label) -> String {
+fn label_name(label: Label) -> String {
     match label {
         Label::EXIT => "exit".to_string(),
         Label(number) => format!("label_{number}"),

@@ -14,7 +14,7 @@ use crate::flat::{RegisterInfo, Step, StepKind, Term, Thread, Violation};
 pub(crate) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
     let register = Register(thread.registers.len() as u32);
     if in_block(&mut thread.code, register, stop) {
-        thread.registers.push(RegisterInfo { name: "failed".to_string(), init: 0 });
+        thread.registers.push(RegisterInfo::temporary("failed", 0));
     }
 }
 

@@ -129,7 +129,7 @@ fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     for thread in &mut program.threads {
         let register = Register(thread.registers.len() as u32);
         if count_in(&mut thread.code, &counted, register, stop) {
-            thread.registers.push(RegisterInfo { name: "done".to_string(), init: 0 });
+            thread.registers.push(RegisterInfo::temporary("done", 0));
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod sharing;
 pub(crate) mod tidy;
 pub(crate) mod undefining;
 
+use fencewright_front_end::facts::{Holds, Kind};
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use crate::flat::claims::Claims;
@@ -427,6 +428,17 @@ pub struct RegisterInfo {
     pub name: String,
     /// Its initial value.
     pub init: i64,
+    /// The entity that it represents, for reports.
+    pub holds: Holds,
+    /// The interpretation of its values, for reports.
+    pub kind: Kind,
+}
+
+impl RegisterInfo {
+    /// A temporary.
+    pub fn temporary(name: impl Into<String>, init: i64) -> Self {
+        RegisterInfo { name: name.into(), init, holds: Holds::Temporary, kind: Kind::Number }
+    }
 }
 
 /// An array of registers.
@@ -437,6 +449,10 @@ pub struct Array {
     pub first: i64,
     /// The initial values of its elements.
     pub init: Vec<i64>,
+    /// The class whose places it holds, if that is its purpose.
+    pub class: Option<usize>,
+    /// The interpretation of its values, for reports.
+    pub kind: Kind,
     /// The class whose freed objects it marks, if that is its purpose.
     pub marks: Option<(usize, Mark)>,
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use fencewright_front_end::facts::{Holds, Kind};
 use fencewright_text::Stop;
 
 use crate::core::Register;
@@ -30,7 +31,19 @@ pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let (names, mut numbers) = (shared(thread, &mentions, stop), HashMap::new());
     // Keeps the registers that still occur in the code.
     let mut kept = Vec::new();
-    let all = std::mem::take(&mut thread.registers);
+    let mut all = std::mem::take(&mut thread.registers);
+    // The facts about a shared register, for reports, are those that hold for all registers that share it.
+    for (register, stands_for) in &names {
+        let (one, kind) = (&all[register.0 as usize], all[stands_for.0 as usize].kind);
+        let (holds, same) = (one.holds.clone(), one.kind == kind);
+        let shared = &mut all[stands_for.0 as usize];
+        if shared.holds != holds {
+            shared.holds = Holds::Temporary;
+        }
+        if !same {
+            shared.kind = Kind::Number;
+        }
+    }
     for (register, info) in stop.polled((0..).map(Register).zip(all)) {
         if mentions.registers.contains_key(&register) && names.get(&register).is_none_or(|n| *n == register) {
             numbers.insert(register, Register(kept.len() as u32));

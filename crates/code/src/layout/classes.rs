@@ -8,7 +8,8 @@ mod numbering;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fencewright_c::typed::tree::Step;
+use fencewright_c::typed::tree::{Step, TypeKind};
+use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
 use fencewright_text::{Diagnostic, Stop};
 use numbering::signed;
@@ -186,6 +187,34 @@ impl Layout {
         };
         let &(inner, width, base) = self.classes[class].parts.get(&part)?;
         Some((inner, width, base - self.classes[class].first * width))
+    }
+
+    /// Whether a class holds flags for objects of another class that were passed on for reuse. Such a class has no node.
+    pub fn says_what_is_returned(&self, class: usize) -> bool {
+        self.returned.values().any(|returned| *returned == class)
+    }
+
+    /// The interpretation of pointers to a node.
+    pub fn pointers_to(&self, nodes: &Nodes, node: NodeId) -> Option<Kind> {
+        let class = self.class(nodes, node)?;
+        Some(Kind::Pointer(class, self.classes[class].scale))
+    }
+
+    /// The interpretation of the values in places of a class, by the type with which it is used first.
+    pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
+        let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
+        if self.says_what_is_returned(class) {
+            return Kind::Number;
+        }
+        let only = |object: ObjectId| core.objects[object.0 as usize].ty.as_ref();
+        let ty = match of.sources.as_slice() {
+            [Source::Object(object)] => only(*object),
+            _ => None,
+        };
+        let is_pointer =
+            ty.or_else(|| nodes.type_of(of.node)).is_some_and(|ty| matches!(ty.kind, TypeKind::Pointer(_)));
+        let pointee = nodes.pointee_of(of.node).filter(|_| is_pointer);
+        pointee.and_then(|node| self.pointers_to(nodes, node)).unwrap_or_default()
     }
 
     /// Whether some place of a class belongs to an object that may be freed.

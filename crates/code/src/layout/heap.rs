@@ -6,6 +6,7 @@
 //! other threads: the freeing thread sets a flag in shared memory, and the allocating thread finds the flag there. Local variables that pointers may
 //! outlive are marked in the same way while their lifetime is over.
 
+use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
 
 use crate::core::{Access, NodeId, ObjectId, Register, Value};
@@ -153,7 +154,14 @@ impl Resolver<'_> {
             Mark::Freed => "freed",
         };
         let (name, init) = (format!("{what}_{}", of.name), vec![0; of.places.len()]);
-        self.arrays.push(Array { name, first: of.first, init, marks: Some((class, mark)) });
+        self.arrays.push(Array {
+            name,
+            first: of.first,
+            init,
+            class: None,
+            kind: Kind::Number,
+            marks: Some((class, mark)),
+        });
         self.marks.insert((class, mark), self.arrays.len() - 1);
         self.arrays.len() - 1
     }

@@ -9,6 +9,7 @@ mod values;
 
 use std::collections::{HashMap, HashSet};
 
+use fencewright_front_end::facts::Holds;
 use fencewright_program::{Span, UnaryOp};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
@@ -39,6 +40,15 @@ pub fn resolve(
         let registers = thread.registers.iter().map(|register| RegisterInfo {
             name: register.name.clone(),
             init: register.initial.unwrap_or(UNDEFINED),
+            holds: match register.about.variable {
+                true => Holds::Variable(register.name.clone()),
+                false => Holds::Temporary,
+            },
+            kind: register
+                .points
+                .filter(|_| register.about.pointer)
+                .and_then(|node| layout.pointers_to(nodes, node))
+                .unwrap_or_default(),
         });
         let mut resolver = Resolver {
             core,
@@ -332,7 +342,7 @@ impl<'a> Resolver<'a> {
     }
 
     pub(crate) fn register(&mut self, name: impl Into<String>, init: i64) -> Register {
-        self.registers.push(RegisterInfo { name: name.into(), init });
+        self.registers.push(RegisterInfo::temporary(name, init));
         Register(self.registers.len() as u32 - 1)
     }
 
@@ -347,10 +357,14 @@ impl<'a> Resolver<'a> {
             return Some(home);
         }
         let home = if of.is_single() {
-            Home::Register(self.register(of.name.clone(), of.initial[0]))
+            let kind = layout.contents(class, self.core, self.nodes);
+            let (holds, init) = (Holds::Place(class, of.first), of.initial[0]);
+            self.registers.push(RegisterInfo { name: of.name.clone(), init, holds, kind });
+            Home::Register(Register(self.registers.len() as u32 - 1))
         } else {
             let (name, init) = (of.name.clone(), of.initial.clone());
-            self.arrays.push(Array { name, first: of.first, init, marks: None });
+            let (class, kind) = (Some(class), layout.contents(class, self.core, self.nodes));
+            self.arrays.push(Array { name, first: of.first, init, class, kind, marks: None });
             Home::Array(self.arrays.len() - 1)
         };
         self.homes.insert(class, home);

@@ -9,14 +9,14 @@ use fencewright_executions::happens_before::{HappensBefore, Link, Relation};
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
     Action, Edge, Event, EventKind, LocationId, MemoryModel, Observable, Program, Property, Reference,
-    Replayed, Span, State, ThreadId,
+    RegisterId, Replayed, Span, State, ThreadId,
 };
 use serde::Serialize;
 
 use super::departures::{Departure, Instead, departures};
 use super::escape::line_of;
 use super::texts::Numbers;
-use crate::step::{Step, buffered_cell, cell_of, entry, is_temporary, steps};
+use crate::step::{Step, buffered_cell, cell_of, steps};
 use crate::words::{Source, grouped, shortened};
 
 /// In an execution with more steps than these together, only the first and the last steps are shown.
@@ -158,9 +158,13 @@ impl View<'_> {
         Execution {
             model: self.replayed.model.name(),
             threads: shown.threads.iter().map(|t| line_of(&names.thread(*t).name)).collect(),
-            cells: shown.cells.iter().map(|cell| line_of(&names.cell_name(*cell))).collect(),
+            cells: shown.cells.iter().map(|cell| line_of(&self.source.cell(*cell))).collect(),
             registers: shown.threads.iter().map(|t| shown.register_names(*t)).collect(),
-            memory: shown.cells.iter().map(|cell| self.value(first.memory[*cell as usize])).collect(),
+            memory: shown
+                .cells
+                .iter()
+                .map(|cell| self.cell_value(*cell, first.memory[*cell as usize]))
+                .collect(),
             values: shown.threads.iter().map(|t| shown.register_values(*t, first)).collect(),
             places: shown.threads.iter().map(|t| shown.place(*t, first.locations[t.index()])).collect(),
             steps,
@@ -172,21 +176,14 @@ impl View<'_> {
         }
     }
 
-    /// A value as text: C's undefined value is the word `undefined`.
-    fn value(&self, value: i64) -> String {
-        match Some(value) == self.source.front_end.undefined() {
-            true => "undefined".into(),
-            false => value.to_string(),
-        }
+    /// A text on one line, cut if it is long.
+    fn words(&self, text: &str) -> String {
+        shortened(&line_of(text), LONGEST_WORDS)
     }
 
-    /// A text in which the numeral of the undefined value is replaced by `undefined`.
-    fn words(&self, text: &str) -> String {
-        let text = shortened(&line_of(text), LONGEST_WORDS);
-        match self.source.front_end.undefined() {
-            Some(number) => text.replace(&number.to_string(), "undefined"),
-            None => text,
-        }
+    /// The value of a cell.
+    fn cell_value(&self, cell: u32, value: i64) -> String {
+        line_of(&self.source.cell_value(cell, value))
     }
 
     /// The threads that are shown.
@@ -210,7 +207,7 @@ impl View<'_> {
     fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
         let all = self.source.program.cells();
         if all <= FEW_CELLS {
-            return (0..all as u32).collect();
+            return (0..all as u32).filter(|cell| self.source.shows(*cell)).collect();
         }
         // Cells of the property come first, then the most recently accessed ones.
         let mut involved: Vec<u32> = Vec::new();
@@ -223,7 +220,7 @@ impl View<'_> {
         }
         involved.extend(self.replayed.effects.iter().rev().flatten().filter_map(cell_of));
         let mut known = BTreeSet::new();
-        involved.retain(|cell| known.insert(*cell));
+        involved.retain(|cell| self.source.shows(*cell) && known.insert(*cell));
         let mut shown: Vec<u32> = involved.iter().copied().take(MOST_CELLS).collect();
         shown.sort_unstable();
         let what = if shown.len() < involved.len() { "more" } else { "untouched" };
@@ -247,7 +244,7 @@ impl View<'_> {
         }
         let (completed, complete) = completed(self.source, self.replayed);
         let relation = HappensBefore::new(program, &completed);
-        let cell = |relation: Relation| relation.cell().map(|cell| line_of(&program.cell_name(cell)));
+        let cell = |relation: Relation| relation.cell().map(|cell| line_of(&self.source.cell(cell)));
         relations.extend(relation.relations().map(|(from, how, to)| (from, name(how), to, cell(how))));
         let found = match self.cycle {
             Some(cycle) => Some(cycle.to_vec()),
@@ -297,8 +294,8 @@ impl View<'_> {
     /// A departure from SC, as a sentence.
     fn under_sc(&self, departure: &Departure) -> String {
         let program = self.source.program;
-        let cell = program.cell_name(departure.cell);
-        let value = self.value(departure.value);
+        let cell = self.source.cell(departure.cell);
+        let value = self.cell_value(departure.cell, departure.value);
         let thread = |step: usize| &program.thread(self.replayed.events[step].thread).name;
         let (store, owner) = (departure.store + 1, thread(departure.store));
         let text = match departure.instead {
@@ -354,18 +351,24 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn named(&self, thread: ThreadId) -> impl Iterator<Item = (usize, &str)> {
-        let registers = self.view.source.program.thread(thread).registers.iter().enumerate();
-        registers.map(|(n, register)| (n, register.name.as_str())).filter(|(_, name)| !is_temporary(name))
+    /// The registers of a thread that are shown, with their names.
+    fn named(&self, thread: ThreadId) -> impl Iterator<Item = (RegisterId, String)> {
+        let source = self.view.source;
+        let registers = (0..source.program.thread(thread).registers.len() as u32).map(RegisterId);
+        registers.filter_map(move |register| Some((register, source.register(thread, register)?)))
+    }
+
+    fn register_value(&self, thread: ThreadId, register: RegisterId, state: &State) -> String {
+        let value = state.registers[thread.index()][register.index()];
+        line_of(&self.view.source.register_value(thread, register, value))
     }
 
     fn register_names(&self, thread: ThreadId) -> Vec<String> {
-        self.named(thread).map(|(_, name)| line_of(name)).collect()
+        self.named(thread).map(|(_, name)| line_of(&name)).collect()
     }
 
     fn register_values(&self, thread: ThreadId, state: &State) -> Vec<String> {
-        let values = &state.registers[thread.index()];
-        self.named(thread).map(|(n, _)| self.view.value(values[n])).collect()
+        self.named(thread).map(|(register, _)| self.register_value(thread, register, state)).collect()
     }
 
     /// The position of a thread at a location.
@@ -408,10 +411,11 @@ impl Shown<'_> {
         };
         let stores = stores(view.replayed);
         let (mut data, mut numbers) = (Vec::new(), Vec::new());
-        let (mut before, mut issued, mut flushed) = (None, Vec::new(), Vec::new());
+        let (mut before, mut untold, mut issued, mut flushed) = (None, None, Vec::new(), Vec::new());
         for (n, step) in steps(view.source, view.replayed).enumerate() {
             if gap.contains(&n) {
-                let before = before.get_or_insert_with(|| State::clone(&step.before));
+                let before =
+                    before.get_or_insert_with(|| untold.take().unwrap_or_else(|| State::clone(&step.before)));
                 issued.extend(self.issued(&step));
                 flushed.extend(stores[n].filter(|store| *store <= gap.start));
                 if n + 1 == gap.end {
@@ -426,10 +430,15 @@ impl Shown<'_> {
                 }
                 continue;
             }
+            // The changes of a hidden step are shown with the next step.
+            if view.source.hides() && n + 1 < all && step.words().is_empty() {
+                untold.get_or_insert_with(|| State::clone(&step.before));
+                continue;
+            }
             numbers.push(n);
             let sc = departures[n].iter().map(|departure| view.under_sc(departure)).collect();
             let mut one = StepData { n: n + 1, sc, store: stores[n], ..self.step(&step) };
-            self.differences(&step.before, &step.after, &mut one);
+            self.differences(untold.take().as_ref().unwrap_or(&step.before), &step.after, &mut one);
             data.push(one);
         }
         (data, numbers)
@@ -448,8 +457,8 @@ impl Shown<'_> {
                 EventKind::Step { .. } if faults => "fault",
                 EventKind::Step { .. } => "step",
             },
-            at: step.span().and_then(|span| self.line(span)),
-            statement: self.view.statement(step.event).unwrap_or_default(),
+            at: step.shown_span().and_then(|span| self.line(span)),
+            statement: step.shown_span().and_then(|_| self.view.statement(step.event)).unwrap_or_default(),
             words: self.view.words(&step.words()),
             issued: self.issued(step).collect(),
             calls: step.span().and_then(|span| source.calls(span)).map(|calls| line_of(&calls)),
@@ -463,7 +472,7 @@ impl Shown<'_> {
         step.effect.iter().filter(move |_| !is_flush).filter_map(|access| match *access {
             Access::Write { cell, value, .. } => {
                 let shown = self.cells.binary_search(&cell).ok()?;
-                Some((shown, self.view.value(value)))
+                Some((shown, self.view.cell_value(cell, value)))
             }
             Access::Read { .. } | Access::Fault(_) => None,
         })
@@ -473,7 +482,7 @@ impl Shown<'_> {
     fn differences(&self, before: &State, after: &State, data: &mut StepData) {
         for (n, cell) in self.cells.iter().map(|cell| *cell as usize).enumerate() {
             if before.memory[cell] != after.memory[cell] {
-                data.memory.push((n, self.view.value(after.memory[cell])));
+                data.memory.push((n, self.view.cell_value(cell as u32, after.memory[cell])));
             }
         }
         let program = self.view.source.program;
@@ -481,13 +490,13 @@ impl Shown<'_> {
             let t = thread.index();
             if before.buffers[t] != after.buffers[t] {
                 let (at, gone, come) = splice(&before.buffers[t], &after.buffers[t]);
-                let come = come.iter().map(|e| self.view.words(&entry(program, e))).collect();
+                let come = come.iter().map(|e| self.view.words(&self.view.source.entry(e))).collect();
                 data.buffers.push((n, at, gone, come));
             }
             if before.registers[t] != after.registers[t] {
                 for (r, (register, _)) in self.named(*thread).enumerate() {
-                    if before.registers[t][register] != after.registers[t][register] {
-                        data.values.push((n, r, self.view.value(after.registers[t][register])));
+                    if before.registers[t][register.index()] != after.registers[t][register.index()] {
+                        data.values.push((n, r, self.register_value(*thread, register, after)));
                     }
                 }
             }

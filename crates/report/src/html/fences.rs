@@ -7,6 +7,7 @@ use fencewright_fences::audit::Need;
 use fencewright_fences::synthesis::{Because, thread_names};
 use fencewright_fences::{Audited, Candidate, Synthesis, Unfixable, Verdict};
 use fencewright_lang::Sources;
+use fencewright_lang::words::Words;
 use fencewright_program::{FileId, MemoryModel};
 use similar::{ChangeTag, TextDiff};
 
@@ -147,7 +148,8 @@ impl Page {
         executions: &mut Vec<Execution>,
     ) {
         let written = Some(source.program);
-        let source = Source { program: &because.program, ..source };
+        let words = Words::new(&because.program, source.facts);
+        let source = Source { program: &because.program, words: &words, ..source };
         let property = because.property.as_ref();
         let conclusion = match (property, because.overfull) {
             (Some(property), _) => conclusion(source, property, Style::PLAIN),

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use fencewright_certify::states::StateSet;
 use fencewright_certify::{Certificate, Claim, InductiveInvariant, Proof};
 use fencewright_engines::{Checked, Evidence};
-use fencewright_program::{LocationId, ThreadId};
+use fencewright_lang::facts::Kind;
+use fencewright_program::{LocationId, RegisterId, ThreadId};
 
 use super::controls::Controls;
 use super::escape::text;
 use crate::invariants::{self, Executions, Point};
-use crate::step::is_temporary;
 use crate::text::count;
 use crate::words::{Source, grouped, shortened};
 
@@ -145,11 +145,11 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
         for (thread, location) in at.iter().enumerate() {
             let seen = values.entry((thread, *location)).or_default();
             let live = &set.live[thread][location.index()];
-            let registers = &source.program.threads[thread].registers;
-            let live =
-                live.iter().filter(|r| registers.get(**r as usize).is_some_and(|r| !is_temporary(&r.name)));
-            let fields = live.map(|r| set.layout.registers[thread][*r as usize]);
-            let fields = set.layout.memory.iter().copied().chain(fields);
+            let fields = shown_registers(source, thread, live)
+                .map(|(r, _)| set.layout.registers[thread][r.index()])
+                .collect::<Vec<_>>();
+            let memory = (0..).zip(&set.layout.memory).filter(|(cell, _)| source.shows(*cell));
+            let fields = memory.map(|(_, field)| *field).chain(fields);
             for (n, field) in fields.enumerate() {
                 seen.resize_with(seen.len().max(n + 1), BTreeSet::new);
                 seen[n].insert(field.get(state));
@@ -173,6 +173,17 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
     html + &Controls::new(source, classes, controls.into_iter()).html()
 }
 
+/// Those of these registers of a thread that are shown, with their names.
+fn shown_registers<'s>(
+    source: Source<'s>,
+    thread: usize,
+    registers: &'s [u32],
+) -> impl Iterator<Item = (RegisterId, String)> + 's {
+    let all = source.program.threads[thread].registers.len();
+    let there = registers.iter().filter(move |r| (**r as usize) < all).map(|r| RegisterId(*r));
+    there.filter_map(move |r| Some((r, source.register(ThreadId(thread as u32), r)?)))
+}
+
 /// The values at a point as facts such as `x == 1`.
 fn named(
     source: Source<'_>,
@@ -182,12 +193,14 @@ fn named(
     seen: &[BTreeSet<i64>],
 ) -> (ThreadId, LocationId, Vec<String>) {
     let program = source.program;
-    let code = &program.threads[thread];
-    let memory = (0..program.cells() as u32).map(|cell| program.cell_name(cell));
-    let live = set.live[thread][location.index()].iter().filter_map(|r| code.registers.get(*r as usize));
-    let registers = live.filter(|r| !is_temporary(&r.name)).map(|r| format!("{}.{}", code.name, r.name));
-    let fact = |(name, values): (String, &BTreeSet<i64>)| {
-        let list: Vec<String> = values.iter().map(i64::to_string).collect();
+    let (id, code) = (ThreadId(thread as u32), &program.threads[thread]);
+    let memory = (0..program.cells() as u32)
+        .filter(|cell| source.shows(*cell))
+        .map(|cell| (source.cell(cell), source.cell_kind(cell)));
+    let registers = shown_registers(source, thread, &set.live[thread][location.index()])
+        .map(|(r, name)| (format!("{}.{name}", code.name), source.register_kind(id, r)));
+    let fact = |((name, kind), values): ((String, Kind), &BTreeSet<i64>)| {
+        let list: Vec<String> = values.iter().map(|value| source.value(kind, *value)).collect();
         match (&list[..], values.first(), values.last()) {
             ([one], ..) => format!("{name} == {one}"),
             (list, ..) if list.len() <= MOST_VALUES => format!("{name} in {{{}}}", list.join(", ")),

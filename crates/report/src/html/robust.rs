@@ -52,7 +52,7 @@ impl Page {
             let (cycle, conclusion) = match witness.shape() {
                 Shape::Cycle(cycle) => (Some(&cycle[..]), "no execution under SC does the same".to_owned()),
                 Shape::Race(race) => {
-                    let cell = source.program.cell_name(race.cell);
+                    let cell = source.cell(race.cell);
                     let conclusion = format!(
                         "a triangular race: the store of step {} is buffered while step {} loads {cell}, which step {} then writes",
                         race.store + 1,

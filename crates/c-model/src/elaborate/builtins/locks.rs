@@ -10,7 +10,7 @@
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::Step;
-use fencewright_code::core::{Access, Object, ObjectId, Origin, StmtKind, ThreadNumber};
+use fencewright_code::core::{Access, Object, ObjectId, Origin, Purpose, StmtKind, ThreadNumber};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
@@ -305,7 +305,9 @@ impl Elaborator<'_> {
                 let name = format!("{}_held", self.objects[object.0 as usize].name);
                 let (ty, node) = (Some(int()), self.nodes.object(&int(), span));
                 let (origin, initial) = (Origin::Local(thread), Vec::new());
-                let held = self.object(Object { name, ty, node, origin, initial, undefined: false, span });
+                let purpose = Purpose::Translation;
+                let held =
+                    self.object(Object { name, ty, node, origin, initial, undefined: false, purpose, span });
                 if !self.executing() {
                     // In a loop, an earlier iteration may have written it.
                     self.writer.env.objects.remove(&held);

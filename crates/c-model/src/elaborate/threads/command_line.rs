@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::typed::tree::{FunctionId, Step, Type, TypeKind};
-use fencewright_code::core::{Known, Object, ObjectId, Origin};
+use fencewright_code::core::{Known, Object, ObjectId, Origin, Purpose};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
@@ -54,6 +54,7 @@ impl Elaborator<'_> {
             origin: Origin::Global,
             initial,
             undefined: false,
+            purpose: Purpose::Program,
             span,
         };
         let object = self.object(object);

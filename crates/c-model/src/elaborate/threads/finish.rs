@@ -11,12 +11,18 @@ impl Elaborator<'_> {
     pub(in super::super) fn thread_name(&self, number: ThreadNumber) -> String {
         let function = |n: usize| self.instances[n].start.function;
         let own = function(number.0 as usize);
-        let name = self.unit.functions[own.index()].name.to_string();
+        let name = self.function_of(number);
         let others = (1..self.instances.len()).filter(|n| function(*n) == own).count();
         match number.0 > 0 && others > 1 {
             true => format!("{name}_{}", (1..=number.0 as usize).filter(|n| function(*n) == own).count()),
             false => name,
         }
+    }
+
+    /// The name of the function that a thread starts with.
+    pub(in super::super) fn function_of(&self, number: ThreadNumber) -> String {
+        let function = self.instances[number.0 as usize].start.function;
+        self.unit.functions[function.index()].name.to_string()
     }
 
     /// Emits the starts and ends of all threads.

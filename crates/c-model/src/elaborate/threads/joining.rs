@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, Step, Type, TypeKind};
-use fencewright_code::core::{Access, Known, Location, ObjectId, Projection, ThreadNumber, Value};
+use fencewright_code::core::{Access, Known, Location, ObjectId, Projection, Purpose, ThreadNumber, Value};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::{BinaryOp, Span};
 
@@ -191,6 +191,7 @@ impl Elaborator<'_> {
             Some(object) => object,
             None => self.own_object(format!("done_{instance}"), int(), span),
         };
+        self.objects[object.0 as usize].purpose = Purpose::Ended(ThreadNumber(instance as u32));
         self.instances[instance].state.done = Some(object);
         self.location(object, &[])
     }
@@ -214,6 +215,7 @@ impl Elaborator<'_> {
         }
         let ty = Type { kind: TypeKind::Array(Rc::new(int()), length), atomic: false, volatile: false };
         let object = self.own_object("done".into(), ty, span);
+        self.objects[object.0 as usize].purpose = Purpose::AllEnded;
         self.shared.done = Some(object);
         object
     }

@@ -179,7 +179,7 @@ fn only_the_first_failing_check_counts() {
         let [first, second] = blocks;
         let around = step(StepKind::If(condition(random), vec![first, second, last], Vec::new()));
         let before = vec![around];
-        let registers = (0..REGISTERS).map(|n| RegisterInfo { name: format!("r{n}"), init: 0 }).collect();
+        let registers = (0..REGISTERS).map(|n| RegisterInfo::temporary(format!("r{n}"), 0)).collect();
         let (name, arrays, span) = (String::new(), Vec::new(), Span::default());
         let mut thread = Thread { name, registers, arrays, code: before.clone(), span };
         move_failures(&mut thread, &Stop::never());

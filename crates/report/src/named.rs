@@ -1,0 +1,207 @@
+//! Cells, registers and values by their source names where the front end knows them, otherwise by the names of the program.
+
+use fencewright_lang::facts::{Holds, Kind, Role, Start, Whole};
+use fencewright_lang::words::{Meaning, Spot};
+use fencewright_program::reference::Buffered;
+use fencewright_program::{LocationId, RegisterId, Span, ThreadId};
+
+use crate::step::is_temporary;
+use crate::words::Source;
+
+/// Maximum number of expressions before a span that are searched for one around it.
+const MOST_STEPS_BEFORE: usize = 1_000;
+
+impl<'a> Source<'a> {
+    /// The same source, shown with all details of the translation if `full`.
+    pub fn in_full(self, full: bool) -> Self {
+        Source { full, ..self }
+    }
+
+    /// Whether the program is a translation with source names for its parts.
+    pub fn is_translated(&self) -> bool {
+        !self.facts.threads.is_empty()
+    }
+
+    /// Whether details that the translation added are hidden.
+    pub fn hides(&self) -> bool {
+        self.is_translated() && !self.full
+    }
+
+    /// The innermost source expression around a span that is shown as one step, in the same call.
+    pub fn expression_around(&self, span: Span) -> Option<Whole> {
+        let steps = &self.facts.steps;
+        let start = |whole: &Whole| (whole.span.file, whole.span.start);
+        let behind = steps.partition_point(|whole| start(whole) <= (span.file, span.start));
+        let inside = |whole: &&Whole| whole.span.file == span.file && whole.span.end >= span.end;
+        let around = steps[..behind].iter().rev().take(MOST_STEPS_BEFORE).find(inside)?;
+        Some(Whole { span: around.span.called(span.call), ..*around })
+    }
+
+    /// The name of a cell of shared memory.
+    pub fn cell(&self, cell: u32) -> String {
+        let place = self.words.place(self.program, cell);
+        let spot = place.and_then(|(kind, number)| self.facts.memory.spot(kind, number));
+        match spot {
+            Some(spot) if self.role(cell).is_none() => self.word(&Meaning::Place(spot)),
+            _ => self.program.cell_name(cell),
+        }
+    }
+
+    /// The purpose of a cell that the translation added.
+    pub fn role(&self, cell: u32) -> Option<&'a Role> {
+        let (kind, number) = self.words.place(self.program, cell)?;
+        self.facts.memory.role(kind, number)
+    }
+
+    /// Whether a cell is shown: cells that the translation added are hidden unless everything is shown.
+    pub fn shows(&self, cell: u32) -> bool {
+        self.full || self.role(cell).is_none()
+    }
+
+    /// The value of a cell as text.
+    pub fn cell_value(&self, cell: u32, value: i64) -> String {
+        self.value(self.cell_kind(cell), value)
+    }
+
+    /// The interpretation of the values of a cell.
+    pub fn cell_kind(&self, cell: u32) -> Kind {
+        let place = self.words.place(self.program, cell);
+        place.map_or(Kind::Number, |(kind, _)| self.facts.memory.kind(kind))
+    }
+
+    /// A value as text, under an interpretation.
+    pub fn value(&self, kind: Kind, value: i64) -> String {
+        match self.facts.meaning(kind, value) {
+            Meaning::Number(number) => number.to_string(),
+            meaning => self.word(&meaning),
+        }
+    }
+
+    fn word(&self, meaning: &Meaning<'_>) -> String {
+        let line = |spot: &Spot<'_>| self.position(spot.object.span).line_name();
+        let line = match meaning {
+            Meaning::Pointer(spot) | Meaning::Behind(spot) | Meaning::Place(spot) => line(spot),
+            _ => String::new(),
+        };
+        self.front_end.word(meaning, &line)
+    }
+
+    /// The name of a register; `None` if it is a temporary and hidden.
+    pub fn register(&self, thread: ThreadId, register: RegisterId) -> Option<String> {
+        let name = &self.program.thread(thread).registers[register.index()].name;
+        if is_temporary(name) {
+            return None;
+        }
+        match self.words.register(thread, register).map(|named| &named.holds) {
+            None => Some(name.clone()),
+            Some(Holds::Variable(variable)) => Some(variable.clone()),
+            Some(Holds::Place(kind, number)) => match self.facts.memory.spot(*kind, *number) {
+                Some(_) if self.facts.memory.role(*kind, *number).is_some() => {
+                    self.full.then(|| name.clone())
+                }
+                Some(spot) => Some(self.word(&Meaning::Place(spot))),
+                None => self.full.then(|| name.clone()),
+            },
+            Some(Holds::Mark(..) | Holds::Temporary) => self.full.then(|| name.clone()),
+        }
+    }
+
+    /// The interpretation of the values of a register.
+    pub fn register_kind(&self, thread: ThreadId, register: RegisterId) -> Kind {
+        self.words.register(thread, register).map_or(Kind::Number, |named| named.kind)
+    }
+
+    /// The value of a register as text.
+    pub fn register_value(&self, thread: ThreadId, register: RegisterId, value: i64) -> String {
+        self.value(self.register_kind(thread, register), value)
+    }
+
+    /// A pointer to the object that a register marks as freed.
+    pub fn marked(&self, kind: usize, number: i64) -> String {
+        let spot = self.facts.memory.spot(kind, number);
+        spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
+    }
+
+    /// A name with its value: `x=1`, and `x = 1` for names that have more than one word.
+    pub fn equation(&self, name: &str, value: &str) -> String {
+        let sign = if self.is_translated() { " = " } else { "=" };
+        format!("{name}{sign}{value}")
+    }
+
+    /// A cell with its value.
+    pub fn cell_equation(&self, cell: u32, value: i64) -> String {
+        self.equation(&self.cell(cell), &self.cell_value(cell, value))
+    }
+
+    /// The separator between such equations.
+    pub fn separator(&self) -> &'static str {
+        if self.is_translated() { ", " } else { " " }
+    }
+
+    /// A buffer entry: `x=1`, or `|` for a store fence.
+    pub fn entry(&self, entry: &Buffered) -> String {
+        match *entry {
+            Buffered::Store { cell, value } => self.cell_equation(cell, value),
+            Buffered::Barrier => "|".into(),
+        }
+    }
+
+    /// Whether threads stay at this location after the end of the process.
+    pub fn is_exit(&self, thread: ThreadId, location: LocationId) -> bool {
+        self.words.exits.contains(&(thread, location))
+    }
+
+    /// A thread with its function and the line of its creation: `worker_1 (worker, line 47)`.
+    pub fn started(&self, start: &Start) -> String {
+        let line = self.position(start.span).line_name();
+        format!("{} ({}, line {line})", start.thread, start.function)
+    }
+
+    /// The same for several threads, by their names.
+    pub fn all_started(&self, threads: &[String]) -> String {
+        let start = |name: &String| match self.facts.threads.iter().find(|start| start.thread == *name) {
+            Some(start) => self.started(start),
+            None => name.clone(),
+        };
+        joined(&threads.iter().map(start).collect::<Vec<_>>())
+    }
+
+    /// The creation of the threads that run from the initial state, in sentences.
+    pub fn created_first(&self) -> Vec<String> {
+        let mut creators: Vec<(&String, Vec<String>)> = Vec::new();
+        for start in self.facts.threads.iter().filter(|start| start.initial) {
+            let Some(creator) = &start.creator else { continue };
+            match creators.iter_mut().find(|(known, _)| *known == creator) {
+                Some((_, created)) => created.push(self.started(start)),
+                None => creators.push((creator, vec![self.started(start)])),
+            }
+        }
+        let sentence =
+            |(creator, created): (&String, Vec<String>)| format!("{creator} creates {}", joined(&created));
+        creators.into_iter().map(sentence).collect()
+    }
+}
+
+/// Texts as a list in words: `a`, `a and b`, `a, b and c`.
+pub fn joined(texts: &[String]) -> String {
+    match texts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    #[test]
+    fn lists_in_words() {
+        let check = |texts: &[&str], expected: &str| {
+            assert_eq!(joined(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>()), expected);
+        };
+        check(&["a"], "a");
+        check(&["a", "b"], "a and b");
+        check(&["a", "b", "c"], "a, b and c");
+    }
+}

@@ -1,0 +1,201 @@
+//! The origins of values in temporary registers, so that a branch on them is shown in terms of the source: `mutex.last == 0`, not `t == 0`.
+
+use std::collections::HashMap;
+
+use fencewright_lang::facts::Kind;
+use fencewright_program::reference::Access;
+use fencewright_program::{BinaryOp, Event, EventKind, Expr, Op, RegisterId, State, ThreadId, UnaryOp};
+
+use crate::words::{Source, expression_of_texts};
+
+/// Maximum length of the text of an origin; for longer ones the value itself is shown.
+const LONGEST_ORIGIN: usize = 80;
+
+/// The origins of the values that temporary registers hold at one point of an execution.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    known: HashMap<(ThreadId, RegisterId), Origin>,
+}
+
+/// The origin of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// Its text: a place that was read, or an expression over such places.
+    pub text: String,
+    /// The interpretation of the value.
+    pub kind: Kind,
+    /// Whether the text names a variable rather than a number.
+    pub is_named: bool,
+    /// Whether the value was read from memory unchanged.
+    pub is_read: bool,
+    /// The register that holds the value.
+    pub register: Option<RegisterId>,
+}
+
+impl Origins {
+    /// Updates the origins for an event with this effect, in the state before it.
+    pub fn follow(&mut self, source: Source<'_>, event: &Event, effect: &[Access], before: &State) {
+        let EventKind::Step { edge, .. } = &event.kind else { return };
+        let mut reads = effect.iter().filter_map(|access| match access {
+            Access::Read { cell, .. } => Some(*cell),
+            _ => None,
+        });
+        for op in source.program.thread(event.thread).edge(*edge).action.ops() {
+            match op {
+                Op::Load(register, _) => {
+                    let Some(cell) = reads.next() else { return };
+                    let (text, kind) = (source.cell(cell), source.cell_kind(cell));
+                    self.set(
+                        event.thread,
+                        *register,
+                        Some(Origin { text, kind, is_named: true, is_read: true, register: None }),
+                    );
+                }
+                Op::Assign(register, value) => {
+                    let text = self.text(source, event.thread, value, before);
+                    let kind = source.register_kind(event.thread, *register);
+                    let origin = text.filter(|text| text.len() <= LONGEST_ORIGIN);
+                    let origin = origin.map(|text| Origin {
+                        text,
+                        kind,
+                        is_named: true,
+                        is_read: false,
+                        register: None,
+                    });
+                    self.set(event.thread, *register, origin);
+                }
+                Op::Havoc(register, _) => self.set(event.thread, *register, None),
+                Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => {}
+            }
+        }
+    }
+
+    fn set(&mut self, thread: ThreadId, register: RegisterId, origin: Option<Origin>) {
+        match origin {
+            Some(origin) => self.known.insert((thread, register), origin),
+            None => self.known.remove(&(thread, register)),
+        };
+    }
+
+    /// The origin of the value of a register in a state: the name of the register if it is a variable.
+    fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
+        let kind = source.register_kind(thread, register);
+        if let Some(text) = source.register(thread, register) {
+            return Origin { text, kind, is_named: true, is_read: false, register: Some(register) };
+        }
+        if let Some(origin) = self.known.get(&(thread, register)) {
+            return Origin { register: Some(register), ..origin.clone() };
+        }
+        let value = state.registers[thread.index()][register.index()];
+        Origin {
+            text: source.value(kind, value),
+            kind,
+            is_named: false,
+            is_read: false,
+            register: Some(register),
+        }
+    }
+
+    /// An expression over the origins of the registers; `None` if it names no variable, or two different values by one name.
+    pub fn text(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        e: &Expr<RegisterId>,
+        state: &State,
+    ) -> Option<String> {
+        let texts = self.texts(source, thread, e, state);
+        let (mut is_named, mut names) = (false, HashMap::new());
+        // Two values that were read from one place at different times have the same text.
+        let mut is_ambiguous = false;
+        texts.for_each_leaf(&mut |origin: &Origin| {
+            is_named |= origin.is_named;
+            let known = names.entry(origin.text.clone()).or_insert(origin.register);
+            is_ambiguous |= origin.is_named && *known != origin.register;
+        });
+        (is_named && !is_ambiguous).then(|| expression_of_texts(&texts, |origin| origin.text.clone()))
+    }
+
+    fn texts(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        e: &Expr<RegisterId>,
+        state: &State,
+    ) -> Expr<Origin> {
+        let again = |e: &Expr<RegisterId>| self.texts(source, thread, e, state);
+        match e {
+            Expr::Const(value) => Expr::Const(*value),
+            Expr::Leaf(register) => Expr::Leaf(self.of(source, thread, *register, state)),
+            Expr::Unary(op, operand) => Expr::Unary(*op, Box::new(again(operand))),
+            Expr::Binary(op, left, right) => {
+                let (left, right) = (again(left), again(right));
+                let means = |side: &Expr<Origin>| match side {
+                    Expr::Leaf(origin) => origin.kind,
+                    _ => Kind::Number,
+                };
+                let (of_left, of_right) = (means(&left), means(&right));
+                let with = |side: Expr<Origin>, kind: Kind| match side {
+                    // A constant that is compared with a pointer is a pointer.
+                    Expr::Const(value) if op.is_comparison() => {
+                        let text = source.value(kind, value);
+                        Expr::Leaf(Origin { text, kind, is_named: false, is_read: false, register: None })
+                    }
+                    other => other,
+                };
+                Expr::Binary(*op, Box::new(with(left, of_right)), Box::new(with(right, of_left)))
+            }
+            Expr::If(condition, then, otherwise) => {
+                let [condition, then, otherwise] =
+                    [condition, then, otherwise].map(|part| Box::new(again(part)));
+                Expr::If(condition, then, otherwise)
+            }
+        }
+    }
+
+    /// Whether a register holds the result of an expression rather than the value of a variable or place.
+    fn is_computed(&self, source: Source<'_>, thread: ThreadId, register: RegisterId) -> bool {
+        let origin = self.known.get(&(thread, register));
+        source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
+    }
+
+    /// The fact that a branch establishes: `mutex.last == 0`. `None` if it is about no variable, or repeats the value that was just read.
+    pub fn decision(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        condition: &Expr<RegisterId>,
+        state: &State,
+    ) -> Option<String> {
+        let (condition, holds) = match condition {
+            Expr::Unary(UnaryOp::Not, inner) => (&**inner, false),
+            _ => (condition, true),
+        };
+        let fact = match condition {
+            Expr::Binary(op, left, right) if op.is_comparison() => {
+                let op = if holds { *op } else { op.negated() };
+                Expr::Binary(op, left.clone(), right.clone())
+            }
+            Expr::Leaf(register) if self.is_computed(source, thread, *register) => {
+                let text = self.text(source, thread, condition, state)?;
+                return Some(format!("{text} is {holds}"));
+            }
+            Expr::Leaf(_) => {
+                let op = if holds { BinaryOp::Ne } else { BinaryOp::Eq };
+                Expr::Binary(op, Box::new(condition.clone()), Box::new(Expr::Const(0)))
+            }
+            other => {
+                let text = self.text(source, thread, other, state)?;
+                return Some(format!("{text} is {holds}"));
+            }
+        };
+        if let Expr::Binary(BinaryOp::Eq, left, right) = &fact
+            && let (Expr::Leaf(register), Expr::Const(_)) | (Expr::Const(_), Expr::Leaf(register)) =
+                (&**left, &**right)
+            && self.of(source, thread, *register, state).is_read
+        {
+            return None;
+        }
+        self.text(source, thread, &fact, state)
+    }
+}

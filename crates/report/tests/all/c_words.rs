@@ -1,0 +1,189 @@
+//! Executions of C programs in the words of C: snapshots, and what must never be seen.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, check};
+use fencewright_lang::load::Failure;
+use fencewright_lang::{Loaded, Loader, Stop, front_end};
+use fencewright_program::{MemoryModel, Property};
+use fencewright_report::{Source, Style, json, rows, sarif, text};
+
+/// A pointer to one of two allocations, a local variable that another thread reaches, a thread that is created late, and a member that was never written.
+const NODES: &str = r#"#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct node {
+    int key;
+    struct node *next;
+};
+
+static struct node *_Atomic head;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int total;
+
+static struct node *push(int key)
+{
+    struct node *node = malloc(sizeof *node);
+    node->key = key;
+    node->next = atomic_load(&head);
+    return node;
+}
+
+static void *reader(void *argument)
+{
+    int *seen = argument;
+    struct node *first = atomic_load(&head);
+    pthread_mutex_lock(&lock);
+    total += first->key;
+    pthread_mutex_unlock(&lock);
+    *seen = first->next != NULL;
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    int seen;
+    atomic_store(&head, push(1));
+    atomic_store(&head, push(2));
+    pthread_create(&thread, 0, reader, &seen);
+    atomic_store(&head, NULL);
+    pthread_join(thread, 0);
+    assert(total == 1);
+    assert(seen);
+    return 0;
+}
+"#;
+
+fn loaded(name: &str, text: &str) -> Loaded {
+    let open = |name: &str| std::fs::read(folder().join(name)).map_err(|error| error.to_string());
+    let (options, stop) = (Default::default(), Stop::never());
+    let loader = Loader { front_end: front_end::named("c"), options: &options, stop: &stop, open: &open };
+    match loader.load(name, text.as_bytes()) {
+        Ok(loaded) => loaded,
+        Err(Failure::Wrong(e)) => panic!("{}", e.sources.render(&e.diagnostics, false)),
+        Err(Failure::Stopped(_)) => panic!("nobody asks to stop"),
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c")
+}
+
+fn example(name: &str) -> Loaded {
+    loaded(name, &std::fs::read_to_string(folder().join(name)).expect("an example"))
+}
+
+fn checked(loaded: &Loaded, model: MemoryModel, properties: Vec<Property>) -> Vec<Checked> {
+    let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
+    let task = Task::new(&loaded.program, model, properties);
+    // What is shown are executions: proofs need not be confirmed, nor searched for long.
+    let limits = Limits::default().within(Duration::from_secs(5));
+    check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING)
+}
+
+fn all_checked(loaded: &Loaded, model: MemoryModel) -> Vec<Checked> {
+    checked(loaded, model, loaded.program.properties.clone())
+}
+
+/// All violations of a program as text.
+fn executions(loaded: &Loaded, style: Style) -> String {
+    let all = all_checked(loaded, MemoryModel::Tso);
+    let shown = all.iter().map(|result| text::evidence(Source::from(loaded), result, style));
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn examples_are_told_in_the_words_of_c() {
+    for name in ["peterson.c", "hazard.c"] {
+        insta::assert_snapshot!(name, executions(&example(name), Style::PLAIN));
+    }
+}
+
+#[test]
+fn nodes_locks_and_threads_have_the_words_of_c() {
+    insta::assert_snapshot!(executions(&loaded("nodes.c", NODES), Style::PLAIN));
+}
+
+#[test]
+fn all_steps_of_the_translation_are_shown_on_request() {
+    insta::assert_snapshot!(executions(&example("peterson.c"), Style { full: true, ..Style::PLAIN }));
+}
+
+#[test]
+fn json_and_sarif_have_the_words_of_c_beside_the_names_of_the_translation() {
+    let program = example("peterson.c");
+    let source = Source::from(&program);
+    let all = all_checked(&program, MemoryModel::Tso);
+    let violated = all.iter().find(|result| result.trace().is_some()).expect("a violation");
+    let object = json::verdict(source, MemoryModel::Tso, violated);
+    for expected in [
+        r#""cell":"mutex_interested[0]","value":1,"place":"mutex.interested[0]","holds":"1","to":"buffer""#,
+        r#""words":"thread_1 ends""#,
+        r#""words":"main joins thread_1 and thread_2""#,
+    ] {
+        assert!(object.contains(expected), "{expected} is not in {object}");
+    }
+    let mut log = sarif::Log::default();
+    log.add(source, MemoryModel::Tso, violated);
+    let mut file = Vec::new();
+    log.write(true, &mut file).expect("writing into memory");
+    let file = String::from_utf8(file).expect("text");
+    assert!(file.contains("thread_1: mutex.interested[0] = 1 -> buffer of thread_1"), "{file}");
+    assert!(!file.contains("mutex_interested"), "{file}");
+}
+
+/// A number that the program computes looks like the number of undefined values: it is shown as the number that it is, because values are told by what they are, and not by
+/// their digits in a finished text.
+#[test]
+fn digits_of_undefined_values_are_no_undefined_values() {
+    let program = loaded("digits.c", "int main(void) { return 0; }");
+    let undefined = program.facts.undefined.expect("C has undefined values");
+    let text = format!(
+        "#include <assert.h>\nint main(void) {{ long x = {}; int y; int *p = &y; assert(x != {}0); assert(*p == x); return 0; }}",
+        undefined - 1,
+        undefined
+    );
+    let with_digits = loaded("digits.c", &text);
+    let shown = executions(&with_digits, Style::PLAIN);
+    assert!(!shown.contains(&undefined.to_string()), "{shown}");
+    // A text of the author that has these digits keeps them.
+    let text = format!(
+        "#include <assert.h>\n#include <pthread.h>\nstatic volatile long x;\nstatic void *f(void *u) {{ x = {undefined}0; return u; }}\n\
+         int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); assert(x == 0); return 0; }}"
+    );
+    let program = loaded("digits.c", &text);
+    let shown = executions(&program, Style::PLAIN);
+    assert!(shown.contains(&format!("x = {undefined}0;")), "{shown}");
+    assert!(shown.contains(&format!("x = {undefined}0 -> ")), "{shown}");
+    assert!(!shown.contains("undefined0"), "{shown}");
+}
+
+/// Whatever is told, no name of the translation is in it, accesses come in the order in which they happen, and no execution has more rows than steps.
+#[test]
+fn no_name_of_the_translation_is_seen_in_examples() {
+    let mut compared = 0;
+    for name in ["peterson.c", "hazard.c", "ring.c", "seqlock.c", "singleton.c"] {
+        let program = example(name);
+        let source = Source::from(&program);
+        for result in all_checked(&program, MemoryModel::Pso) {
+            let Some(replayed) = result.trace() else { continue };
+            let shown = text::evidence(source, &result, Style::PLAIN);
+            for own in ["done_", "start_", " t is ", "label_", "access_", "freed_", "undefined is"] {
+                assert!(!shown.contains(own), "{name}: {own}\n{shown}");
+            }
+            let all: Vec<usize> =
+                rows::rows(source, replayed, &[]).iter().flat_map(|row| row.steps.clone()).collect();
+            let touching: Vec<usize> =
+                all.iter().copied().filter(|n| !replayed.effects[*n].is_empty()).collect();
+            assert!(touching.is_sorted(), "{name}: {touching:?}");
+            assert_eq!(all.len(), replayed.events.len(), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 2, "{compared}");
+}
