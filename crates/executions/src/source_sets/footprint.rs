@@ -25,11 +25,12 @@ use std::rc::Rc;
 
 use fencewright_program::reference::{Access, Buffered, Refusal};
 use fencewright_program::{
-    Action, Address, Edge, EdgeId, Event, EventKind, Expr, LocationId, MemoryModel, Observable, Op, Program,
-    Property, PropertyKind, Reference, RegisterId, State, Thread, ThreadId, UnaryOp,
+    Action, Edge, EdgeId, Event, EventKind, LocationId, MemoryModel, Observable, Op, Program, Property,
+    PropertyKind, Reference, RegisterId, State, Thread, ThreadId,
 };
 
 use super::Incomplete;
+use super::operations::{are_outcomes, choices, may_refuse, possible_cells, written};
 
 /// Something that steps read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -459,88 +460,4 @@ fn last_of_each_cell<'s>(stores: impl Iterator<Item = &'s Issued>) -> impl Itera
         seen.push(store.cell);
         is_new.then_some(store.number)
     })
-}
-
-/// The combinations of values of the `*`s among the operations.
-fn choices(ops: &[Op]) -> Vec<Vec<i64>> {
-    let mut choices = vec![Vec::new()];
-    for op in ops {
-        let Op::Havoc(_, Some(range)) = op else { continue };
-        // Without a value the event is offered all the same: an earlier operation may fault.
-        if range.low > range.high {
-            break;
-        }
-        let longer = |prefix: &Vec<i64>| {
-            (range.low..=range.high).map(|v| [prefix.as_slice(), &[v]].concat()).collect::<Vec<_>>()
-        };
-        choices = choices.iter().flat_map(longer).collect();
-    }
-    choices
-}
-
-/// Whether an operation can disable its step: an `assume`, or a `*` without any value.
-fn may_refuse(op: &Op) -> bool {
-    match op {
-        Op::Assume(_) => true,
-        Op::Havoc(_, range) => range.is_none_or(|range| range.low > range.high),
-        Op::Skip | Op::Assign(..) | Op::Assert(..) | Op::Load(..) | Op::Store(..) => false,
-    }
-}
-
-/// The register that an operation writes.
-fn written(op: &Op) -> Option<RegisterId> {
-    match op {
-        Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
-        Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => None,
-    }
-}
-
-/// The cells that an address can denote if these registers have changed.
-fn possible_cells(
-    program: &Program,
-    address: &Address,
-    registers: &[i64],
-    changed: &[RegisterId],
-) -> std::ops::Range<u32> {
-    let variable = &program.variables[address.variable.index()];
-    let (Some(index), Some(range)) = (&address.index, variable.indices) else {
-        return variable.base..variable.base + 1;
-    };
-    let mut is_fixed = true;
-    index.for_each_leaf(&mut |r| is_fixed &= !changed.contains(r));
-    let all = variable.cells();
-    match index.eval(&mut |r| registers[r.index()]) {
-        _ if !is_fixed => all.start as u32..all.end as u32,
-        Ok(index) if range.contains(index) => {
-            let cell = variable.base + (index - range.low) as u32;
-            cell..cell + 1
-        }
-        // The step faults, or cannot be computed.
-        Ok(_) | Err(_) => 0..0,
-    }
-}
-
-/// Whether two atomic steps are the outcomes of one test, such as those of `cas`: whatever memory contains, one of them is enabled.
-fn are_outcomes(one: &Action, other: &Action) -> bool {
-    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
-        (one, other)
-    else {
-        return false;
-    };
-    let refusals = |ops: &[Op]| ops.iter().filter(|op| may_refuse(op)).count();
-    let differ = one.iter().zip(other).position(|(a, b)| a != b);
-    let Some((Op::Assume(a), Op::Assume(b))) = differ.map(|n| (&one[n], &other[n])) else { return false };
-    refusals(one) == 1 && refusals(other) == 1 && are_complementary(a, b)
-}
-
-/// Whether exactly one of two conditions holds.
-fn are_complementary(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
-    let negates = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
-    let compares = match (a, b) {
-        (Expr::Binary(one, left, right), Expr::Binary(other, l, r)) => {
-            one.is_comparison() && one.negated() == *other && (left, right) == (l, r)
-        }
-        _ => false,
-    };
-    compares || negates(a, b) || negates(b, a)
 }

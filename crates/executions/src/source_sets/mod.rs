@@ -41,6 +41,7 @@
 //! The search ends only if the tree is finite. If an execution returns to a state, or is very long, there is no result.
 
 mod footprint;
+mod operations;
 mod races;
 #[cfg(test)]
 mod tests;

@@ -442,7 +442,7 @@ fn functions_that_would_hide_something_are_refused() {
     refused("#include <stdlib.h>\nvoid last(void) {}", "atexit(last);", "atexit");
     let kept = "int *keep; void f(void) { keep = __builtin_alloca(4); }";
     let text = format!("{HEADERS}{}", main_does(kept, "f(); *keep = 1;"));
-    let error = load(&text, &Options::default()).err().expect("the memory is gone when it is used");
+    let error = load(&text, &Options::default()).expect_err("the memory is gone when it is used");
     assert!(error.diagnostics[0].message.contains("alloca"), "{}", error.diagnostics[0].message);
     holds("", "int *p = __builtin_alloca(4); *p = 1; assert(*p == 1);");
 }
