@@ -180,7 +180,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The comments before a token that have not been written.
+    /// The comments before a token, except for those that have been written.
     fn comments_before(&self, token: usize) -> &[Comment] {
         let rest = &self.comments[self.next_comment..];
         // This function is called before the comments of the line are written, so the first unwritten comments may belong to earlier tokens.
