@@ -70,7 +70,7 @@ impl<S: Stage, A: Backward<S>> Walk<'_, S, A> {
     }
 
     fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: A::Facts, around: &Around<A::Facts>) -> A::Facts {
-        // Indices in descending order.
+        // Indices of the statements to remove, in descending order.
         let mut superfluous = Vec::new();
         for (n, statement) in self.stop.polled(code.iter_mut().enumerate().rev()) {
             if self.analysis.is_superfluous(&statement.kind, &facts) {
