@@ -1,5 +1,5 @@
-//! Transformations of programs. SC executions of the new program represent TSO executions of the old one, or TSO executions represent PSO executions,
-//! or fewer executions represent all.
+//! Transformations of programs. Depending on the transformation, SC executions of the new program represent TSO executions of the old one, or TSO
+//! executions represent PSO executions, or fewer executions represent all of them.
 //!
 //! * [`attack`]: instruments a program with attacks, which decides robustness;
 //! * [`extend`]: delays stores along some paths, for lazy reachability, or behind other stores, for PSO by way of TSO;
@@ -7,10 +7,10 @@
 //! * [`mod@slice`]: omits the threads that are irrelevant to a property, under any memory model;
 //! * [`narrow`]: restricts choices to fewer values, under any memory model.
 //!
-//! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this crate depends
-//! only on `program` and `kit`.
+//! A transformation is part of the trusted base if a proof about the new program is used as a proof about the old one. Hence this crate depends only
+//! on `program` and `kit`.
 //!
-//! A choice among four billion values of which the program distinguishes only two needs few of them:
+//! A choice among four billion values of which the program distinguishes only two can be narrowed to a few values:
 //!
 //! ```
 //! use fencewright_program::{Action, Op};

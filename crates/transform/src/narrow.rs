@@ -3,30 +3,33 @@
 //! A chosen value that is copied, stored and loaded, and otherwise only compared, need not range over all numbers of its type. A flow analysis
 //! computes where the values of each *site* (an operation `r = *` with very many values) may flow: a `Value` is the set of constants and sites from
 //! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other by `==` or
-//! `!=` form one *group*, and the constants that its values are compared with are the constants of the group. A value that is *used* in any other way
-//! (as an operand, as an index, where a range is checked, in a comparison with an unknown value, in a comparison by `<` with a value of another site)
-//! must lie between constants of its group. The same analysis checks this: if a condition like `r < 4` holds, 4 becomes such a constant, and the
-//! `Value` is no longer *open above*. If a value is used that is open below, the least value of the site becomes a constant too. A site whose values
-//! are used where they are open above is not narrowed.
+//! `!=` form one *group*. The constants that values of these sites are compared with are the constants of the group. A value is *used* if something
+//! else is done with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of
+//! another site. A value that is used must lie between constants of its group, which the same analysis checks: the `Value` of a chosen value is *open
+//! above* and *open below*, and where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open
+//! above. If a value that is open below is used, the least value of its site becomes a constant too. If a value that is open above is used, its group
+//! is not narrowed.
 //!
 //! **The narrowed program gives the same verdicts.** Consider a group with its least and greatest constants, and an execution of the program.
 //!
-//! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
-//!   below the least by least - 1; or by greatest + 1 too if there are no comparisons by order. Values in between are kept.
+//! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1. Replace each
+//!   value chosen below the least constant by least - 1; or by greatest + 1 too if there are no comparisons by order. Values in between are kept.
 //! * *Otherwise* each site of the group is a step of its own that is executed at most once (it lies on no cycle), and the sites are numbered from 1
-//!   to n. A value above the greatest constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the
-//!   least by least - j, or by greatest + j again. This is a single injective map for the whole execution.
+//!   to n. A value above the greatest constant is replaced by greatest + j, where j is the first site that chooses this value. A value below the
+//!   least constant is replaced by least - j; or by greatest + j too if there are no comparisons by order. This is a single injective map for the
+//!   whole execution.
 //!
 //! A value that is used is kept, because it lies between constants of its group: the conditions on its path imply that, or it is not below the least
-//! value of its site. A comparison of a replaced value has the same result as before: with a constant of the group, because the new value is on the
-//! same side of it and equal to it if the old one was; with another value of the group, because the map is injective and keeps the values between the
-//! constants. All other values are unchanged. So the result is an execution along the same edges, and properties, whose formulas are treated like
-//! conditions, have the same truth values. Its choices at site j are within j of the constants: these are the values that the narrowed program
-//! allows. The narrowed program allows no values that the program does not, so its executions are executions of the program. It has the same edges,
-//! locations and registers: only the ranges of choices differ.
+//! value of its site. A comparison of a replaced value has the same result as before. If it is a comparison with a constant of the group: the new
+//! value is on the same side of the constant as the old one, and equal to it if and only if the old one was. If it is a comparison with another value
+//! of the group: the map is injective and keeps the values between the constants. All other values are unchanged. So the result is an execution along
+//! the same edges, and properties, whose formulas are treated like conditions, have the same truth values. Its choices at site j are within j of the
+//! constants: these are the values that the narrowed program allows. Conversely, the narrowed program allows only values that the original program
+//! allows too, so its executions are executions of the original program. It has the same edges, locations and registers: only the ranges of choices
+//! differ.
 //!
-//! Deadlocks agree: a choice that is a step of its own is always enabled; any other choice is of the first kind, so a step with it that is enabled
-//! for a value is enabled for the replacement, and vice versa.
+//! Deadlocks agree: a choice that is a step of its own is always enabled. A choice within a larger step belongs to a group of the first kind, so the
+//! step is enabled for some value if and only if it is enabled for the replacement of that value.
 
 use std::collections::BTreeSet;
 
@@ -35,11 +38,11 @@ use fencewright_program::{
     RegisterId, Thread, UnaryOp,
 };
 
-/// Minimum number of values of a choice that is narrowed.
+/// Minimum number of values of a choice that may be narrowed.
 const WIDE: u64 = 32;
 /// Maximum number of values of a narrowed choice.
 const NARROW: u64 = 1 << 10;
-/// Maximum number of pairs of an operation and a register of programs that are analysed.
+/// Maximum size of a program that is analysed: the number of pairs of an operation and a register of the same thread.
 const MOST_PLACES: usize = 1 << 19;
 /// Maximum number of rounds of the fixpoint iteration.
 const MOST_ROUNDS: usize = 64;
@@ -53,7 +56,7 @@ struct Value {
     constants: u64,
     /// Sites, by number.
     sites: u64,
-    /// Whether values of sites may be below (or above) all constants that they have been compared with.
+    /// Whether the content may be a value of a site that is below (or above) all constants that it has been compared with.
     open: [bool; 2],
 }
 
@@ -66,7 +69,7 @@ impl Value {
     }
 }
 
-/// A choice that may be narrowed.
+/// A choice that may be narrowed, and notes about the comparisons and uses of its values.
 struct Site {
     thread: usize,
     edge: usize,
@@ -78,9 +81,9 @@ struct Site {
     constants: BTreeSet<i64>,
     /// Whether one of these comparisons is by order.
     ordered: bool,
-    /// Whether its values are compared with values of sites.
+    /// Whether its values are compared with values of sites (by a comparison of any kind).
     mutual: bool,
-    /// Whether values that are open below (or above) are used.
+    /// Whether values of the site that are open below (or above) are used.
     used: [bool; 2],
 }
 
@@ -188,8 +191,8 @@ fn members(sites: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Flow<'_> {
-    /// Iterates over all edges until a fixpoint; false if that takes too many rounds. Notes about sites remain valid, because the values grow
-    /// monotonically.
+    /// Iterates over all edges until a fixpoint; false if that takes more than [`MOST_ROUNDS`] rounds. Notes that were taken about sites in earlier
+    /// rounds remain valid, because the `Value`s grow monotonically.
     fn solve(&mut self) -> bool {
         let program = self.program;
         self.variables = program.variables.iter().map(|_| Value::default()).collect();
@@ -231,12 +234,12 @@ impl Flow<'_> {
         Value { constants: 1 << number, ..Value::default() }
     }
 
-    /// The transfer function of an edge, for its target and for faults.
+    /// The transfer function of an edge, for its target and for the fault location.
     fn edge(&mut self, t: usize, thread: &Thread, number: usize) {
         let edge = &thread.edges[number];
         let Some(mut registers) = self.registers[t][edge.from.index()].clone() else { return };
         for (n, op) in edge.action.ops().iter().enumerate() {
-            // If an operation faults, those before it have been performed.
+            // If an operation faults, the operations before it have been performed.
             self.reach(t, thread.fault, &registers);
             let (target, value) = match op {
                 Op::Skip => continue,
@@ -287,7 +290,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Treats formulas as conditions on registers at any location, and on memory.
+    /// Treats the formulas of properties as conditions on memory, and on registers at any location.
     fn properties(&mut self) {
         let anywhere = |locations: &Vec<Option<Vec<Value>>>| {
             let mut sum: Vec<Value> = Vec::new();
@@ -313,7 +316,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Evaluates an expression as a condition: its value is compared with 0.
+    /// Notes the use of an expression as a condition: its value is compared with 0.
     fn condition<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) {
         let value = self.value(e, leaf);
         members(value.sites).for_each(|site| self.note(site, [0], false));
@@ -352,7 +355,7 @@ impl Flow<'_> {
         Value::ANY
     }
 
-    /// Notes that the values of sites on one side are compared with the values on the other side.
+    /// Notes that the values of sites in `one` are compared with the values in `other`.
     fn compared(&mut self, one: Value, other: Value, ordered: bool) {
         let unknown = other.constants & UNKNOWN != 0 || (ordered && other.sites != 0);
         if unknown {
@@ -390,7 +393,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Notes that a value is written where a range is checked.
+    /// Notes that a value is written to a register or variable, whose range is checked if there is one.
     fn bounded(&mut self, value: Value, range: Option<Range>) {
         if range.is_some() {
             self.used(value);
@@ -433,7 +436,7 @@ impl Flow<'_> {
         let (below, above) = (least.checked_sub(most)?, greatest.checked_add(most)?);
         let mut ranges = Vec::new();
         for (n, Site { range, .. }) in sites().enumerate() {
-            // Every replacement must be a value of the site.
+            // Every replacement must be a value that the site can choose.
             let fits = range.low <= greatest && range.high >= above;
             if !fits || (ordered && range.low < least && range.low > below) {
                 return None;

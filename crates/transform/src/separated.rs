@@ -4,15 +4,15 @@
 //! [`stores_are_separated`] holds if on every path of every thread any two stores to possibly different cells are separated by an `sfence`, or by a
 //! step that waits for an empty buffer (`fence`, `lock`, `unlock`, a draining atomic step).
 //!
-//! **Then TSO and PSO have the same executions.** Take any execution under PSO, and call the entries of a buffer from one barrier to the next a
-//! *segment*. All stores of a segment are to the same cell, by induction on the steps: a store joins the last segment, whose stores were issued on
-//! the thread's own path since the last `sfence` (which began a new segment, unless the last one was empty) and since the buffer was last known to be
-//! empty; by assumption they are to the same cell. A store leaves from the first segment, which is otherwise unchanged; a barrier is removed only
-//! when it is the oldest entry, so segments are never merged. Hence the oldest entry of a cell in the first segment is the oldest of the whole
-//! buffer, and sorting a segment by cells changes nothing. So without its barriers, the buffer is that of the same execution under TSO, the same
-//! stores can leave, a load finds the same newest store, and it is empty at the same time, because a barrier is never alone. Conversely a TSO
-//! execution, with its barriers inserted, is one under PSO. The states are the same except for barriers, which no property observes; so are final
-//! states and deadlocks, and a trace of one model replays under the other.
+//! **Then TSO and PSO have the same executions.** Take any execution under PSO, and call the stores in a buffer between one barrier and the next a
+//! *segment*. All stores of a segment are to the same cell. The proof is by induction on the steps. A new store joins the last segment. The stores of
+//! that segment were issued on the thread's own path after the last `sfence` (which began a new segment, unless the last one was empty) and after the
+//! buffer was last known to be empty; by assumption they are to the same cell. A store leaves from the first segment, which is otherwise unchanged; a
+//! barrier is removed only when it is the oldest entry, so segments are never merged. Hence the oldest store to a cell in the first segment is the
+//! oldest of the whole buffer, and sorting a segment by cells changes nothing. So without its barriers, the buffer is that of the same execution
+//! under TSO: the same stores can leave, a load finds the same newest store, and the two buffers are empty at the same time, because a barrier is
+//! never alone. Conversely, a TSO execution with the barriers inserted is an execution under PSO. The states are the same except for barriers, which
+//! no property observes; so final states and deadlocks are the same too, and a trace of one model replays under the other.
 
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Action, Address, Op, Program, Thread};
@@ -43,7 +43,7 @@ impl Stored {
         }
     }
 
-    /// Whether one of these stores can overtake an older one: it may be to another cell.
+    /// Whether one of these stores can overtake an older one: it may be to a different cell.
     pub(crate) fn can_overtake(self, older: Stored) -> bool {
         match self {
             Stored::Nothing => false,
@@ -74,7 +74,7 @@ pub(crate) fn followers(program: &Program, thread: &Thread) -> Vec<Stored> {
     let mut followers = vec![Stored::Nothing; thread.locations.len()];
     let mut into = vec![Vec::new(); thread.locations.len()];
     thread.edges.iter().for_each(|edge| into[edge.to.index()].push(edge));
-    // The worklist of locations whose followers have changed; each changes at most twice.
+    // The worklist of locations whose followers have changed. The followers of a location change at most twice.
     let mut changed: Vec<usize> = (0..thread.locations.len()).collect();
     while let Some(location) = changed.pop() {
         for edge in &into[location] {

@@ -1,26 +1,28 @@
 //! Slices: programs without some threads that are irrelevant to a property.
 //!
 //! A thread affects another one only through memory: it stores to a cell that the other one loads. So a set of threads is *closed* if no thread
-//! outside it may store to a cell that a thread inside may load, and a [`Slice`] is the program restricted to the threads of a closed set. Addresses
-//! are over-approximated: a computed index may denote any cell of its array.
+//! A thread affects another one only through memory: it stores to a cell that the other thread loads. So a set of threads is *closed* if no thread
+//! outside it may store to a cell that a thread inside may load. A [`Slice`] is the program restricted to the threads of a closed set. Addresses are
+//! over-approximated: a computed index may denote any cell of its array.
 //!
+//! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
 //! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
 //! remove all events (steps and flushes) of the threads that are not kept. The result is an execution of the slice: by induction, after each event of
 //! a kept thread the two executions agree on the locations, registers and buffers of the kept threads, and on all cells to which no omitted thread
 //! may store. A step of a kept thread depends only on these and on the global lock: a load reads its own buffer or such a cell, because the set is
-//! closed. The lock is held by the same thread in both if that thread is kept, and otherwise it is free in the slice: a step that the lock permits in
-//! the program is permitted there. (Named mutexes are memory cells that are loaded and stored: closedness keeps their users together.) Conversely an
-//! execution of the slice is one of the program in which the omitted threads do not move: their buffers are empty and they hold no lock, and memory
-//! is initially the same.
+//! closed. If a kept thread holds the lock in the program, it holds the lock in the slice too; otherwise the lock is free in the slice. So a step
+//! that the lock permits in the program is permitted in the slice. (Named mutexes are memory cells that are loaded and stored: because the set is
+//! closed, their users are kept or omitted together.) Conversely, an execution of the slice is an execution of the program in which the omitted
+//! threads do not move: their buffers are empty, they hold no lock, and memory is initially the same.
 //!
-//! Where the program leaves the modelled part of an open array there is no verdict. So a thread that may do that is never omitted, and the slice
-//! leaves that part whenever the program does.
+//! An execution that leaves the modelled part of an open array decides nothing. So a thread that may leave it is never omitted, and the slice leaves
+//! it whenever the program does.
 //!
 //! **So a property holds if and only if its concerns do, each in a slice that covers it.** `forbid` and `invariant` say that no state satisfies a
-//! formula; a disjunction is satisfied if one of its disjuncts is, and each disjunct is one [`Concern`]. It observes threads and cells, and a slice
-//! covers it if these threads are kept and no omitted thread may store to these cells: then corresponding states agree on it. `assertions` says that
-//! no thread faults, and each thread that may fault is one concern: a faulted thread stops, in the slice as in the program. Deadlocks and final
-//! states depend on every thread, so these properties have no concerns.
+//! formula. A disjunction is satisfied if and only if one of its disjuncts is, and each disjunct is one [`Concern`]. A concern observes threads and
+//! cells, and a slice covers it if these threads are kept and no omitted thread may store to these cells: then corresponding states agree on the
+//! disjunct. `assertions` says that no thread faults, and each thread that may fault is one concern: a faulted thread stops, in the slice as in the
+//! program. Deadlocks and final states depend on every thread, so properties about them have no concerns.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,9 +36,9 @@ use fencewright_program::{
 /// A part of a property: the property holds if and only if all its concerns do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concern {
-    /// The threads that it observes.
+    /// The threads that the concern observes.
     pub threads: Vec<ThreadId>,
-    /// The memory cells that it observes.
+    /// The memory cells that the concern observes.
     pub cells: Vec<u32>,
     /// The forbidden formula; `None` if the thread must not fault.
     formula: Option<Formula>,
@@ -74,7 +76,7 @@ impl Concern {
     }
 }
 
-/// The disjuncts of a formula (if not `positive`, of its negation).
+/// Collects the disjuncts of a formula, or of its negation if not `positive`, in `parts`.
 fn disjuncts(formula: &Formula, positive: bool, parts: &mut Vec<Formula>) {
     match (formula, positive) {
         (Expr::Unary(UnaryOp::Not, operand), _) => disjuncts(operand, !positive, parts),
@@ -101,7 +103,7 @@ pub struct Accesses {
 impl Accesses {
     /// The accesses of this thread.
     pub fn of(program: &Program, thread: &Thread) -> Self {
-        // Ranges are collected in a set first, so that an array with computed indices is marked only once.
+        // The ranges of cells are collected in a set first. So the cells of an array are marked once, however many computed indices it has.
         let (mut loads, mut stores, mut beyond) = (HashSet::new(), HashSet::new(), false);
         for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
             let (cells, address) = match op {
@@ -124,7 +126,8 @@ impl Accesses {
 /// The threads of a closed set as a program.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    /// The program, with those properties of which the slice covers a concern, restricted to the covered concerns.
+    /// The program, restricted to the threads of the set. It has the properties of which the slice covers a concern, restricted to the covered
+    /// concerns.
     pub program: Program,
     /// The kept threads, in order.
     pub threads: Vec<ThreadId>,
@@ -133,7 +136,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The slice with these threads; the error says why the set is not closed.
+    /// The slice with these threads; an error if the set is not closed, or names threads that do not exist or are out of order.
     pub fn new(program: &Program, threads: &[ThreadId]) -> Result<Self, String> {
         let ordered = threads.windows(2).all(|pair| pair[0] < pair[1]);
         if !ordered || threads.last().is_none_or(|last| last.index() >= program.threads.len()) {
@@ -203,7 +206,7 @@ impl Slice {
         })
     }
 
-    /// Whether another slice is equal up to names, considering these properties: a proof for one holds for the other.
+    /// Whether another slice is equal up to names as far as these properties are concerned: then a proof for one slice holds for the other.
     pub fn is_like(&self, other: &Slice, properties: &[String]) -> bool {
         let (one, two) = (&self.program, &other.program);
         let kind = |program: &Program, name: &String| {

@@ -25,7 +25,7 @@ pub fn delayed_store(action: &Action) -> Option<&Address> {
     }
 }
 
-/// The addresses that an action loads while stores of its thread may be delayed.
+/// The addresses that an action loads; none for an action that waits for an empty buffer, because no store of its thread is delayed then.
 pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     let ops = if action.drains() { &[] } else { action.ops() };
     ops.iter().filter_map(|op| match op {
@@ -34,7 +34,7 @@ pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     })
 }
 
-/// For each cell whether at least two threads access it and one of them stores: accesses that may conflict.
+/// For each cell whether at least two threads access it, at least one of them with a store. Only accesses to such a cell can conflict.
 pub fn contended(program: &Program) -> Vec<bool> {
     let mut accessed = vec![None; program.cells()];
     let mut several = vec![false; program.cells()];
@@ -51,12 +51,13 @@ pub fn contended(program: &Program) -> Vec<bool> {
     several.iter().zip(written).map(|(&several, written)| several && written).collect()
 }
 
-/// Maximum number of attacks of a program that is examined.
+/// Maximum number of candidate attacks of a program; a program with more of them is not examined.
 pub const MOST_ATTACKS: usize = 50_000;
 
-/// All candidate attacks: a path without a fence leads from the store to the load, which may access another cell, and conflicts between the other
-/// threads, abstracting from data, may lead from the load back to the store. Of several interchangeable threads only the first one attacks. Stops
-/// after [`MOST_ATTACKS`] + 1 attacks. `None` if `stop` asked to stop.
+/// All candidate attacks. A store and a load of a thread are one if a path without an action that waits for an empty buffer leads from the store to
+/// the load, if the load may access another cell than the store, and if, whatever the values are, conflicts between the other threads may lead from
+/// the load back to the store. Stores at which the thread certainly holds the lock are left out. Of several interchangeable threads only the first
+/// one attacks. Stops after [`MOST_ATTACKS`] + 1 attacks. `None` if `stop` asked to stop.
 pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
     let accesses = Accesses::new(program);
@@ -64,7 +65,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
         if program.threads[..t.index()].iter().any(|earlier| earlier.is_like(thread)) {
             continue;
         }
-        // The loads with their locations, and the numbers of their cones: loads of the same cells share a cone.
+        // For each load its edge, its location, and the index of its cone in `cones`. Loads of the same cells share a cone.
         let mut cones: Vec<Vec<bool>> = Vec::new();
         let mut numbers: HashMap<Vec<Range<u32>>, usize> = HashMap::new();
         let mut loads: Vec<(usize, LocationId, usize)> = Vec::new();
@@ -106,8 +107,8 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
     Some(attacks)
 }
 
-/// The locations where a thread certainly holds the lock. A store there is no attack: the thread cannot unlock while it delays the store, and no
-/// other thread can access memory meanwhile.
+/// The locations where a thread certainly holds the lock. A store at such a location is in no attack: the thread cannot unlock while it delays the
+/// store, and until it unlocks, no other thread can access memory.
 fn always_locked(thread: &Thread) -> Vec<bool> {
     let mut locked = vec![true; thread.locations.len()];
     locked[thread.entry.index()] = false;
@@ -133,13 +134,13 @@ fn always_locked(thread: &Thread) -> Vec<bool> {
 /// An index of all memory accesses of a program.
 struct Accesses<'p> {
     program: &'p Program,
-    /// For each cell: the edges that access it at a constant address, and whether they store.
+    /// For each cell the accesses whose address denotes this cell only: thread, edge, and whether the access is a store.
     cells: Vec<Vec<(ThreadId, EdgeId, bool)>>,
-    /// For each array: the edges that access it at a computed index, and whether they store.
+    /// For each array the accesses whose address may denote any of its cells, in the same form.
     arrays: Vec<Vec<(ThreadId, EdgeId, bool)>>,
     /// The variable of each cell.
     variables: Vec<usize>,
-    /// Whether each thread takes the lock.
+    /// For each thread whether it takes the lock.
     locks: Vec<bool>,
 }
 
@@ -168,12 +169,14 @@ impl<'p> Accesses<'p> {
         accesses
     }
 
-    /// The cells that the cone of a load of these cells may access; for triangular races, all cells if a racing write may exist.
+    /// For each cell whether the cone of a load of the cells `loaded` may access it. For triangular races: true for all cells if another thread may
+    /// store to a loaded cell, and otherwise false for all.
     fn cone(&self, notion: Notion, attacker: ThreadId, loaded: &[Range<u32>]) -> Vec<bool> {
         let mut cone = Cone::new(self, attacker);
         loaded.iter().cloned().flatten().for_each(|cell| cone.touch(cell, false));
         while let Some((cell, stored)) = cone.work.pop() {
-            // A store conflicts with accessed cells, a load with stored ones.
+            // An access in the cone conflicts with stores of other threads to its cell; a store in the cone conflicts with their loads, too. (A cell
+            // that is stored to is on the worklist twice: as accessed and as stored to.)
             let meets = |(_, _, stores): &&(ThreadId, EdgeId, bool)| *stores != stored;
             let array = self.variables[cell as usize];
             for &(t, edge, _) in self.cells[cell as usize].iter().chain(&self.arrays[array]).filter(meets) {
@@ -185,26 +188,26 @@ impl<'p> Accesses<'p> {
         let cells = self.program.cells();
         match notion {
             Notion::Triangular => vec![cone.helped; cells],
-            // Without a helping thread there is no path from the load back to the store, not even through a cell that the load accesses.
+            // If no other thread is in the cone, no path leads from the load back to the store, even if both access the same cell.
             Notion::HappensBefore if !cone.helped => vec![false; cells],
             Notion::HappensBefore => cone.touched,
         }
     }
 }
 
-/// The cone of a load, computed with a worklist.
+/// Over-approximates the cone of a load with a worklist: the accesses of other threads that may happen after the load.
 struct Cone<'a, 'p> {
     accesses: &'a Accesses<'p>,
     touched: Vec<bool>,
     stored: Vec<bool>,
-    /// The arrays of which all cells are accessed, and those of which all cells are stored to.
+    /// For loads and for stores: for each variable whether the cone contains such an access that may denote any cell of the variable.
     whole: [Vec<bool>; 2],
-    /// The worklist: cells that were accessed, or stored to.
+    /// The worklist: (cell, false) for a cell that the cone accesses, (cell, true) for one that it stores to.
     work: Vec<(u32, bool)>,
-    /// The edges in the cone, and the locations all of whose edges are in it.
+    /// For each thread and edge, whether the edge is in the cone (empty for the attacker).
     entered: Vec<Vec<bool>>,
     passed: Vec<Vec<bool>>,
-    /// Whether another thread is in the cone.
+    /// Whether a thread other than the attacker is in the cone.
     helped: bool,
 }
 
@@ -250,8 +253,8 @@ impl<'a, 'p> Cone<'a, 'p> {
         }
     }
 
-    /// Adds an edge of another thread that conflicts with the cone, and everything after it in program order; with locks, the whole thread, because
-    /// earlier accesses of the locked section are in the cone too.
+    /// Adds an edge of another thread that conflicts with the cone, and all edges that may follow it in program order. If that thread takes the lock,
+    /// adds all its edges: a locked section is in the cone as a whole, with the accesses before the conflict.
     fn enter(&mut self, t: ThreadId, edge: EdgeId) {
         self.helped = true;
         let thread = self.accesses.program.thread(t);
@@ -272,7 +275,8 @@ impl<'a, 'p> Cone<'a, 'p> {
     }
 }
 
-/// Whether two addresses always denote the same cell. Accesses outside the window of an open array need not.
+/// Whether both addresses are statically known to denote the same single cell. False for an address that may lie outside the modelled window of an
+/// open array, even if the window has only one cell.
 pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
     let cell = only_cell(program, a);
     cell.is_some() && cell == only_cell(program, b)
@@ -281,15 +285,15 @@ pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
 /// Static facts about the attacker while it delays a store.
 #[derive(Clone, Debug)]
 pub struct Delay {
-    /// For each variable whether the attacker may both store to and load from one of its cells while it delays: then the delayed values have to be
-    /// recorded.
+    /// For each variable whether the attacker may both store to and load from one of its cells while stores are delayed. If so, the values of delayed
+    /// stores to this variable have to be recorded.
     pub forwarded: Vec<bool>,
-    /// For each location whether an attacking load may still follow.
+    /// For each location whether the attacker can reach one of the attacking loads from there while it delays.
     pub promising: Vec<bool>,
 }
 
 impl Delay {
-    /// The facts for a store, for attacks with these loads.
+    /// The facts for the attacks that consist of `store` and one of `loads`.
     pub fn new(program: &Program, thread: &Thread, store: EdgeId, loads: &[EdgeId]) -> Self {
         let first = thread.edge(store);
         let region = reachable(thread, first.to, |a| !a.drains());

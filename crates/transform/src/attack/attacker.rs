@@ -7,9 +7,9 @@ use super::auxiliary::{beside, is, neutral, one, scalar};
 use super::instrumenter::{CopiedLocation, Instrumenter};
 use super::{Attack, Notion, Origin, Unsupported};
 
-/// Maximum number of cells for which the recorded delayed stores are reset after the last load.
+/// Maximum number of cells whose records of delayed stores are reset after the attacking load; if there are more, no record is reset.
 const MOST_FORGOTTEN: usize = 64;
-/// Maximum number of combinations of delayed and memory sources for the loads of a snapshot.
+/// Maximum number of cases of a snapshot; a case determines for each of its loads whether it reads a delayed value or memory.
 const MOST_CASES: usize = 64;
 
 /// Whether the edge is a single load rather than a snapshot.
@@ -18,7 +18,7 @@ fn is_single(edge: &Edge) -> bool {
 }
 
 impl Instrumenter<'_> {
-    /// At a store outside the cone: adds an edge that begins an attack.
+    /// If this edge, which leaves a location outside the cone, is the store of an attack: adds an edge that begins the attack.
     pub fn begin_attack(&mut self, id: EdgeId, edge: &Edge) {
         let attacking = self.known.delays.contains_key(&(self.id, id));
         let Some(address) = delayed_store(&edge.action).filter(|_| attacking) else { return };
@@ -44,7 +44,7 @@ impl Instrumenter<'_> {
         self.register("%attacked", None)
     }
 
-    /// The operations that delay a store.
+    /// The operations that delay a store, in an attack that begins with the store at edge `first`; any other operation is unchanged.
     fn delayed(&mut self, first: EdgeId, op: &Op) -> Vec<Op> {
         let Op::Store(address, value) = op else { return vec![op.clone()] };
         if self.delay(first).forwarded[address.variable.index()]
@@ -67,7 +67,7 @@ impl Instrumenter<'_> {
         ops
     }
 
-    /// Adds an edge of the attacker while it delays stores.
+    /// Adds the copies of an edge that the attacker may take while it delays stores, in an attack that begins with the store `first`.
     pub fn delaying_edge(&mut self, first: EdgeId, id: EdgeId, edge: &Edge) -> Result<(), Unsupported> {
         if edge.action.drains() {
             return Ok(());
@@ -123,7 +123,8 @@ impl Instrumenter<'_> {
         Ok(())
     }
 
-    /// The ways in which the loads of an edge can find delayed values: for each operation that loads, whether it reads a delayed value.
+    /// The cases of an edge with loads. A case has one entry for each operation: whether a load reads a delayed value (true) or memory (false), and
+    /// `None` for any other operation.
     fn cases(&self, first: EdgeId, edge: &Edge) -> Result<Vec<Vec<Option<bool>>>, Unsupported> {
         let forwarded = &self.delay(first).forwarded;
         let attacking = delayed_store(&self.code.edge(first).action);
@@ -154,8 +155,9 @@ impl Instrumenter<'_> {
         Ok(cases)
     }
 
-    /// The operations of an edge that loads, in one of these cases (perhaps only a prefix of them). If it is the attacking load, the cone begins with
-    /// its reads from memory. The attacker does not move afterwards, so the value of a single load is irrelevant.
+    /// The operations of an edge with loads, in one of its cases; only the first operations if `case` is shorter than the edge. If the edge is the
+    /// attacking load, its reads from memory are marked as the first accesses of the cone. A single attacking load does not read a value: the
+    /// attacker does not move afterwards, so the value is irrelevant.
     fn loads(&mut self, edge: &Edge, case: &[Option<bool>], attacking: bool) -> Vec<Op> {
         let mut ops = Vec::new();
         for (op, buffered) in edge.action.ops().iter().zip(case) {
@@ -175,7 +177,7 @@ impl Instrumenter<'_> {
         ops
     }
 
-    /// The operations that continue only if a cell is delayed (`buffered`), or is not.
+    /// The operations that continue only if the attacker has a delayed store to the cell (`buffered`), or only if it has none.
     fn find(&mut self, address: &Address, buffered: bool) -> Vec<Op> {
         let flag = self.scratch();
         let delayed = beside(&self.auxiliary.delayed, address);
@@ -188,8 +190,8 @@ impl Instrumenter<'_> {
         newest.filter(|_| buffered).unwrap_or_else(|| address.clone())
     }
 
-    /// The ways in which a snapshot, in one of its cases, faults after it has loaded from memory: that load is an event like any other, and the
-    /// attacker does not move afterwards anyway.
+    /// The ways in which the attacking load, a snapshot, faults after it has loaded from memory, for one of its cases. Such a fault is part of an
+    /// attack: the load from memory has happened like any other, and the attacker need not move after the snapshot.
     fn faults(&mut self, edge: &Edge, case: &[Option<bool>]) -> Result<Vec<Vec<Op>>, Unsupported> {
         let mut ways = Vec::new();
         for (n, op) in edge.action.ops().iter().enumerate() {
@@ -219,7 +221,7 @@ impl Instrumenter<'_> {
                             .for_each(|fits| fault(more.clone(), fits));
                     }
                 }
-                // Which value is chosen does not matter, as long as some value does not fit.
+                // Which value is chosen does not matter, as long as some chosen value does not fit.
                 (_, Some(_)) if loaded => fault(Vec::new(), Expr::Const(0)),
                 (_, Some(_)) => {}
             }
@@ -227,7 +229,7 @@ impl Instrumenter<'_> {
         Ok(ways)
     }
 
-    /// Resets the record of delayed stores. It is not read after the attacking load, so this identifies states that differ only there.
+    /// Resets the record of delayed stores, which is not read after the attacking load: states that differ only in the record become equal.
     fn forgotten(&self, first: EdgeId) -> Vec<Op> {
         let forwarded = &self.delay(first).forwarded;
         let mut ops = Vec::new();
@@ -248,8 +250,8 @@ impl Instrumenter<'_> {
         if ops.len() > 2 * MOST_FORGOTTEN { Vec::new() } else { ops }
     }
 
-    /// After the attacking load: the attack succeeds when the cone has accessed the cell of the store (for a triangular race, when a second thread
-    /// has written a loaded cell) and no other thread holds the lock.
+    /// Adds the edge to the success of an attack, after its attacking load: the cone has accessed the cell of the store (for a triangular race, a
+    /// second thread has written a loaded cell), and no other thread holds the lock.
     pub fn end_attack(&mut self, attack: Attack) {
         let store = self.code.edge(attack.store);
         let target = match (self.notion, delayed_store(&store.action)) {

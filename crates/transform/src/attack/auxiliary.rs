@@ -6,9 +6,9 @@ use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, S
 use super::Notion;
 use super::accesses::{Delay, contended};
 
-/// The auxiliary variables. Those that belong to a variable of the program are `None` where they are not needed.
+/// The auxiliary variables. A variable that accompanies a variable of the program is `None` where it is not needed.
 pub struct Auxiliary {
-    /// The declarations, in order.
+    /// The declarations of the auxiliary variables, in the order of their numbers.
     pub variables: Vec<Variable>,
     /// Flag: an attack has begun.
     pub attacked: VariableId,
@@ -76,7 +76,7 @@ impl Auxiliary {
         auxiliary
     }
 
-    /// Declares a variable with the same indices as another one.
+    /// Declares a variable with the same indices as another one, named after it.
     fn beside(
         &mut self,
         program: &Program,
@@ -95,7 +95,7 @@ impl Auxiliary {
         VariableId((program.variables.len() + self.variables.len() - 1) as u32)
     }
 
-    /// The operations that record an access of the cone.
+    /// The operations that record an access by a thread in the cone.
     pub fn mark(&self, program: &Program, address: &Address, stores: bool) -> Vec<Op> {
         if !self.is_contended(program, address) {
             return Vec::new();
@@ -104,7 +104,7 @@ impl Auxiliary {
         kinds.into_iter().filter_map(|kind| beside(kind, address)).map(|a| Op::Store(a, one())).collect()
     }
 
-    /// The operations that continue only if an access conflicts with one in the cone; `None` if that is impossible.
+    /// The operations that continue only if this access conflicts with an access in the cone; `None` if the two cannot conflict.
     pub fn meet(
         &self,
         program: &Program,
@@ -117,7 +117,7 @@ impl Auxiliary {
         Some(is(met, 1, scratch))
     }
 
-    /// Whether another thread may access the cell too, and one of the two accesses is a store.
+    /// Whether, for some cell that the address may denote, at least two threads access the cell and at least one of them stores to it.
     pub fn is_contended(&self, program: &Program, address: &Address) -> bool {
         cells_of(program, address).any(|cell| self.contended[cell as usize])
     }
@@ -128,7 +128,7 @@ pub fn neutral(range: Option<Range>) -> i64 {
     range.map_or(0, |r| 0.clamp(r.low.min(r.high), r.high))
 }
 
-/// The cell of an auxiliary variable that belongs to the cell of an address; `None` if there is no such variable.
+/// The cell that accompanies the cell of an address in an auxiliary variable of this kind; `None` if there is no such variable.
 pub fn beside(kind: &[Option<VariableId>], address: &Address) -> Option<Address> {
     kind[address.variable.index()].map(|variable| Address { variable, index: address.index.clone() })
 }

@@ -1,4 +1,4 @@
-//! The instrumentation of the other threads: each runs as before, or in the cone.
+//! The instrumentation of the threads other than the attacker: outside the cone they run as before; in the cone their accesses are recorded.
 
 use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, RegisterId};
 
@@ -8,7 +8,8 @@ use super::auxiliary::{is, one, scalar};
 use super::instrumenter::{CopiedLocation, Instrumenter, Meeting};
 
 impl Instrumenter<'_> {
-    /// Adds the copies of an edge outside the cone: one that stays outside, and ones that enter the cone.
+    /// Adds the copies of an edge outside the cone: one that stays outside, and one for each operation that may conflict with the cone, which enters
+    /// the cone.
     pub fn plain_edge(&mut self, id: EdgeId, edge: &Edge) {
         let (from, to) = (CopiedLocation::Plain(edge.from), CopiedLocation::Plain(edge.to));
         let ops = edge.action.ops();
@@ -30,8 +31,9 @@ impl Instrumenter<'_> {
         }
     }
 
-    /// The operations of a step that enters the cone because its operation number `hit` conflicts with the cone as it was before the step. So marks
-    /// are made only after the conflict is established; the addresses are saved until then.
+    /// The operations of a step that enters the cone because its operation number `hit` conflicts with an access that was in the cone before the
+    /// step. Therefore the accesses of the step are marked only after the conflict is established; until then, computed indices are saved in
+    /// registers.
     fn entering(&mut self, ops: &[Op], hit: usize) -> Option<Vec<Op>> {
         let (address, stores) = access(&ops[hit])?;
         if self.notion == super::Notion::Triangular && !stores {
@@ -47,7 +49,8 @@ impl Instrumenter<'_> {
                 if let Some(index) = &address.index
                     && self.is_computed(address)
                 {
-                    // Over the naturals a negative index does not fit a register, but outside an open array it is no fault.
+                    // Over the naturals, saving a negative index in a register is a fault, but accessing an open array at this index is none: it
+                    // leaves the modelled window. The load does the same before the index is saved.
                     if self.program.variables[address.variable.index()].open {
                         let ignored = self.register("%ignored", None);
                         entering.push(Op::Load(ignored, address.clone()));
@@ -76,13 +79,13 @@ impl Instrumenter<'_> {
         Some(entering)
     }
 
-    /// A triangular race is complete when a second thread enters the cone.
+    /// The operation that completes a triangular race when a second thread enters the cone; `None` for robustness.
     fn raced(&self) -> Option<Op> {
         self.auxiliary.raced.map(|flag| Op::Store(scalar(flag), one()))
     }
 
-    /// An operation in the cone, with its marks. A load is marked first, because it happens even if the loaded value is out of range and it may
-    /// change the registers of its own address; a store is marked afterwards, because it does not happen if its value is out of range.
+    /// An operation in the cone, with its marks. A load is marked first: it happens even if the loaded value is out of range, and it may change
+    /// registers that its own address reads. A store is marked afterwards: it does not happen if its value is out of range.
     fn marked(&self, op: &Op) -> Vec<Op> {
         match access(op) {
             None => vec![op.clone()],
@@ -112,7 +115,8 @@ impl Instrumenter<'_> {
         if ops == action.ops() { action.clone() } else { Action::Atomic { ops, drains: true } }
     }
 
-    /// Adds edges that guess, before a locked section outside the cone, how that section will conflict with the cone.
+    /// Adds edges before a locked section outside the cone. Each of them guesses the variable, the element and the kind of access through which the
+    /// section will conflict with the cone.
     fn gates(&mut self, id: EdgeId, edge: &Edge) {
         let inside = reachable(self.code, edge.to, |action| *action != Action::Unlock);
         let mut meetings: Vec<Meeting> = Vec::new();
@@ -150,7 +154,7 @@ impl Instrumenter<'_> {
         self.register("%chosen", None)
     }
 
-    /// Adds the copy of an edge in a locked section that has to conflict with the cone.
+    /// Adds the copies of an edge in a locked section that has to conflict with the cone; `met` is whether it has done so.
     pub fn section_edge(&mut self, meeting: Meeting, met: bool, id: EdgeId, edge: &Edge) {
         let from = CopiedLocation::Section(meeting, met, edge.from);
         let origin = Origin::Edge(id);

@@ -18,7 +18,7 @@ pub enum CopiedLocation {
     Plain(LocationId),
     /// In the cone.
     Cone(LocationId),
-    /// About to take the lock at this edge, for a section that has to conflict with the cone.
+    /// At the edge that takes the lock for a section that has to conflict with the cone.
     Gate(Meeting, EdgeId),
     /// In a locked section that has to conflict with the cone; the flag tells whether it has done so.
     Section(Meeting, bool, LocationId),
@@ -30,8 +30,8 @@ pub enum CopiedLocation {
     Success(Attack),
 }
 
-/// The guess how a locked section will conflict with the cone: with a store to this variable (to a cell that the cone accessed before the section),
-/// or with a load (of a cell that the cone stored to). The element of an array is in a register.
+/// A guess of how a locked section will conflict with the cone: with a store to a cell of this variable that the cone had accessed before the
+/// section, or with a load of a cell that the cone had stored to. The index of an array element is in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Meeting {
     /// The variable.
@@ -50,7 +50,7 @@ pub struct Instrumenter<'a> {
     pub id: ThreadId,
     /// Its original code.
     pub code: &'a Thread,
-    /// The attacks of the instrumented program.
+    /// Facts about the attacks of the instrumented program.
     pub(super) known: Known<'a>,
     /// The auxiliary variables.
     pub auxiliary: &'a Auxiliary,
@@ -98,7 +98,7 @@ impl<'a> Instrumenter<'a> {
                         self.begin_attack(id, edge);
                     }
                 }
-                // A triangular race is complete when a second thread has written.
+                // A triangular race is complete when a second thread has written, so threads in the cone need not move.
                 CopiedLocation::Cone(_) if self.notion == Notion::Triangular => {}
                 CopiedLocation::Cone(at) => {
                     for (id, edge) in self.code.edges_from(at) {
@@ -147,7 +147,7 @@ impl<'a> Instrumenter<'a> {
         location
     }
 
-    /// Adds an edge.
+    /// Adds an edge between two copies of locations.
     pub fn edge(
         &mut self,
         from: CopiedLocation,
@@ -188,12 +188,12 @@ impl<'a> Instrumenter<'a> {
         self.register("%flag", None)
     }
 
-    /// Whether the address is not constant, or may be outside its array.
+    /// Whether the index of the address is computed, or is a constant that is not an index of the array.
     pub fn is_computed(&self, address: &Address) -> bool {
         !is_inside(self.program, address)
     }
 
-    /// The finished thread, and for each attack that can succeed, by number, the location that it reaches then.
+    /// The finished thread. For each attack that can succeed, it comes with the number of the attack and the location reached by its success.
     pub fn finish(self) -> (Built<Origin>, Vec<(usize, LocationId)>) {
         (self.builder.finish(self.code.entry, self.code.fault), self.successes)
     }

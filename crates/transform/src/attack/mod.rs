@@ -1,15 +1,15 @@
 //! Attacks: robustness against TSO as reachability under SC (THESIS16 s.3.1.2, Fig. 3.4).
 //!
 //! A program is not robust if and only if a single thread, the *attacker*, can produce a violation by delaying stores while all other threads run
-//! under SC: it delays a store, and all its later ones, until it has performed a load from memory that comes later in program order; then it does not
-//! move, and everything that the others do from there on happens after the load (they are in its *cone*), until one of them accesses the cell of the
-//! delayed store. When that store finally reaches memory, it happens after the load that follows it in program order: a happens-before cycle. A pair
-//! of such a store and such a load is an [`Attack`].
+//! under SC. The attacker delays a store, and all its later ones, until it has performed a load from memory that comes later in program order. Then
+//! it does not move any more. Everything that the other threads do and that happens after the load is in the *cone* of the load. The attack succeeds
+//! if an access in the cone is to the cell of the delayed store: when that store finally reaches memory, it happens after the load that follows it in
+//! program order, which is a happens-before cycle. A pair of such a store and such a load is an [`Attack`].
 //!
-//! [`instrument`] turns a program into another one whose executions under SC are these executions. For each attack the attacker has a location that
-//! it reaches when the attack succeeds, and there is a property: that location is never reached. So engines without any notion of robustness decide
-//! it, concretely or symbolically, and a certificate for the instrumented program is one of robustness. For that reason this module is part of the
-//! trusted base.
+//! [`instrument`] turns a program into another one whose executions under SC represent these executions. For each attack the attacker has a location
+//! that it reaches when the attack succeeds, and a property states that this location is never reached. So engines without any notion of robustness
+//! decide robustness, concretely or symbolically, and a certificate for the instrumented program is a certificate of robustness. For that reason this
+//! module is part of the trusted base.
 //!
 //! Auxiliary variables, with the same indices as the variable that they belong to:
 //!
@@ -21,14 +21,14 @@
 //! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
 //!
 //! The control-flow graph of a thread exists in several copies: outside the cone; in the cone; in a locked section that has to join the cone; and,
-//! for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has accessed, or a load of a cell that it has
-//! stored to. An atomic step enters as a whole, with all its accesses. A locked section, too, is a single event of the happens-before relation: a
-//! thread that takes the lock guesses the cell through which the section will conflict with the cone as it was before, and cannot unlock until that
-//! conflict has happened. The attacker cannot pass a fence, a lock or a draining step while it delays, and its loads wait while another thread holds
-//! the lock, as does the final flush.
+//! for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has accessed, or a load of a cell that the cone
+//! has stored to. An atomic step enters as a whole, with all its accesses. A locked section, too, is a single event of the happens-before relation: a
+//! thread that takes the lock guesses the cell through which the section will conflict with the cone as it is before the section, and cannot unlock
+//! until that conflict has happened. The attacker cannot pass a fence, a lock or a draining step while it delays. While another thread holds the
+//! lock, the attacker's loads wait, and so does its final flush.
 //!
-//! A triangular race (S. Owens, *Reasoning about the implementation of concurrency abstractions on x86-TSO*, ECOOP 2010) is the
-//! beginning of such an attack: it succeeds with the first write to a loaded cell.
+//! A triangular race (S. Owens, *Reasoning about the implementation of concurrency abstractions on x86-TSO*, ECOOP 2010) is the beginning of such an
+//! attack: it is complete with the first write of another thread to a loaded cell.
 
 mod accesses;
 mod attacker;
@@ -52,8 +52,8 @@ pub enum Notion {
     /// Robustness: every execution has the happens-before relation of an execution under SC.
     #[default]
     HappensBefore,
-    /// No triangular race: no load from memory, while an earlier store of the thread is delayed, is followed by another thread's write to the loaded
-    /// cell. This is the stronger condition; it implies robustness.
+    /// No triangular race: never is a load from memory, performed while an earlier store of its thread is delayed, followed by another thread's write
+    /// to the loaded cell. This condition is stronger than robustness and implies it.
     Triangular,
 }
 
@@ -81,19 +81,19 @@ pub struct Attack {
 /// The edge of the original program that an edge of an instrumented program was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// This edge; if it stores, the store reaches memory at once.
+    /// This edge, not taken while the attacker delays. If it stores, the store reaches memory at once.
     Edge(EdgeId),
     /// This edge, taken by the attacker while it delays its stores.
     Delaying(EdgeId),
-    /// Bookkeeping.
+    /// No edge: an edge that only reads and writes auxiliary variables and registers.
     Nothing,
 }
 
 /// A program instrumented with attacks.
 #[derive(Clone, Debug)]
 pub struct Instrumented {
-    /// The program, to be run under SC. Its n-th property is violated if and only if the n-th attack succeeds, and the one after these, [`ROBUST`],
-    /// if and only if any attack does. The variables, registers and threads of the original program come first.
+    /// The program, to be run under SC. Its n-th property is violated if and only if the n-th attack succeeds; the last property, [`ROBUST`], if and
+    /// only if any attack does. The variables, registers and threads of the original program come first.
     pub program: Program,
     /// The attacks.
     pub attacks: Vec<Attack>,
@@ -101,7 +101,7 @@ pub struct Instrumented {
     pub origins: Vec<Vec<Origin>>,
 }
 
-/// The delays of all attacking stores.
+/// For each attacking store the facts about the attacker while it delays this store.
 type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 
 /// Facts about the attacks of a program.
@@ -109,27 +109,28 @@ type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 struct Known<'a> {
     /// The number of each attack.
     numbers: &'a BTreeMap<Attack, usize>,
-    /// The delays of their stores.
+    /// For each attacking store the facts about the attacker while it delays.
     delays: &'a Delays,
     /// Polled; returns whether to stop.
     stop: &'a dyn Fn() -> bool,
 }
 
-/// A construct that cannot be instrumented: a description, and its place.
+/// A construct that cannot be instrumented: its description, and its position in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String, pub Span);
 
-/// Reports a program whose attacks cannot be instrumented: negative indices over the naturals, since an index is kept in a register.
+/// Reports a construct because of which no attack can be instrumented: negative indices over the naturals, since instrumentation keeps indices in
+/// registers.
 pub fn unsupported(program: &Program) -> Option<Unsupported> {
     let negative = |v: &&Variable| v.indices.is_some_and(|range| range.low < 0);
     let found = program.variables.iter().find(negative).filter(|_| program.numbers == Numbers::Nat)?;
     Some(Unsupported("robustness with negative indices over the naturals".into(), found.span))
 }
 
-/// Approximate maximum number of edges of an instrumented program; it has a copy of the thread for each attacking store.
+/// Approximate maximum number of edges of an instrumented program, which has a copy of the attacker for each attacking store.
 pub const MOST_EDGES: usize = 5_000;
 
-/// Groups of at most `most` attacks to examine together: one group, unless the instrumented program would become too large.
+/// Groups of at most `most` attacks to examine together, as ranges: one group, unless the instrumented program would become too large.
 pub fn batches(program: &Program, attacks: &[Attack], most: usize) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut edges = 0;
@@ -204,7 +205,8 @@ pub fn instrument(
     properties.push(any(program, &properties));
     let mut variables = program.variables.clone();
     variables.append(&mut auxiliary.variables);
-    // Without real choices all values of the program are integers, and the guessed array elements of locked sections should be integers too.
+    // Without real choices all values of the program are integers. Then the numbers of the instrumented program are integers too, so that the array
+    // elements guessed for locked sections are.
     let whole = program.numbers == Numbers::Real && !program.has_real_choices();
     let program = Program {
         numbers: if whole { Numbers::Int } else { program.numbers },

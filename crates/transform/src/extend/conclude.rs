@@ -7,17 +7,17 @@ use fencewright_program::{Observable, Property, PropertyKind};
 
 use super::Extended;
 
-/// The conclusion for a property of the original program under TSO, if the extended program is robust and satisfies it under SC.
+/// The conclusion for a property of the original program under TSO if the extended program is robust and satisfies the property under SC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// The original program satisfies the property.
     Certain,
-    /// The original program satisfies it if the program in which locks are released ([`Extended::released`]) is robust and satisfies it under SC,
-    /// too.
+    /// The original program satisfies it if, in addition, the program in which locks are released ([`Extended::released`]) is robust and satisfies it
+    /// under SC.
     IfReleased,
-    /// None: the property observes memory while stores may be pending.
+    /// No conclusion: the property observes memory, and stores may be pending.
     PendingStores,
-    /// None: a deadlock while a thread holds the lock may exist under TSO but not under SC, and vice versa.
+    /// No conclusion: a deadlock while a thread holds the lock may exist under TSO but not under SC, and vice versa.
     BlockedByLock,
 }
 
@@ -29,7 +29,7 @@ impl Extended {
             PropertyKind::Finally(..) => Conclusion::Certain,
             PropertyKind::Never(_) if looks_at_memory(property) => Conclusion::PendingStores,
             PropertyKind::Never(_) | PropertyKind::Assertions if self.has_locks() => Conclusion::IfReleased,
-            // Buffers can be flushed without changing locations or registers.
+            // From any state all buffers can be flushed without changing locations or registers.
             PropertyKind::Never(_) | PropertyKind::Assertions => Conclusion::Certain,
             PropertyKind::NoDeadlock if self.has_locks() => Conclusion::BlockedByLock,
             // In a deadlock all buffers are empty.

@@ -1,11 +1,11 @@
 //! Delays stores: keeps them in auxiliary registers instead of the buffer.
 //!
-//! In a copy of a location some stores of the thread are delayed, the oldest first. An edge is copied as follows:
+//! In a copy of a location some stores of the thread are delayed; they are listed oldest first. An edge is copied as follows:
 //!
 //! * a store puts its address and value into registers (constants remain constants);
-//! * a load takes the newest delayed value of its address, and reads memory if there is none; computed addresses are compared.
-//!   Like every load it waits while another thread holds the lock, so a load of a delayed value is an atomic step too;
-//! * work on registers is copied.
+//! * a load takes the newest delayed value of its address, and reads memory if there is none; computed addresses are compared. Like every load it
+//!   waits while another thread holds the lock: so even a load that takes a delayed value is an atomic step;
+//! * an operation on registers is copied.
 
 use fencewright_kit::accesses::is_inside;
 use fencewright_program::{
@@ -17,7 +17,7 @@ use super::{Builder, Origin, Refused, auxiliary};
 /// Maximum number of alternatives for the loads of one edge.
 const MOST_WAYS: usize = 256;
 
-/// A delayed store: its address and value, as constants and auxiliary registers.
+/// A delayed store. The parts of its address and value that are not constant are in auxiliary registers.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Delayed {
     pub address: Address,
@@ -29,7 +29,7 @@ pub(super) struct Delayed {
     slot: usize,
 }
 
-/// The auxiliary registers of one delayed store.
+/// The auxiliary registers of one delayed store: for its index and for its value.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     index: Option<RegisterId>,
@@ -50,7 +50,7 @@ impl<'a> Delays<'a> {
         Delays { program, builder, edges, slots: Vec::new() }
     }
 
-    /// The stores that are delayed after an edge, given those delayed before it.
+    /// The stores that are delayed after an edge, given those delayed before it. Refused if the edge may fault.
     pub fn after(&mut self, edge: EdgeId, delayed: &[Delayed]) -> Result<Vec<Delayed>, Refused> {
         let (Edge { action, span, .. }, origin) = &self.edges[edge.index()];
         if origin.faults {
@@ -105,7 +105,7 @@ impl<'a> Delays<'a> {
         Ok(())
     }
 
-    /// The registers for a delayed store; none for its constant parts.
+    /// The registers for a delayed store; none for a constant index or value.
     fn slot(
         &mut self,
         number: usize,
@@ -147,7 +147,7 @@ impl<'a> Delays<'a> {
         (address, value): (&Address, &Expr<RegisterId>),
         delayed: &Delayed,
     ) {
-        // Parts that are not constant go into a register.
+        // An index or value that is not constant is put into a register.
         let put = |to: &Expr<RegisterId>, what: &Expr<RegisterId>| match (to, what.constant()) {
             (Expr::Leaf(register), None) => Some(Op::Assign(*register, what.clone())),
             _ => None,
@@ -160,7 +160,7 @@ impl<'a> Delays<'a> {
         };
         let mut at = from;
         if let Some(first) = first {
-            // In the original thread the store has not happened yet.
+            // Between the two edges the original thread is still before the store.
             at = self.builder.copy_of(from, Some(delayed.span));
             self.builder.op(from, at, first, delayed.span, Origin::SILENT);
         }
@@ -191,7 +191,7 @@ fn ways(ops: &[Op], delayed: &[Delayed], span: Span) -> Result<Vec<Vec<Op>>, Ref
 /// The possible sources of a load: each delayed store, newest first, and memory, each with its condition.
 fn sources(register: RegisterId, address: &Address, delayed: &[Delayed]) -> Vec<Vec<Op>> {
     let mut sources = Vec::new();
-    // The conditions that no newer delayed store has this address.
+    // For each newer delayed store, the condition that its address is a different one.
     let mut conditions: Vec<Expr<RegisterId>> = Vec::new();
     let guarded = |conditions: Vec<Expr<RegisterId>>, op: Op| match conditions.is_empty() {
         true => vec![op],
@@ -215,7 +215,7 @@ fn sources(register: RegisterId, address: &Address, delayed: &[Delayed]) -> Vec<
     sources
 }
 
-/// The condition that two addresses denote the same cell; a constant if that is known.
+/// The condition that two addresses denote the same cell; a constant if this is statically known.
 pub(super) fn same(one: &Address, other: &Address) -> Expr<RegisterId> {
     match (&one.index, &other.index) {
         _ if one.variable != other.variable => Expr::Const(0),

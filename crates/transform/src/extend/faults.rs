@@ -1,16 +1,16 @@
-//! Makes faults explicit as control: each edge that may fault becomes edges that cannot, and edges to a *doomed* location, from which the thread
-//! faults without further accesses.
+//! Makes faults explicit as control: each edge that may fault is replaced by edges that cannot fault, and by edges to a *doomed* location, from which
+//! the thread faults without further accesses.
 //!
-//! When a thread faults, the stores in its buffer still reach memory, but the contents of auxiliary registers do not. With explicit faults the last
-//! access before a fault is an edge like any other, so delayed stores can be performed after it, and no edge along which stores are delayed can
-//! fault.
+//! When a thread faults, the stores in its buffer still reach memory, but the stores delayed in auxiliary registers do not. With explicit faults the
+//! last access before a fault is an edge like any other. So delayed stores can be performed between this edge and the fault, and no edge along which
+//! stores are delayed can fault.
 //!
-//! Some edges remain unchanged, unless there are locks (a doomed thread can still release its lock, a faulted one cannot: see
-//! [`Extended::released`](super::Extended::released)):
+//! Some edges remain unchanged, unless there are locks. (With locks they would make a difference: a doomed thread can still release its lock, a
+//! faulted one cannot, see [`Extended::released`](super::Extended::released).)
 //!
-//! * an edge that waits for an empty buffer: it leaves no store behind;
-//! * a store to an open array whose value may fault: the value is checked only if the index is inside the window. Stores
-//!   are not delayed along such an edge.
+//! * an edge that waits for an empty buffer: when it faults, no store is left behind in the buffer;
+//! * a store to an open array whose value may fault: the value is checked only if the index is inside the window. No store is delayed along such an
+//!   edge.
 
 use fencewright_kit::accesses::only_cell;
 use fencewright_program::{
@@ -19,8 +19,8 @@ use fencewright_program::{
 
 use super::{Builder, Origin, Refused, auxiliary};
 
-/// Maximum number of operations in all edges of a thread together. An atomic step with n operations that may fault becomes n + 1 edges, each of which
-/// repeats all operations before.
+/// Maximum number of operations in all replaced edges of a thread together. An atomic step with n operations that may fault becomes n + 1 edges, each
+/// of which repeats the operations before the fault.
 const MOST_OPERATIONS: usize = 1 << 17;
 
 /// The thread with explicit faults.
@@ -86,7 +86,7 @@ impl Guard<'_> {
         action.drains() && !self.locks || action.ops().iter().any(unsplit)
     }
 
-    /// Approximate number of operations in the edges that replace it.
+    /// Approximate number of operations in the edges that replace this edge.
     fn operations(&self) -> usize {
         let ops = self.edge.action.ops();
         let faulting = ops.iter().filter(|op| self.program.op_may_fault(&self.builder.registers, op)).count();
@@ -99,7 +99,8 @@ impl Guard<'_> {
         match &edge.action {
             Action::Atomic { ops, drains } => self.split_indivisible(ops, *drains, origin),
             Action::Op(op) => match (op, self.checks(op)) {
-                // A load waits while another thread holds the lock, even if it is going to fault: so these edges are atomic steps.
+                // A load waits while another thread holds the lock, even if it is going to fault; so the edges that fault are atomic steps, which
+                // wait too.
                 (Op::Load(..), Checks { before: Some(guard), value: None }) => {
                     let refuses = vec![Op::Assume(guard.clone().not())];
                     self.indivisible(self.doomed, refuses, false, origin);
@@ -156,7 +157,8 @@ impl Guard<'_> {
         self.builder.edge(self.edge.from, to, Action::Atomic { ops, drains }, self.edge.span, origin);
     }
 
-    /// Adds one edge for each operation that may fault, which performs all operations before it, and one edge on which none faults.
+    /// Adds one edge for each operation that may fault, which performs the operations before it and then leads to the doomed location; and one edge
+    /// on which no operation faults.
     fn split_indivisible(&mut self, ops: &[Op], drains: bool, origin: Origin) {
         let mut done: Vec<Op> = Vec::new();
         for op in ops {
@@ -189,14 +191,14 @@ impl Guard<'_> {
         self.indivisible(self.edge.to, done, drains, origin);
     }
 
-    /// `register := *` restricted to the values that fit; `None` if there are none.
+    /// The operation `register := *` restricted to the values that fit the register; `None` if no value fits.
     fn fitting_choice(&self, register: RegisterId, range: Option<Range>) -> Option<Op> {
         let writable = self.program.writable(self.builder.registers[register.index()].range);
         let fitting = self.program.chosen(range).and(writable).range();
         (fitting.size() > 0).then_some(Op::Havoc(register, Some(fitting)))
     }
 
-    /// Adds the edge to the doomed location that performs some operations, after which the condition is false.
+    /// Adds the edge to the doomed location that performs the operations `done` and then continues only if `condition` is false.
     fn refuse(&mut self, done: &[Op], condition: Expr<RegisterId>, drains: bool, origin: Origin) {
         let refuses = [done, &[Op::Assume(condition.not())]].concat();
         self.indivisible(self.doomed, refuses, drains, origin);

@@ -7,15 +7,15 @@
 //! * [`Extended::new`]: makes faults explicit as control, so that no edge along which stores are delayed can fault;
 //! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
 //! * [`Extended::unrolled`]: cuts off loops after a number of iterations (Theorem 9);
-//! * [`Extended::released`]: lets a thread release the lock anywhere and then stop (see there);
-//! * [`Extended::reordered`]: issues stores in every order in which they may leave under PSO (`reorder`). This one relates TSO and PSO, all
-//!   others relate SC and TSO.
+//! * [`Extended::released`]: lets a thread that may hold the lock release it anywhere and then stop;
+//! * [`Extended::reordered`]: issues stores in every order in which they may leave the buffer under PSO (`reorder`). This one relates TSO and PSO,
+//!   all others relate SC and TSO.
 //!
-//! Common invariants, on which proofs rely: with `R` extended to `R'`,
+//! Proofs rely on these invariants of a transformation that extends `R` to `R'`:
 //!
-//! 1. (sound) every TSO execution of `R'` is one of `R`: the buffer of a thread in `R` is its buffer in `R'` followed by the delayed
-//!    stores, and each step of `R'` is a step of `R` on that, or none at all;
-//! 2. (complete, if the store is removed) every TSO execution of `R` is one of `R'` in the same sense.
+//! 1. (sound) every TSO execution of `R'` represents one of `R`: the buffer of a thread in `R` is its buffer in `R'` followed by the delayed stores,
+//!   and each step of `R'` represents a step of `R` from that state, or no step at all;
+//! 2. (complete, if the store is removed) every TSO execution of `R` is represented by one of `R'` in the same sense.
 //!
 //! So a state of `R'` that is reachable under SC shows that a state of `R` is reachable under TSO: with the same registers and memory, and the same
 //! locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states of `R'` under SC are those of `R`
@@ -59,9 +59,9 @@ pub struct Extended {
 struct Mapping {
     /// The number of registers of the original thread, which come first.
     registers: usize,
-    /// For each location the original location of which it is a copy.
+    /// For each location of the thread, the original location of which it is a copy.
     locations: Vec<LocationId>,
-    /// For each edge its relation to the original thread.
+    /// For each edge of the thread, its relation to the original thread.
     edges: Vec<Origin>,
 }
 
@@ -70,7 +70,7 @@ struct Mapping {
 struct Origin {
     /// The edge that the original thread takes; `None` if it does not move.
     step: Option<EdgeId>,
-    /// Whether the edge itself may fault; edges that were split cannot.
+    /// Whether the edge itself may fault; edges from which faults were split off cannot.
     faults: bool,
 }
 
@@ -164,13 +164,13 @@ impl Extended {
         self.threads[thread.index()].locations[location.index()]
     }
 
-    /// The original edge that the original thread takes along with this edge; `None` if it does not move.
+    /// The edge that the original thread takes when this edge is taken; `None` if the original thread does not move.
     pub fn original_edge(&self, thread: ThreadId, edge: EdgeId) -> Option<EdgeId> {
         self.threads[thread.index()].edges[edge.index()].step
     }
 
-    /// Translates an execution of this program under SC to one of the original program under TSO: where this program writes memory, the store of the
-    /// original program leaves the buffer. `None` if the trace is not an execution.
+    /// Translates an execution of this program under SC to an execution of the original program under TSO: where this program writes memory, the
+    /// store of the original program leaves the buffer. `None` if the trace is no such execution.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
         let reference = Reference::new(&self.program, MemoryModel::Sc);
         let mut state = reference.initial(trace.registers.clone(), trace.memory.clone())?;
@@ -190,7 +190,7 @@ impl Extended {
             }
             let action = step.map(|edge| &original.thread(thread).edge(edge).action);
             if matches!(action, Some(Action::Atomic { .. })) {
-                // In the original program its stores go to memory too.
+                // In the original program the stores of this atomic step go to memory directly, too: no flush is needed.
                 continue;
             }
             events.extend(accesses.iter().filter_map(|access| match access {
@@ -209,7 +209,8 @@ impl Extended {
     }
 }
 
-/// A function from original locations of a thread to their copies. It uses a map, because properties may name very many locations.
+/// A function that maps a thread and some of its original locations to the copies of these locations. It uses a map for each thread, because properties
+/// may name very many locations.
 fn copies(threads: &[Mapping]) -> impl Fn(ThreadId, &[LocationId]) -> Vec<LocationId> {
     let mut copies = vec![BTreeMap::<LocationId, Vec<LocationId>>::new(); threads.len()];
     for (copies, mapping) in copies.iter_mut().zip(threads) {
@@ -222,7 +223,7 @@ fn copies(threads: &[Mapping]) -> impl Fn(ThreadId, &[LocationId]) -> Vec<Locati
     }
 }
 
-/// Adds an auxiliary register, whose name cannot occur in the source.
+/// Adds an auxiliary register, with a name that cannot occur in a source text.
 fn auxiliary(builder: &mut Builder, name: &str) -> RegisterId {
     let name = format!("%{name}{}", builder.registers.len());
     builder.register(name, None)

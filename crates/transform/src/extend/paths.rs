@@ -4,19 +4,20 @@
 //! processed together: those that start with the same store form a tree. Each node of the tree is a copy of a location in which the stores since the
 //! root are *delayed*, that is, in auxiliary registers (`delay`).
 //!
-//! At an inner node there are two kinds of steps. In the original program, with the delayed stores at the newest end of the buffer,
+//! At a copy of an inner node there are two kinds of steps. In the original program, with the delayed stores at the newest end of the buffer,
 //!
-//! * the thread takes an edge that does not wait for the buffer. So each such edge is copied, along the tree or, where
-//!   the tree ends, to a *leaf*: there all delayed stores are performed, one by one, and the thread continues in `R`;
+//! * the thread takes an edge that does not wait for the buffer. So each such edge is copied, along the tree or, where the tree ends, to a *leaf*: at
+//!   a leaf all delayed stores are performed, one by one, and the thread continues in `R`;
 //! * the oldest delayed store reaches memory. So there is an *early exit*: an atomic step that writes that store and, like
 //!   every draining atomic step, needs an empty buffer; the other stores are performed, and the thread continues in `R` at the same location.
 //!
-//! An edge that waits for the buffer needs the second kind of step first. So removing the first store from `R` loses no execution, and afterwards no
-//! path that was processed exists any more: wherever the store is performed other than by an early exit, the path has been passed.
+//! An edge that waits for the buffer is possible only after steps of the second kind. So removing the first store of the path from `R` loses no
+//! execution. Afterwards `R'` contains no path that was processed: the store is performed only at a leaf, when the path has been passed, or by an
+//! early exit, which waits for an empty buffer.
 //!
-//! Differences from the thesis: it performs the stores before an edge that leaves the path, whereas here that edge is copied too, so that a thread
-//! never commits to an edge that then turns out to be disabled. And it has early exits only before loads, which misses states in which a thread, with
-//! the store in memory, is between a load and work on registers that follows it.
+//! Differences from the thesis: there the stores are performed before an edge that leaves the path; here that edge is copied too, so that a thread
+//! never commits to an edge that then turns out to be disabled. And the thesis has early exits only before loads. That misses states in which the
+//! store is in memory and the thread is between a load and the work on registers that follows.
 //!
 //! The variant of s.5.1 keeps the store and adds the path with its final leaf only.
 
@@ -31,19 +32,19 @@ use super::{Extended, Origin};
 /// The treatment of the store at the start of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AttackingStore {
-    /// The store is removed: TSO executions are preserved, and the path is eliminated.
+    /// The store is removed: TSO executions are preserved, and the path no longer exists.
     #[default]
     Removed,
     /// The store is kept.
     Kept,
 }
 
-/// Why a program cannot be extended.
+/// The reason why a program cannot be extended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The reason in words.
     pub why: &'static str,
-    /// The place in the source.
+    /// The position in the source; `None` if no single position is to blame.
     pub span: Option<Span>,
 }
 
@@ -82,9 +83,9 @@ impl Extended {
     }
 }
 
-/// The paths as trees; a node is reached by an edge from its parent.
+/// The paths as trees. A node stands for a prefix of a path; it is reached by an edge from its parent.
 struct Tree {
-    /// For each first store the node behind it.
+    /// For each first store of a path the node that its edge leads to.
     roots: BTreeMap<EdgeId, usize>,
     /// For each node its location and its children, by edge. A node without children is a leaf.
     nodes: Vec<(LocationId, BTreeMap<EdgeId, usize>)>,
@@ -126,7 +127,7 @@ impl Tree {
 }
 
 struct Delay<'a> {
-    /// Trees share their registers, because a thread is in at most one tree at a time.
+    /// The trees share their auxiliary registers, because a thread is in at most one tree at a time.
     delays: Delays<'a>,
     thread: &'a Thread,
     tree: &'a Tree,
@@ -194,7 +195,7 @@ impl Delay<'_> {
         Ok((to, after))
     }
 
-    /// Adds edges that perform all delayed stores, one by one, on the way to a location of `R`.
+    /// Adds edges from a copy to a location of `R` that perform all delayed stores, one by one.
     fn perform(&mut self, from: LocationId, to: LocationId, delayed: &[Delayed]) {
         let mut at = from;
         for (n, store) in delayed.iter().enumerate() {
@@ -208,7 +209,7 @@ impl Delay<'_> {
         }
     }
 
-    /// Adds an early exit: the oldest delayed store reaches memory, the others are performed, and the thread is at the same location.
+    /// Adds an early exit: the oldest delayed store reaches memory, the others are performed, and the thread is in `R` at the same location.
     fn exit_early(&mut self, copy: LocationId, location: LocationId, delayed: &[Delayed]) {
         let [oldest, others @ ..] = delayed else { return };
         let next = match others {

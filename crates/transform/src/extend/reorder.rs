@@ -1,39 +1,40 @@
 //! PSO by way of TSO: issues stores in every order in which they may leave the buffer.
 //!
 //! Call the stores of a thread between two steps that separate stores (an `sfence`, or a step that waits for an empty buffer) a *segment*. Under PSO
-//! the stores of a segment leave in any order, except those to the same cell. So the new program `R'` may *delay* a store of `R` behind later ones of
-//! its segment: it is kept in auxiliary registers (`delay`), and is *issued*, put into the buffer, after them. The buffer is then flushed in order,
-//! as TSO requires. In a copy of a location with some delayed stores
+//! the stores of a segment leave in any order, except that stores to the same cell leave in program order. So the new program `R'` may *delay* a
+//! store of `R` behind later ones of its segment: the store is kept in auxiliary registers (`delay`), and is *issued*, that is, put into the buffer,
+//! after them. The buffer is then flushed in order, as TSO requires. In a copy of a location with some delayed stores
 //!
-//! 1. each of them may be issued, unless an older one is to the same cell; this is no step of `R`;
-//! 2. if each of them *can be overtaken*, because a store to a possibly different cell may follow before the segment ends, the thread may continue: a
-//!    store is delayed too, or issued if no delayed store is to its cell; loads and work on registers are copied if the delayed stores can still be
-//!    overtaken afterwards. The segment does not end.
+//! 1. each of them may be issued, unless an older delayed store is to the same cell; this is no step of `R`;
+//! 2. if each of them *can be overtaken*, because a store to a possibly different cell may follow before the segment ends, the thread may continue. A
+//!   store is delayed too, or issued if no delayed store is to its cell; a store is delayed, and loads and work on registers are copied, only if the
+//!   delayed stores can still be overtaken afterwards. The segment does not end.
 //!
-//! Where nothing is delayed, all edges of `R` exist, and each store that can be overtaken may be delayed.
+//! Where no store is delayed, all edges of `R` exist, and each store that can be overtaken may be delayed.
 //!
 //! **`R'` under TSO has the executions of `R` under PSO.** A state of `R'` *represents* a state of `R`: copies of locations stand for the original
 //! ones, memory and registers are the same, and the buffer of `R` is the buffer of `R'`, with the barriers between segments inserted, followed by the
 //! delayed stores.
 //!
 //! *Every execution of `R'` is one of `R`.* A step of `R'` is the step of `R` that it was made from, or none (1). The delayed stores to a cell are
-//! newer than those in the buffer, because 1 and 2 issue no store before an older one to its cell. So a load reads the same value, and the oldest
-//! store in the buffer of `R'` is, in `R`, in the first segment and the oldest to its cell, so it may leave. An `sfence` is taken only where nothing
-//! is delayed, so segments remain separate; so is a step that waits for an empty buffer.
+//! newer than the stores to it in the buffer, because neither 1 nor 2 issues a store while an older one to its cell is delayed. So a load reads the
+//! same value. And the oldest store in the buffer of `R'` is, in `R`, in the first segment and the oldest to its cell, so it may leave. An `sfence`,
+//! or a step that waits for an empty buffer, is taken only where no store is delayed, so segments remain separate.
 //!
 //! *Every execution of `R` is one of `R'`.* Order the stores of each segment as they leave in this execution; those that never leave come last, in
-//! program order. Whenever `R` stores, let `R'` delay that store if one that precedes it in this order has not been stored yet; otherwise let it
-//! issue the store, and then (1) all delayed stores that only waited for it, in this order. So stores are issued in this order, those to one cell in
-//! program order, and a store that leaves in `R` has been issued, and is the oldest in `R'`. While a store is delayed, a store to another cell will
-//! still follow in its segment: the delayed one can be overtaken, so `R'` continues by 2 and has nothing delayed when the segment ends.
+//! program order. When `R` performs a store, let `R'` delay it if a store that precedes it in this order has not been performed yet. Otherwise let
+//! `R'` issue the store, and then, by 1 and in this order, the delayed stores that are preceded by issued ones only. So stores are issued in this
+//! order, and those to one cell in program order; a store that leaves in `R` has been issued, and is the oldest in the buffer of `R'`. While a store
+//! is delayed, a store to another cell will still follow in its segment. Hence the delayed store can be overtaken, `R'` continues by 2, and no store
+//! is delayed when the segment ends.
 //!
 //! *Final states and deadlocks agree.* A state with delayed stores is neither final nor a deadlock, since one of them can be issued. So final states
 //! and deadlocks of `R'` represent themselves. Faults are control in threads that are changed (`faults`): the stores of a thread that is about to
-//! fault cannot be overtaken any more, so all of them have been issued. (A thread decides not to fault before it loads. With locks such a load may
-//! wait forever, while `R` can still take another edge: so programs with both are refused.)
+//! fault cannot be overtaken any more, so all of them have been issued. (Before a load that faults, the thread commits to the fault. With locks that
+//! load may then wait forever, while `R` can still take another edge: so programs with both faults and locks are refused.)
 //!
-//! Where no store can be overtaken nothing changes: then PSO is TSO ([`stores_are_separated`](crate::separated::stores_are_separated)). Programs with
-//! a loop in which stores can be delayed again and again are refused.
+//! Where no store can be overtaken nothing changes: there PSO is TSO ([`stores_are_separated`](crate::separated::stores_are_separated)). Programs
+//! with a loop in which stores can be delayed again and again are refused.
 
 use std::collections::HashMap;
 
@@ -51,12 +52,12 @@ use crate::separated::{Stored, are_separated, followers};
 const MOST_COPIES: usize = 1_000;
 
 impl Extended {
-    /// The program that has under TSO the executions that this one has under PSO: see `reorder`.
+    /// The program whose executions under TSO represent the executions of `program` under PSO: see `reorder`.
     pub fn reordered(program: &Program) -> Result<Extended, Refused> {
         Self::reordered_within(program, usize::MAX)
     }
 
-    /// The part of that program in which each thread delays at most one store at a time; it exists for loops, too. Its executions under TSO are
+    /// The same with at most one delayed store per thread at a time; it exists for programs with loops, too. Its executions under TSO represent
     /// executions of the original program under PSO, but not all of them.
     pub fn reordered_once(program: &Program) -> Result<Extended, Refused> {
         Self::reordered_within(program, 1)
@@ -141,7 +142,7 @@ impl Reorder<'_> {
         Ok(())
     }
 
-    /// Whether a store to this address can be overtaken by a store after a location.
+    /// Whether a store to this address can be overtaken by a store that follows this location in the same segment.
     fn can_overtake(&self, location: LocationId, address: &Address) -> bool {
         self.followers[location.index()].can_overtake(Stored::to(self.delays.program, address))
     }
@@ -184,7 +185,7 @@ impl Reorder<'_> {
         Ok(())
     }
 
-    /// Adds the copy of an edge that delays a store, or does not store, if all delayed stores can be overtaken afterwards.
+    /// Adds the copy of an edge that delays a store, or does not store, if all stores delayed afterwards can be overtaken there.
     fn follow(&mut self, from: LocationId, id: EdgeId, delayed: &[Delayed]) -> Result<(), Refused> {
         let Edge { to, span, .. } = self.delays.edges[id.index()].0;
         let after = self.delays.after(id, delayed)?;
@@ -199,7 +200,7 @@ impl Reorder<'_> {
         self.delays.follow((from, to), id, delayed, &after)
     }
 
-    /// Adds an edge that issues a store, unless one of the `older` ones is to the same cell.
+    /// Adds an edge that issues a store if none of the `older` delayed stores is to the same cell; computed addresses are compared at run time.
     fn issue(
         &mut self,
         (from, to): (LocationId, LocationId),

@@ -5,8 +5,8 @@ use fencewright_program::{Action, Edge, Expr, Fault, LocationId, Op, Span, Threa
 use super::{Builder, Extended, Origin};
 
 impl Extended {
-    /// The program in which each thread takes back edges at most `rounds` times. It is acyclic, so that Theorem 8 applies to it, and for large enough
-    /// `rounds` it has any given execution of the program (Theorem 9). A thread that would take another back edge is blocked.
+    /// The program in which each thread takes back edges at most `rounds` times. It is acyclic, so Theorem 8 applies to it; and for every execution
+    /// of the program there is a number of rounds for which it has that execution (Theorem 9). A thread that would take another back edge is blocked.
     pub fn unrolled(&self, rounds: usize) -> Extended {
         let mut unrolled = self.clone();
         for (id, thread) in self.program.threads() {
@@ -29,13 +29,14 @@ impl Extended {
         self.program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock))
     }
 
-    /// The program in which a thread that may hold the lock can release it anywhere and then stops.
+    /// The program in which a thread that may hold the lock can, at any location, release the lock and then stop.
     ///
-    /// While one thread holds the lock, stores of the others cannot reach memory, so such a state need not have empty buffers, nor lead to a state
-    /// with empty buffers: robustness, which is about states with empty buffers, says nothing about it. If the holder, whose own buffer is empty,
-    /// releases the lock and stops, the others can flush theirs without moving or changing a register. So if SC and TSO reach the same states with
-    /// empty buffers *of this program*, then the locations and registers that TSO reaches in the original program are among those that SC reaches in
-    /// this one. (The converse does not hold: the others may continue.)
+    /// Robustness is about states with empty buffers. While one thread holds the lock, stores of the other threads cannot reach memory. So a state in
+    /// which the lock is held need not have empty buffers, nor lead to a state with empty buffers, and robustness says nothing about it. If the
+    /// holder, whose own buffer is empty, releases the lock and stops, the others can flush their buffers without moving or changing a register. So
+    /// if SC and TSO reach the same states with empty buffers *of the program with releases*, then the locations and registers that TSO reaches in
+    /// the original program are among those that SC reaches in the program with releases. (The converse does not hold: the others may continue after
+    /// the release.)
     pub fn released(&self) -> Extended {
         let mut released = self.clone();
         for (id, thread) in self.program.threads() {
@@ -44,7 +45,7 @@ impl Extended {
                 let still = builder.copy_of(location, None);
                 builder.edge(location, still, Action::Unlock, Span::default(), Origin::SILENT);
                 if builder.stands_for(location) == builder.stands_for(thread.fault) {
-                    // A doomed thread counts as faulted in the original program.
+                    // A doomed thread counts as faulted in the original program, so it faults after the release.
                     let faulting = Origin { step: None, faults: true };
                     builder.op(
                         still,
@@ -62,14 +63,14 @@ impl Extended {
     }
 }
 
-/// For each edge whether it is a back edge of a depth-first search: without these edges the graph is acyclic.
+/// For each edge whether it is a back edge of a depth-first search. Without back edges the graph is acyclic.
 fn back_edges(thread: &Thread) -> Vec<bool> {
     let mut back = vec![false; thread.edges.len()];
-    // The states of a location: not visited, on the stack, finished.
+    // The possible values of `seen` for a location: not visited, on the stack, finished.
     let (new, on_the_way, done) = (0u8, 1u8, 2u8);
     let mut seen = vec![new; thread.locations.len()];
     let first_edge = |location: LocationId| thread.locations[location.index()].first_edge;
-    // The stack: a location, and the next of its edges to follow.
+    // The stack: a location, and the next edge to follow from there.
     let mut walk = vec![(thread.entry, first_edge(thread.entry))];
     seen[thread.entry.index()] = on_the_way;
     while let Some((location, next)) = walk.last_mut() {
@@ -90,7 +91,7 @@ fn back_edges(thread: &Thread) -> Vec<bool> {
     back
 }
 
-/// Copies the thread once per round; back edges lead to the next copy.
+/// Copies the thread once for each round, in addition to the original; back edges lead to the next copy.
 fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -> Builder {
     let once = std::mem::take(&mut builder.edges);
     let size = thread.locations.len();
@@ -116,7 +117,7 @@ fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -
                 }
             }
             if !open && thread.edges_from(location).next().is_some() {
-                // An edge that is never enabled, so that the blocked thread does not count as terminated.
+                // This edge is never enabled. Because of it, the blocked thread does not count as terminated.
                 let never = Op::Assume(Expr::Const(0));
                 builder.op(from, thread.fault, never, Span::default(), Origin::SILENT);
             }

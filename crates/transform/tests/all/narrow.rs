@@ -1,4 +1,4 @@
-//! Narrowed programs against their originals, on random programs that choose, copy, store and compare values: both reach the same states up to
+//! Narrowed programs against their originals, on random programs that choose, copy, store and compare values. Both reach the same states up to
 //! values, with the same truth values of all formulas and the same deadlocks, under every memory model.
 //!
 //! `FENCEWRIGHT_LONG_TESTS=1` takes 100,000 programs, `FENCEWRIGHT_PROGRAMS=N` takes N.
@@ -28,7 +28,7 @@ fn variable(random: &mut Random) -> &'static str {
     if random.one_in(2) { "x" } else { "y" }
 }
 
-/// A range of a choice: nearly always wide, often with values below the constants, often different from that of another choice.
+/// A random range of a choice: nearly always wide, often with values below the constants, often different from the range of another choice.
 fn range(random: &mut Random) -> String {
     let low = *random.pick(&[0, 0, 0, -2, -3, 1, 2]);
     let size = if random.one_in(12) { 3 } else { 6 + random.below(3) as i64 };
@@ -49,7 +49,7 @@ fn compare(random: &mut Random) -> String {
     }
 }
 
-/// A use of a value other than a comparison.
+/// A use of a value that is not a comparison.
 fn used(random: &mut Random) -> String {
     let register = register(random);
     let kinds = if random.one_in(6) { 9 } else { 7 };
@@ -77,7 +77,7 @@ fn statement(random: &mut Random, depth: usize) -> String {
         9 if random.one_in(6) => format!("{} = {};", register(random), used(random)),
         9 => format!("{} = {} ? r : {};", register(random), compare(random), constant(random)),
         10 => format!("assert {} || {};", compare(random), compare(random)),
-        // A use where the value is bounded.
+        // A use of a value that conditions have bounded from both sides.
         11 | 12 => {
             let (from, register, used) = (constant(random), register(random), used(random));
             let to = from + random.between(0, 3);
@@ -94,7 +94,7 @@ fn statement(random: &mut Random, depth: usize) -> String {
                 _ => format!("assume {bounds}; r = {used};"),
             }
         }
-        // Choices within an atomic step, which may be disabled.
+        // A choice within an atomic step, which is disabled for some values.
         13 => {
             let (one, x, y) = (range(random), variable(random), variable(random));
             match random.below(4) {
@@ -143,7 +143,7 @@ fn text(seed: u64) -> String {
         let s = if random.one_in(12) { "s: -1..5" } else { "s = 1" };
         text += &format!("thread {name} {{\n    var r, {s};\n{body}}}\n");
     }
-    // The last two use values in other ways, or compare values that the program does not.
+    // The last two properties use values other than by comparisons, or compare values that the program does not compare.
     let last = if random.one_in(4) { PROPERTIES.len() } else { PROPERTIES.len() - 2 };
     let chosen = PROPERTIES[..last].iter().filter(|_| random.one_in(3));
     chosen.enumerate().fold(text, |text, (n, property)| {
@@ -152,7 +152,7 @@ fn text(seed: u64) -> String {
     })
 }
 
-/// The observable part of a state without values: locations, cells of buffer entries, truth values of formulas, deadlock.
+/// The observable part of a state without values: locations, cells of buffer entries, truth values of formulas, and whether it is a deadlock.
 type Seen = (Vec<LocationId>, Vec<Vec<Option<u32>>>, Vec<Option<bool>>, bool);
 
 /// The observable parts of all reachable states of the reference semantics; `None` if there are too many states.
@@ -171,7 +171,7 @@ fn seen(program: &Program, model: MemoryModel) -> Option<HashSet<Seen>> {
     Some(reachable.states.iter().map(seen).collect())
 }
 
-/// The narrowed program with some values removed from one of its choices: the greatest, the least, the upper half.
+/// The narrowed program with fewer values of one of its choices: without the greatest, without the least, without the upper half.
 fn with_less(program: &Program, narrowed: &Program) -> Vec<Program> {
     let missing = |range: Range| {
         let middle = range.low + (range.high - range.low) / 2;
@@ -202,7 +202,8 @@ fn narrowed_programs_have_the_same_verdict() {
         let text = text(seed);
         let program = load("random.fw", text.as_bytes(), None, &[]).expect("it can be read").program;
         let Some(mut fewer) = narrowed_from(&program, WIDE) else { continue };
-        // Values compared with those of a narrowed choice may become narrowable themselves, so narrowing is repeated.
+        // When one choice has been narrowed, another choice whose values are compared with its values may become narrowable, so narrowing is
+        // repeated.
         while let Some(again) = narrowed_from(&fewer, WIDE) {
             fewer = again;
         }
@@ -211,7 +212,7 @@ fn narrowed_programs_have_the_same_verdict() {
             let found = seen(&fewer, model).expect("there are fewer states");
             assert_eq!(found, expected, "seed {seed} under {}:\n{text}", model.name());
             compared += 1;
-            // Without some of its values the narrowed program sometimes behaves differently: the kept values are needed.
+            // With even fewer values the narrowed program sometimes behaves differently, which shows that the kept values are needed.
             let mut less = with_less(&program, &fewer).into_iter().filter_map(|less| seen(&less, model));
             noticed += usize::from(less.any(|found| found != expected));
         }
@@ -271,7 +272,7 @@ fn constants_of_comparisons_are_kept() {
     assert_eq!(one("", "if r == 19 { x = 1; }"), "all");
     assert_eq!(one("", "if r == -3 { x = 1; }"), "all");
     assert_eq!(one("", "if r == 25 { x = 1; }"), "all");
-    // Through memory, loops, observed registers, and the fault location.
+    // The value is compared later: after a store and a load, in a loop, in a property that observes the register, after a fault.
     let later = "shared x, y; thread p { var s; s = y; if s == 7 { x = 1; } } \
                  thread q { var r; loop { choose { y = r; } or { r = * in 0..20; skip; } } }";
     assert_eq!(ranges(later), "7..8");
@@ -305,10 +306,10 @@ fn values_that_are_used_are_kept() {
     assert_eq!(one("", "} forbid (p@end) == p.r; thread q {"), "all");
     assert_eq!(one("s = * in 0..20;", "if (r == 7) == s { x = 1; }"), "all 7..8");
     assert_eq!(one("s = * in 0..20;", "if r < s { x = 1; }"), "all all");
-    // Where a range is checked.
+    // A value that is checked against a range is used.
     assert_eq!(ranges("shared x: 0..9; thread p { var r; r = * in 0..20; x = r; }"), "all");
     assert_eq!(ranges("shared x; thread p { var r, s: 0..9; r = * in 0..20; s = r; }"), "all");
-    // Naturals, reals, numbers at the limits of 64 bits, very many constants.
+    // No narrowing over the naturals or reals, at the limits of 64 bits, or with very many constants.
     for numbers in ["nat", "real"] {
         assert_eq!(ranges(&format!("numbers {numbers}; thread p {{ var r; r = *; assume r == 7; }}")), "all");
     }
@@ -336,13 +337,13 @@ fn values_that_are_compared_with_each_other_stay_apart() {
     assert_eq!(two("-9..20", "-9..20", "if r == s { y = 1; } assert s != 5;"), "0..6 0..7");
     assert_eq!(two("-9..20", "-9..20", "if r == s && r < 5 { y = 1; }"), "-1..6 -2..7");
     assert_eq!(two("0..20", "0..30", "if r == s && 5 > s { y = 1; }"), "0..6 0..7");
-    // Too few values beyond the constants: of all sites, of the first, of the second.
+    // Too few values remain beyond the constants: for all sites, for the first site, for the second site.
     assert_eq!(two("0..8", "0..8", "if r == s && r == 6 { y = 1; }"), "all all");
     assert_eq!(two("0..8", "0..20", "if r == s && r == 6 { y = 1; }"), "all all");
     assert_eq!(two("-1..20", "-9..20", "if r == s && r < 1 { y = 1; }"), "all all");
     // A site that is executed repeatedly chooses more than one value.
     assert_eq!(two("0..20", "0..20", "loop { r = * in 0..20; if r == s { y = 1; } }"), "all all all");
-    // A choice that is not a step of its own may be disabled.
+    // A choice within an atomic step may disable the step.
     let waits = |first: &str, second: &str| {
         let p = format!("thread p {{ var r; r = * in {first}; x = r; fence; f = 1; }}");
         let q = format!("thread q {{ var s; await f == 1; atomic {{ s = * in {second}; assume s == x; }} }}");

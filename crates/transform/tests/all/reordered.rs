@@ -1,4 +1,4 @@
-//! A reordered program under TSO against its original under PSO, on random programs: both reach the same states of the reference semantics up to
+//! A reordered program under TSO against its original under PSO, on random programs. Both reach the same states of the reference semantics up to
 //! buffers, every property has the same verdict, and executions of one are executions of the other.
 //!
 //! `FENCEWRIGHT_LONG_TESTS=1` takes 50,000 programs.
@@ -43,13 +43,13 @@ fn original(program: &Program, reordered: &Extended, state: &State) -> Seen {
     (locations, registers, state.memory.clone(), state.lock)
 }
 
-/// The states with empty buffers and no delayed stores, which represent states with empty buffers.
+/// The observable parts of the states with empty buffers and without delayed stores; these represent states with empty buffers.
 fn settled(reachable: &Reachable, seen: impl Fn(&State) -> Seen) -> HashSet<Seen> {
     let empty = |state: &&State| state.buffers.iter().all(Vec::is_empty);
     reachable.states.iter().filter(empty).map(seen).collect()
 }
 
-/// A random execution until no step is enabled.
+/// A random execution that continues until no step is enabled.
 fn walk(random: &mut Random, program: &Program, model: MemoryModel) -> Option<Trace> {
     let reference = Reference::new(program, model);
     let value = |init: &Init| match init {
@@ -75,7 +75,7 @@ fn walk(random: &mut Random, program: &Program, model: MemoryModel) -> Option<Tr
     Some(trace)
 }
 
-/// Checks that a random TSO execution of a program made from another one is a PSO execution of that one.
+/// Checks that a random TSO execution of `made` is a PSO execution of `program`, from which it was made.
 fn executes(seed: u64, program: &Program, made: &Extended) {
     let Some(trace) = walk(&mut Random::new(seed), &made.program, MemoryModel::Tso) else { return };
     let last = trace.replay(&made.program, MemoryModel::Tso).expect("an execution");
@@ -121,7 +121,7 @@ fn reordered_programs_under_tso_behave_as_the_original_under_pso() {
             let found = tso.satisfies(&reordered.program, MemoryModel::Tso, &adapted);
             assert_eq!(found, expected, "seed {seed}, {}: {program:?}", property.name);
         }
-        // PSO must differ from TSO in some programs, and buffers must hold several stores.
+        // In some programs PSO must differ from TSO, and in some states a buffer must hold several stores; otherwise the comparison shows little.
         let in_order = explore(&program, MemoryModel::Tso, 10 * MOST_STATES, &mut || false);
         let in_order: Option<HashSet<Seen>> =
             in_order.ok().map(|reached| reached.states.iter().map(seen).collect());
