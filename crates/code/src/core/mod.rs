@@ -118,8 +118,8 @@ pub enum Times {
 pub enum Known {
     /// A number; 0 as a pointer is null.
     Number(i64),
-    /// The address of a part of an object; for an allocation, of the object that it returns first. The first step may be an element of the
-    /// allocation.
+    /// The address of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the path may
+    /// select one of its elements.
     Address(ObjectId, Vec<Step>),
     /// A pointer to the function with this number.
     Function(u32),

@@ -54,7 +54,7 @@ struct Walk<'a, S: Stage, A: Backward<S>> {
     analysis: &'a A,
     stop: &'a Stop<'a>,
     labels: FxHashMap<Label, A::Facts>,
-    /// The facts at the heads of loops, in the order in which a walk visits them.
+    /// The facts at the heads of loops, in the order in which a walk visits the loops.
     heads: Vec<A::Facts>,
     /// Number of loops visited so far in this walk.
     loops: usize,

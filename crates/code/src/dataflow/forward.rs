@@ -139,7 +139,7 @@ struct Walk<'a, S: Stage, A: Forward<S>> {
     cycles: &'a mut Cycles<A::Facts>,
     stop: &'a Stop<'a>,
     jumps: FxHashMap<Label, Jumps>,
-    /// Number of loops met in this walk.
+    /// Number of loops that this walk has entered so far.
     loops: usize,
     around: Vec<Around<A::Facts>>,
 }
