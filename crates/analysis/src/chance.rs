@@ -5,7 +5,7 @@ use fencewright_program::{Action, Init, Numbers, Op, Range, Reference, State};
 
 /// Number of values around 0 that are tried for a `*` without a range.
 const SMALL_VALUES: i64 = 5;
-/// For a range with more values than this, small values are tried if it contains any.
+/// In a range with more values than this, only values around 0 are tried, if the range contains any.
 const LARGE: u64 = 1_000;
 
 /// A random initial state.
@@ -44,6 +44,6 @@ fn value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
         Some(range) => range,
         None => small,
     };
-    // An empty range has no values; a step that chooses from it is disabled.
+    // An empty range has no values, so any value may be returned: the step that chooses from the range is disabled.
     random.between(range.low, range.high.max(range.low))
 }

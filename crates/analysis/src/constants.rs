@@ -1,4 +1,4 @@
-//! The constants that a program computes and compares with: values near them are likely to make a difference.
+//! The constants that a program computes with or compares with. Values near a constant are likely to lead to different behaviours.
 
 use std::collections::BTreeSet;
 

@@ -1,29 +1,29 @@
-//! Backward data-flow analysis of one thread: what may still happen from each of its points.
+//! Backward data-flow analysis of one thread: which facts about the rest of an execution hold at each point of the thread.
 //!
-//! Live registers, cells that may still be loaded and labels that may still be reached are all instances. A fact holds before a step if the step
-//! generates it, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
+//! Instances are live registers, cells that may still be loaded, and labels that may still be reached. A fact holds before a step if the step generates
+//! the fact, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
 //!
-//! 64 facts are computed at a time, in time linear in the size of the thread. The result is stored as runs of consecutive points with the same facts:
-//! a table of all points and facts would be quadratic for a long thread with many facts, while the number of runs is the number of points at which
-//! some fact begins or ends.
+//! 64 facts are computed at a time, in time linear in the size of the thread. The result is represented as runs of consecutive points with the same
+//! facts. A table of all points and facts would be quadratic for a long thread with many facts, while the number of runs is the number of points at
+//! which some fact begins or ends to hold.
 
 use fencewright_program::{EdgeId, Thread};
 use fencewright_verdict::{Limits, Reason};
 
-/// The program points of a thread: its locations, and those between the operations of atomic steps.
+/// The program points of a thread: its locations, and the points between the operations of atomic steps.
 pub struct Flow {
     points: usize,
-    /// Arcs from point to point, one for each operation.
+    /// The arcs as (source, target) pairs of points: one for each operation, and one for each edge without operations.
     arcs: Vec<(u32, u32)>,
-    /// The first arc of each edge, followed by the number of arcs.
+    /// The index of the first arc of each edge, followed by the number of arcs.
     first: Vec<u32>,
-    /// The arcs sorted by target, and the first of them for each point.
+    /// The indices of the arcs, sorted by target. `first_into` has, for each point, the position of its first arc in this list.
     into: Vec<u32>,
     first_into: Vec<u32>,
 }
 
 impl Flow {
-    /// The points of a thread. Locations keep their numbers.
+    /// The points and arcs of a thread. The point of a location has the number of the location.
     pub fn new(thread: &Thread) -> Self {
         let mut points = thread.locations.len();
         let (mut arcs, mut first) = (Vec::new(), Vec::with_capacity(thread.edges.len() + 1));
@@ -50,7 +50,7 @@ impl Flow {
         Flow { points, arcs, first, into, first_into }
     }
 
-    /// The arc of an operation of an edge. An edge without operations has one arc.
+    /// The arc of an operation of an edge. An edge without operations has one arc, with number 0.
     pub fn arc(&self, edge: EdgeId, operation: usize) -> u32 {
         self.first[edge.index()] + operation as u32
     }
@@ -61,32 +61,33 @@ impl Flow {
         self.arcs[self.arc(edge, operation) as usize].1
     }
 
-    /// The source of an edge with the points inside it, and its target.
+    /// The source of an edge followed by the points inside the edge, and the target of the edge.
     fn through(&self, edge: usize) -> (impl Iterator<Item = u32> + '_, u32) {
         let arcs = &self.arcs[self.first[edge] as usize..self.first[edge + 1] as usize];
         (arcs.iter().map(|arc| arc.0), arcs[arcs.len() - 1].1)
     }
 }
 
-/// Whether an arc generates or kills a fact. Of several effects on the same arc and fact the last one counts.
+/// The effect of an arc on a fact: it generates or kills the fact. Of several effects for the same arc and fact, the last one counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
     /// The index of the arc.
     pub arc: u32,
     /// The index of the fact.
     pub fact: u32,
-    /// True if the fact holds before the arc (generated), false if it does not (killed).
+    /// True if the arc generates the fact, so that the fact holds before the arc; false if the arc kills it.
     pub holds: bool,
 }
 
 /// The facts that hold at each point, in blocks of 64 facts.
 pub struct Facts {
-    /// For each block, the points at which its facts change, each with the facts that hold from there on. Before the first such point none holds.
+    /// For each block, the points at which its facts change, each with the facts that hold from that point on. Before the first such point, no fact of the
+    /// block holds.
     blocks: Vec<Box<[(u32, u64)]>>,
 }
 
 impl Facts {
-    /// The given number of facts, all of which hold everywhere.
+    /// `facts` facts, all of which hold at every point.
     pub fn everywhere(facts: usize) -> Self {
         let block = |n: usize| Box::from([(0, u64::MAX >> (64 - (facts - 64 * n).min(64)))]);
         Facts { blocks: (0..facts.div_ceil(64)).map(block).collect() }
@@ -185,7 +186,7 @@ impl Facts {
         ranges
     }
 
-    /// The facts that hold before or inside an edge and not after it.
+    /// The facts that hold before or inside an edge and not after it, for all edges, sorted by edge.
     pub fn ends(&self, flow: &Flow, limits: &Limits) -> Result<Vec<(EdgeId, usize)>, Reason> {
         let mut ends = Vec::new();
         let mut words = vec![0; flow.points];

@@ -1,4 +1,4 @@
-//! Live registers: at each location of a thread, those whose value may still affect the thread or a property.
+//! Live registers: at each location of a thread, the registers whose values may still affect the thread or a property.
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{EdgeId, LocationId, Observable, PropertyKind, RegisterId, Thread, ThreadId};
@@ -23,7 +23,7 @@ impl LiveRegisters {
                 let bits = of[registers.clone()].iter().enumerate().filter(|(_, seen)| **seen);
                 bits.fold(0u64, |set, (n, _)| set | 1 << n)
             };
-            // This includes the points inside an atomic step, which may end there with a fault.
+            // All points are seeded, also those inside atomic steps: an atomic step may end there with a fault, and then properties read the registers.
             points.fill(set(&everywhere));
             let at_end = set(&at_end);
             let ends = (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32)));
@@ -56,7 +56,7 @@ impl LiveRegisters {
         self.facts.holds(register.index(), self.flow.after(edge, operation))
     }
 
-    /// The live ranges of a register, as ranges of points; the locations come first.
+    /// The live ranges of a register, as ranges of points. The points of locations have lower numbers than the points inside atomic steps.
     pub fn ranges(&self, register: RegisterId) -> Vec<std::ops::Range<u32>> {
         self.facts.ranges(register.index())
     }
@@ -68,7 +68,7 @@ impl LiveRegisters {
     }
 }
 
-/// The registers that properties observe in every state, and those observed in final states.
+/// Two sets of registers: those that properties observe in every state, and those that properties or the task observe in final states.
 fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<bool>) {
     let mut everywhere = vec![false; registers];
     let mut at_end = vec![false; registers];
@@ -93,7 +93,8 @@ fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<
     (everywhere, at_end)
 }
 
-/// An operation generates liveness for the registers it reads, and kills it for the register it writes, unless it reads it too.
+/// The effects of all operations of a thread: an operation makes the registers that it reads live, and the register that it writes dead unless it reads
+/// that register too.
 fn accesses(thread: &Thread, flow: &Flow) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

@@ -19,7 +19,7 @@ impl Looks {
 
     /// Refines the partition by a set of locations: splits each class into the part in the set and the rest.
     pub fn tell_apart(&mut self, locations: &[LocationId]) {
-        // The part of a class in the set becomes a new class; the rest keeps its number.
+        // The locations of a class that are in the set become a new class; the other locations keep the number of the class.
         let mut moved: HashMap<u32, u32> = HashMap::new();
         let mut sorted: Vec<LocationId> = locations.to_vec();
         sorted.sort_unstable();

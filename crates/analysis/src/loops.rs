@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use fencewright_program::{Edge, EdgeId, LocationId, Thread};
 
-/// Maximum loop depth that is distinguished; deeper loops count as this deep.
+/// Maximum loop depth. Deeper loops have this depth as well.
 const DEEPEST_LOOP: u32 = 4;
 
-/// The number of each location's strongly connected component in the graph of the `passable` edges. A passable edge lies on a cycle of passable edges
-/// if and only if its ends are in the same component.
+/// For each location, the number of its strongly connected component in the graph of the `passable` edges. A passable edge is on a cycle of passable
+/// edges if and only if its source and target are in the same component.
 pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> Vec<u32> {
     fencewright_graph::components(thread.locations.len(), |location| {
         let leaving = thread.edges_from(LocationId(location as u32));
@@ -16,14 +16,16 @@ pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> 
     })
 }
 
-/// The loop depth of each location: 1 if it lies on a cycle, 2 if it still does when the edges back to the head of that loop are removed, and so on.
+/// The loop depth of each location: 0 if it is on no cycle, 1 if it is on a cycle, 2 if it is still on a cycle when the edges back to the head of that
+/// loop are removed, and so on.
 pub fn loop_depths(thread: &Thread) -> Vec<u32> {
     let mut depths = vec![0; thread.locations.len()];
     let mut cut = vec![false; thread.edges.len()];
     for depth in 1..=DEEPEST_LOOP {
         let component = components(thread, &|edge, _| !cut[edge.index()]);
         let inside = |edge: &Edge| component[edge.from.index()] == component[edge.to.index()];
-        // The entry of each component: the target of an edge from outside, or else its first location.
+        // The head of each component: the entry of the thread, or the target of an edge from another component. A component with neither has the target of
+        // its first edge as its head.
         let mut starts: HashMap<u32, LocationId> = HashMap::new();
         starts.insert(component[thread.entry.index()], thread.entry);
         for edge in thread.edges.iter().filter(|edge| !inside(edge)) {

@@ -1,10 +1,10 @@
-//! Nonlinear expressions, whose values symbolic domains may not know.
+//! Nonlinear expressions, which symbolic domains cannot represent exactly.
 
 use fencewright_memory::CellId;
 use fencewright_memory::linear::cases;
 use fencewright_program::Expr;
 
-/// Whether an expression has nonlinear subexpressions, whose values symbolic domains do not know in at least some cases.
+/// Whether an expression or one of its subexpressions is nonlinear, so that symbolic domains cannot represent its value, at least in some cases.
 pub fn is_nonlinear(e: &Expr<CellId>) -> bool {
     let inside = match e {
         Expr::Const(_) | Expr::Leaf(_) => return false,

@@ -4,9 +4,10 @@
 //! steps. C programs must not contain data races (C11 5.1.2.4). Reported races are real: such a state was reached by steps of the reference
 //! semantics. Races may be missed.
 //!
-//! States are explored by random executions. In each of them one thread is paused at one location before an access that others may race with, until
-//! another thread is about to perform one (active testing, as in Sen's RaceFuzzer, PLDI 2008). That takes milliseconds where an exhaustive search
-//! takes seconds. The random choices are the same in every run, and so are the results.
+//! States are explored by random executions. In each execution, one thread is paused at a location before an access that may race, while the other threads
+//! continue; a race is found when another thread is about to perform a conflicting access (active testing, as in Sen's RaceFuzzer, PLDI 2008). This takes
+//! milliseconds where an exhaustive search takes seconds. The random choices are the same in every run, so the results are too, unless a limit stops the
+//! search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +24,13 @@ use crate::chance;
 const MOST_RACES: usize = 64;
 /// Maximum number of steps per execution.
 const LONGEST: usize = 2_000;
-/// Number of executions per pause location; repeated as long as they find new races.
+/// The search ends when this many successive rounds have found no new race. A round has one execution for each location at which a thread is paused.
 const ROUNDS: usize = 3;
 /// Maximum number of steps in total.
 const MOST_STEPS: usize = 40_000;
-/// Maximum number of values written in total: every step makes a new state.
+/// Maximum number of values written in total. Every step copies the state, so it writes as many values as the state has.
 const MOST_VALUES: usize = 8_000_000;
-/// The paused thread continues once in this many steps on average, although others could move.
+/// In each step, the paused thread may continue with probability 1 / `PATIENCE` even if another thread has an enabled step.
 const PATIENCE: usize = 100;
 
 /// A race between two places in the source.
@@ -37,13 +38,13 @@ const PATIENCE: usize = 100;
 pub struct Race {
     /// A plain access.
     pub plain: Span,
-    /// The access that it races with.
+    /// The access of the other thread, plain or not.
     pub other: Span,
     /// The variable that both access.
     pub variable: VariableId,
 }
 
-/// A memory access that is a step of its own.
+/// A memory access that is a step by itself, not part of an atomic step.
 #[derive(Clone, Copy)]
 struct Access<'p> {
     address: &'p Address,
@@ -87,7 +88,7 @@ pub fn races(program: &Program, is_plain: &dyn Fn(Span) -> bool, limits: &Limits
     found.into_iter().collect()
 }
 
-/// The accesses that may race, by the location before them.
+/// The accesses that may race, by their threads and the locations before them.
 type Accesses<'p> = BTreeMap<(ThreadId, LocationId), Vec<Access<'p>>>;
 
 fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Accesses<'p> {
@@ -125,14 +126,14 @@ fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Access
 struct Walk<'w, 'p> {
     reference: &'w Reference<'p>,
     accesses: &'w Accesses<'p>,
-    /// The paused thread, and where it is paused.
+    /// The thread that is paused in this execution, and the location at which it is paused.
     place: (ThreadId, LocationId),
     state: State,
     random: &'w mut Random,
 }
 
 impl<'w, 'p> Walk<'w, 'p> {
-    /// Takes a random step, and returns its thread; `None` if no step is enabled.
+    /// Takes a step of a random thread, and returns that thread; `None` if no step is enabled.
     fn step(&mut self) -> Option<ThreadId> {
         let threads = self.state.locations.len();
         let first = self.random.below(threads);
@@ -159,13 +160,13 @@ impl<'w, 'p> Walk<'w, 'p> {
         false
     }
 
-    /// The next accesses of a thread.
+    /// The accesses of a thread that may race and begin at its current location; `None` if there are none.
     fn next(&self, thread: ThreadId) -> Option<&'w [Access<'p>]> {
         let place = (thread, self.state.locations[thread.index()]);
         self.accesses.get(&place).map(Vec::as_slice)
     }
 
-    /// Records the races with the next accesses of a thread.
+    /// Records the races between the next accesses of a thread and those of all other threads in the current state.
     fn look(&self, thread: ThreadId, found: &mut BTreeSet<Race>) {
         let Some(own) = self.next(thread) else { return };
         for other in self.reference.program.threads().map(|(id, _)| id).filter(|&id| id != thread) {
@@ -183,7 +184,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// The index of the accessed element; `None` if it cannot be computed.
+    /// The index of the accessed array element, 0 for a variable that is not an array; `None` if it cannot be computed.
     fn index(&self, access: &Access<'_>, thread: ThreadId) -> Option<i64> {
         let registers = &self.state.registers[thread.index()];
         let Some(index) = &access.address.index else { return Some(0) };
@@ -191,7 +192,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 }
 
-/// A race between two accesses, at least one of them plain. If both are, the first in the source comes first.
+/// The race of two accesses, at least one of which is plain. If both are plain, the one that is first in the source becomes [`Race::plain`].
 fn race(a: &Access<'_>, b: &Access<'_>) -> Race {
     let (plain, other) = match (a.plain, b.plain) {
         (true, true) => (a.span.min(b.span), a.span.max(b.span)),

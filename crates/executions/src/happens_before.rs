@@ -6,12 +6,12 @@
 //! * **program order**: from an event of a thread to a later event of that thread;
 //! * **coherence**: from a write to a later write to the same cell, in the order in which they reached memory;
 //! * **source**: from a write to a load that saw its value;
-//! * **conflict**: from a load to the first write to that cell after the one it saw.
+//! * **conflict**: from a load to the next write to the cell after the write whose value the load saw.
 //!
-//! An atomic step is one event, and so are all steps of a thread while it holds the lock: under SC no other thread can interleave. (The thesis
-//! defines the relation without locks. Without this rule an execution could be acyclic although no execution under SC, where the lock is respected,
-//! reads the same values.) A load from its own thread's buffer conflicts with the next write after the one it saw, like every other load. (As
-//! printed, the thesis gives such a load no conflict, so that an acyclic relation would not determine what it reads.)
+//! An atomic step is one event. All steps of a thread while it holds the lock are one event as well, because under SC no other thread can interleave.
+//! (The thesis defines the relation without locks. Without this rule the relation could be acyclic although no execution under SC, where the lock is
+//! respected, reads the same values.) A load from its own thread's buffer conflicts with the next write after the one it saw, like every other load.
+//! (The printed definition gives such a load no conflict, so an acyclic relation would not determine the value that it reads.)
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -22,13 +22,13 @@ use fencewright_program::{Action, EventKind, Program, Replayed};
 /// Why one event happens before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
-    /// Program order of one thread.
+    /// Both events are of the same thread, in program order.
     ProgramOrder,
-    /// Both write the cell, in this order.
+    /// Both events write this cell, and their values reach memory in this order.
     Coherence(u32),
-    /// The later event reads the value that the earlier one wrote.
+    /// The later event reads the value that the earlier one wrote to this cell.
     Source(u32),
-    /// The later event overwrites the value that the earlier one read.
+    /// The later event overwrites the value that the earlier one read from this cell.
     Conflict(u32),
 }
 
@@ -43,7 +43,7 @@ impl Relation {
         }
     }
 
-    /// The cell, unless it is program order.
+    /// The cell that both events access; `None` for program order.
     pub fn cell(self) -> Option<u32> {
         match self {
             Relation::ProgramOrder => None,
@@ -70,13 +70,14 @@ pub struct Link {
 /// The happens-before relation of an execution.
 #[derive(Clone, Debug, Default)]
 pub struct HappensBefore {
-    /// For each step of the trace, its node: its own index, or that of the preceding `lock` while the lock is held.
+    /// For each event of the trace, its node: for a step, its own index, or the index of the preceding `lock` while the thread holds the lock; `None` for a
+    /// flush.
     node: Vec<Option<usize>>,
-    /// Edges between nodes, each with the events that are related, and the relation.
+    /// The outgoing edges of each node, by target. Each edge contains the earlier event, the relation and the later event.
     edges: BTreeMap<usize, BTreeMap<usize, (usize, Relation, usize)>>,
 }
 
-/// A write that has reached memory, and the loads that saw its value.
+/// A write that has reached memory (`None` for the initial value), and the loads that saw its value.
 #[derive(Clone, Default)]
 struct Version {
     write: Option<usize>,
@@ -90,7 +91,7 @@ impl HappensBefore {
         let mut relation = HappensBefore { node: vec![None; trace.events.len()], ..Self::default() };
         let mut last: Vec<Option<usize>> = vec![None; threads];
         let mut section: Vec<Option<usize>> = vec![None; threads];
-        // The buffered stores of each thread, oldest first: the step, the cell, and the early reads of it.
+        // The buffered stores of each thread, oldest first: the step, the cell, and the loads that read the store from the buffer.
         let mut pending: Vec<VecDeque<(usize, u32, Vec<usize>)>> = vec![VecDeque::new(); threads];
         let mut memory = vec![Version::default(); program.cells()];
         for (n, (event, effect)) in trace.events.iter().zip(&trace.effects).enumerate() {
@@ -167,16 +168,16 @@ impl HappensBefore {
         }
     }
 
-    /// The edges of the relation: program order between successive events only, and only the first reason for each pair.
+    /// The edges of the relation. Program order relates successive events only, and of several relations between two nodes only the first one is listed.
     pub fn relations(&self) -> impl Iterator<Item = (usize, Relation, usize)> + '_ {
         self.edges.values().flat_map(|targets| targets.values().copied())
     }
 
-    /// A shortest cycle, if there is one. If the cycle enters an atomic section at one event and leaves it from another, a link of program order
-    /// joins the two.
+    /// A shortest cycle, if there is one. If the cycle enters a section under the lock at one event and leaves it from another event, a link of program
+    /// order joins the two events.
     pub fn cycle(&self) -> Option<Vec<Link>> {
-        // Program order alone is acyclic, and most events of a long execution have no other relation. So the length of a shortest cycle is computed
-        // first, only from nodes with another relation; then the first cycle of that length is taken.
+        // Program order alone is acyclic, and most events of a long execution have no other outgoing edge. So the length of a shortest cycle is computed
+        // first, only from nodes with another outgoing edge; then the first cycle of that length is returned.
         let mut best = usize::MAX;
         for (&start, edges) in &self.edges {
             if edges.values().any(|(_, relation, _)| *relation != Relation::ProgramOrder) {
@@ -190,7 +191,7 @@ impl HappensBefore {
         cycles.find(|cycle| cycle.len() <= best)
     }
 
-    /// A shortest cycle through a node, by breadth-first search; `None` if there is none with at most `most` nodes.
+    /// A shortest cycle through a node, by breadth-first search; `None` if every such cycle has more than `most` nodes.
     fn cycle_through(&self, start: usize, most: usize) -> Option<Vec<Link>> {
         let mut from: BTreeMap<usize, usize> = BTreeMap::new();
         let mut queue = VecDeque::from([(start, 1)]);
@@ -250,12 +251,13 @@ pub struct Triangle {
     pub cell: u32,
 }
 
-/// A triangular race in an execution, if there is one. All steps of a thread while it holds the lock count as one access.
+/// The first triangular race in an execution, if there is one. All steps of a thread while it holds the lock count as one access.
 pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> {
     // For each event, the number of stores that its thread has buffered before it.
     let mut pending = Vec::with_capacity(trace.events.len());
     trace.for_each_event(|event, before| pending.push(before.buffers[event.thread.index()].len()));
-    // For each thread, the start of its current locked section; and for each event, the last event before it that accessed memory.
+    // `section`: for each thread, the `lock` of its current section under the lock. `memory_before`: for each event, the last event before it that
+    // accessed memory.
     let mut section: Vec<Option<usize>> = vec![None; program.threads.len()];
     let mut memory_before: Vec<Option<usize>> = Vec::with_capacity(trace.events.len());
     let mut last_at_memory = None;
@@ -303,7 +305,7 @@ fn reads_memory(access: &Access, cell: u32) -> bool {
     matches!(access, Access::Read { cell: c, buffered: false, .. } if *c == cell)
 }
 
-/// Whether an access goes to memory, not to a buffer.
+/// Whether an access reads or writes memory, not a buffer.
 fn reaches_memory(access: &Access) -> bool {
     match access {
         Access::Read { buffered, .. } | Access::Write { buffered, .. } => !buffered,

@@ -2,9 +2,9 @@
 //!
 //! * [`oracle`]: every reachable state of a small program. Used to test engines, and to confirm explicit proofs.
 //! * [`happens_before`]: the relation that decides whether an execution is equivalent to one under SC.
-//! * [`source_sets`]: one execution of each class of equivalent ones. Used to confirm what an engine found that explores executions.
+//! * [`source_sets`]: one execution of each class of equivalent executions. Used to confirm results of the engine that explores executions.
 //!
-//! Neither certificates nor replayed traces depend on this crate.
+//! Neither checking a certificate nor replaying a trace depends on this crate.
 //!
 //! Both threads of store buffering may read 0 under TSO, but not under SC:
 //!

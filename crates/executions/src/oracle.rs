@@ -25,16 +25,16 @@ pub enum Incomplete {
     TooManyStates,
     /// A `*` without a range: infinitely many successors.
     UnboundedChoice,
-    /// A value or address that cannot be represented explicitly.
+    /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,
-    /// The caller asked to stop.
+    /// The callback `stop` returned true.
     Stopped,
 }
 
-/// The initial capacity of the hash table: most explorations are small, and growing rehashes all states.
+/// The initial capacity of the hash table of states. Most programs have fewer states, and enlarging the table would hash all of them again.
 const FEW: usize = 256;
 
-/// All states reachable under `model`, at most `limit`; `stop` is polled from time to time.
+/// All states reachable under `model`; an error if there are more than `limit`. `stop` is polled before each step.
 pub fn explore(
     program: &Program,
     model: MemoryModel,
@@ -66,7 +66,7 @@ pub fn explore(
             match reference.step(&state, &event) {
                 Ok((next, _)) => {
                     moves = true;
-                    // Most steps lead to a known state, and a copy costs more than a second look-up.
+                    // The state is copied only if it is new: most steps lead to a known state, and a copy costs more than a second look-up.
                     if !states.contains(&next) {
                         states.insert(next.clone());
                         queue.push_back(next);
@@ -83,7 +83,7 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states, the product of the initial ranges, at most `limit`.
+/// All initial states: the product of the initial ranges. It is an error if there are more than `limit`.
 pub fn initial_states(
     reference: &Reference<'_>,
     limit: usize,
@@ -130,7 +130,8 @@ pub fn initial_states(
 }
 
 impl Reachable {
-    /// Whether `property` holds of a program with these reachable states; `None` if that cannot be computed.
+    /// Whether the program satisfies `property`, given its reachable states; `None` if a formula cannot be computed in some state and no other state
+    /// decides the property.
     pub fn satisfies(&self, program: &Program, model: MemoryModel, property: &Property) -> Option<bool> {
         let reference = Reference::new(program, model);
         match &property.kind {
@@ -148,7 +149,7 @@ impl Reachable {
         }
     }
 
-    /// Whether no state satisfies the formula; `None` if the formula cannot be computed in some state and is true in no other.
+    /// Whether no state satisfies the formula; `None` if the formula cannot be computed in some state and is true in none of the other states.
     fn never<'s>(&self, states: impl Iterator<Item = &'s State>, formula: &Formula) -> Option<bool> {
         let mut computable = true;
         for state in states {

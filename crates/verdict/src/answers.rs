@@ -5,7 +5,7 @@ use fencewright_program::MemoryModel;
 use crate::task::{Answer, Author, DomainName, Engine, EngineName, Reason, Report, Task, Tried, Work};
 
 impl Report {
-    /// No answer to any of the given number of properties.
+    /// A report without an answer to any of `properties` properties.
     pub fn unanswered(properties: usize) -> Report {
         Report {
             answers: vec![Answer::Open; properties],
@@ -15,34 +15,35 @@ impl Report {
         }
     }
 
-    /// Whether every property has a definite answer, or one is violated and the task asks for no more.
+    /// Whether every property has a definite answer, or one is violated and the task needs only one violation.
     pub fn is_decided(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.open(task).is_empty()
     }
 
-    /// Likewise, counting only answers with evidence.
+    /// Whether every property has an answer with evidence, or one is violated and the task needs only one violation.
     pub fn is_decided_with_evidence(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.without_evidence(task).is_empty()
     }
 
-    /// Whether one property is violated and the task asks for no more.
+    /// Whether one property is violated and the task needs only one violation.
     pub fn is_violated_and_enough(&self, task: &Task<'_>) -> bool {
         task.first_violation && self.answers.iter().any(|a| a.holds() == Some(false))
     }
 
-    /// The indices of the properties without a definite answer, here or from another engine.
+    /// The indices of the properties that have neither a definite answer in this report nor a verdict already.
     pub fn open(&self, task: &Task<'_>) -> Vec<usize> {
         let is_open = |&n: &usize| !self.answers[n].is_definite() && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// The indices of the properties without a verdict, and without an answer with evidence here.
+    /// The indices of the properties that have neither an answer with evidence in this report nor a verdict already.
     pub fn without_evidence(&self, task: &Task<'_>) -> Vec<usize> {
         let is_open = |&n: &usize| !self.answers[n].has_evidence() && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Clears the reasons of missing answers: why an engine failed within a short time slice does not explain the result of the whole run.
+    /// Clears the reasons of missing answers. An engine that failed within a short time slice may succeed later, so its reason does not explain the result of
+    /// the whole run.
     pub fn reopen(&mut self) {
         self.answers
             .iter_mut()
@@ -50,7 +51,8 @@ impl Report {
             .for_each(|answer| *answer = Answer::Open);
     }
 
-    /// The report of a single engine, with its name as the author of each answer, and an entry in `tried` for each unanswered property.
+    /// This report with `engine` as the author of each answer and with an attempt in `tried` for each unanswered property, if it has no authors or attempts
+    /// yet.
     pub fn by(mut self, engine: &dyn Engine, domain: Option<DomainName>, model: MemoryModel) -> Report {
         if self.authors.is_empty() {
             self.authors =
@@ -74,7 +76,8 @@ impl Report {
         self
     }
 
-    /// Takes over answers from a later report about the properties with these indices, if they are more informative.
+    /// Replaces answers by those of a later report about the properties with these indices where the later ones are more informative, and adds its attempts
+    /// and statistics.
     pub fn adopt(&mut self, numbers: &[usize], later: Report) {
         let answers = later.answers.into_iter().zip(later.authors);
         for (&n, (answer, author)) in numbers.iter().zip(answers) {
@@ -92,14 +95,15 @@ impl Report {
         }
         self.work.states += later.work.states;
         self.work.bytes = self.work.bytes.max(later.work.bytes);
-        // The report of the longer search about growth is preferred.
+        // The later search usually took longer, so its information about growth replaces the earlier one.
         if !later.growth.is_empty() {
             self.growth = later.growth;
         }
     }
 }
 
-/// Orders answers by informativeness: least if the engine was stopped or does not support the question.
+/// Orders answers by how informative they are. Open answers have the lowest rank, then cancelled runs, then tasks that the engine does not support;
+/// answers with evidence have the highest.
 pub fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,

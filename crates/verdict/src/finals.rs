@@ -1,7 +1,7 @@
 //! Conditions on the final states of a program, as in litmus tests.
 //!
-//! An engine that enumerates states finds the final states; the door ([`check`](mod@crate::check)) confirms them like every answer, and decides the
-//! condition.
+//! An engine that enumerates states finds the final states. The module [`check`](mod@crate::check) confirms them like every other answer and evaluates
+//! the condition in them.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,8 @@ pub struct Condition<'p> {
 }
 
 impl<'p> Condition<'p> {
-    /// The condition that a property states; `None` if the property is not a `finally`. Only final states that pass the filter count. For each of
-    /// them, the values of all `shown` observables, and of those that the filter and the property depend on, are recorded.
+    /// The condition that a property states; `None` if the property is not a `finally`. Only final states that satisfy `filter` count. For each of
+    /// them, the values of all `shown` observables and of all observables in the filter and the property are recorded.
     pub fn new(
         program: &'p Program,
         model: MemoryModel,
@@ -43,14 +43,14 @@ impl<'p> Condition<'p> {
         let proposition = columns.formula(proposition);
         let Columns { mut observed, positions } = columns;
         if observed.is_empty() {
-            // No observable is needed, but at least one is required to record that a final state exists.
+            // No value is needed, but a final state is recorded as its values, so at least one value is required.
             observed.extend(program.threads().map(|(id, _)| Observable::At(id, Vec::new())).take(1));
         }
         let quantifier = *quantifier;
         Some(Condition { program, model, property, quantifier, proposition, filter, observed, positions })
     }
 
-    /// The program.
+    /// The program whose final states the condition is about.
     pub fn program(&self) -> &'p Program {
         self.program
     }
@@ -66,13 +66,13 @@ impl<'p> Condition<'p> {
         &self.observed
     }
 
-    /// The observables that are shown or that the filter or the property depends on: all of [`Condition::observed`], except for the one that is added
-    /// if there are none.
+    /// The observables that are shown or that the filter or the property depends on. If there are none, [`Condition::observed`] has one more; otherwise it is
+    /// the same.
     pub fn looked_at(&self) -> &[Observable] {
         &self.observed[..self.positions.len()]
     }
 
-    /// The index of such an observable in [`Condition::observed`].
+    /// The index of an observable in [`Condition::observed`]; `None` unless it is shown, or the filter or the property depends on it.
     pub fn position(&self, observable: &Observable) -> Option<usize> {
         self.positions.get(observable).copied()
     }
@@ -82,12 +82,12 @@ impl<'p> Condition<'p> {
         self.filter.as_ref().map_or(Some(true), |filter| truth(filter, values))
     }
 
-    /// Whether such a final state satisfies the condition; `None` if that cannot be computed.
+    /// Whether a final state with these values of the observables satisfies the condition; `None` if that cannot be computed.
     pub(crate) fn satisfies(&self, values: &[i64]) -> Option<bool> {
         truth(&self.proposition, values)
     }
 
-    /// The final states that an engine finds, checked as far as `exploration` allows.
+    /// The final states that an engine finds. They are checked by an exploration of the reference semantics within the limits `exploration`.
     pub fn search(
         &self,
         engine: &dyn Engine,
@@ -97,7 +97,7 @@ impl<'p> Condition<'p> {
         self.run(engine, self.task(Vec::new()), limits, exploration)
     }
 
-    /// The final states up to the first that decides the condition, if the engine finds one.
+    /// The final states that an engine finds until one of them decides the condition.
     pub fn search_until_decided(
         &self,
         engine: &dyn Engine,
@@ -127,7 +127,7 @@ impl<'p> Condition<'p> {
     }
 }
 
-/// Whether a formula over value indices holds; `None` if that cannot be computed in 64 bits.
+/// Whether a formula holds whose leaves are indices into `values`; `None` if that cannot be computed in 64 bits.
 fn truth(formula: &Expr<usize>, values: &[i64]) -> Option<bool> {
     formula.eval(&mut |&position| values[position]).ok().map(|value| value != 0)
 }

@@ -1,8 +1,8 @@
-//! The interface of engines: tasks, limits and reports; and the door, the only place where a report becomes a verdict.
+//! The interface of engines: tasks, limits and reports; and the module [`check`](mod@check), the only place where a report becomes a verdict.
 //!
-//! An [`Engine`] answers a [`Task`] within [`Limits`]. A [`Report`] can be constructed anywhere, so it proves nothing: [`check`](fn@check) replays
-//! every trace on the reference semantics, confirms other answers as far as possible, and only then makes a [`Checked`] verdict. The fields for the
-//! verdict and its evidence are private to the door:
+//! An [`Engine`] answers a [`Task`] within [`Limits`]. A [`Report`] can be constructed anywhere, so it proves nothing. The function
+//! [`check`](fn@check) replays every trace on the reference semantics, confirms other answers as far as possible, and only then makes a [`Checked`]
+//! verdict. The fields for the verdict and its evidence are private to that module:
 //!
 //! ```compile_fail,E0451
 //! use fencewright_verdict::{Checked, Evidence, Verdict};

@@ -1,13 +1,13 @@
 //! Limits of a run: time, memory and cancellation.
 //!
-//! Memory is counted twice. An engine counts what it stores itself and compares that with its share. If the process counts all its allocations (see
-//! [`Limits::measured_by`]), the total is compared with the whole limit, so that it includes the program, data derived from it, solvers and traces.
-//! Before a large allocation, its size is added ([`Limits::exceeded_with`]).
+//! Memory is counted in two ways. Each engine counts the bytes of its own data. If the process counts all its allocations as well (see
+//! [`Limits::measured_by`]), their total is compared with the limit too; it includes the program, data derived from it, solvers and traces. Before a
+//! large allocation, the engine passes the size of the allocation to [`Limits::exceeded_with`], which adds that size.
 //!
-//! Concurrent runs share their limits: see [`turns`](crate::turns). They take turns when they poll the limits.
+//! Concurrent runs share their limits. When a run polls the limits, it waits for its turn: see [`turns`](crate::turns).
 //!
-//! A run stops only when it polls its limits, so it must do so often: at least once in 50 ms of processor time. [`gaps`] finds the places where it
-//! does not.
+//! A run stops only when it polls its limits, so it must poll them at least once in 50 ms of processor time. [`gaps`] finds the places where a run polls
+//! less often.
 
 pub mod gaps;
 
@@ -20,10 +20,11 @@ use fencewright_smt::Budget;
 use crate::task::Reason;
 use crate::turns::Seat;
 
-/// Grace period for finishing, in time and (`ROOM`) bytes: see [`Limits::finishing`].
+/// Time allowed beyond the limit in the grace period: see [`Limits::finishing`].
 const MOMENT: Duration = Duration::from_millis(150);
 /// Maximum time that a run waits for another one to free its memory.
 const FOR_ROOM: Duration = Duration::from_secs(1);
+/// Number of bytes allowed beyond the limit in the grace period: see [`Limits::finishing`].
 const ROOM: u64 = 16 << 20;
 
 /// A cancellation token. Tokens form a tree: cancelling one cancels all its descendants.
@@ -42,7 +43,7 @@ impl Token {
         Token(Arc::new(TokenNode { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
     }
 
-    /// Cancels this token and its descendants. Returns false if this token was cancelled already.
+    /// Cancels this token and its descendants. Returns false if this token itself had been cancelled before.
     pub fn cancel(&self) -> bool {
         !self.0.cancelled.swap(true, Ordering::Relaxed)
     }
@@ -64,11 +65,11 @@ impl Token {
 /// The limits of a run. Every engine polls them often enough to stop within a fraction of a second.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// When to stop.
+    /// The time at which the run must stop; `None` if its time is not limited.
     pub deadline: Option<Instant>,
-    /// The time allowed by the user, for messages.
+    /// The time that messages name as the limit: the one set by the user, if any.
     pub timeout: Option<Duration>,
-    /// Maximum memory use, in bytes.
+    /// Maximum memory use, in bytes; `None` if it is not limited.
     pub memory: Option<u64>,
     /// Stops the run when it is cancelled.
     pub token: Token,
@@ -83,13 +84,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits that start now.
+    /// Limits of a run that starts now: it may take `timeout` and use `memory` bytes.
     pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, token: Token) -> Self {
         let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
         Limits { deadline, timeout, memory, token, ..Limits::default() }
     }
 
-    /// The same limits, with a function that returns the number of bytes the process has allocated. Without it, only what engines store counts.
+    /// The same limits, with a function that returns the number of bytes the process has allocated. Without this function, only the bytes that engines
+    /// report count.
     pub fn measured_by(self, bytes: fn() -> u64) -> Self {
         Limits { measured: Some(bytes), ..self }
     }
@@ -99,7 +101,7 @@ impl Limits {
         Limits { own_solver, ..self }
     }
 
-    /// The same limits, but at most this long from now. Messages name the time allowed by the user, if there is one.
+    /// The same limits, but the run ends at most `time` from now. Messages still name the time allowed by the user, if there is one.
     pub fn within(&self, time: Duration) -> Self {
         let end = Instant::now() + time;
         match self.deadline {
@@ -108,7 +110,8 @@ impl Limits {
         }
     }
 
-    /// The same limits with a grace period, to examine what was found at the last moment: it starts now if the time is up already.
+    /// The same limits with a grace period, in which results found at the last moment are examined. It starts at the deadline, or now if the deadline has
+    /// passed.
     pub fn finishing(&self) -> Self {
         let deadline = self.deadline.map(|deadline| deadline.max(Instant::now()));
         Limits { deadline, finishing: true, ..self.clone() }
@@ -134,15 +137,14 @@ impl Limits {
         self.seat.as_ref()
     }
 
-    /// The number of stored bytes at which a run that is unlikely to terminate should leave the memory to others: half of the limit, if there are
-    /// others.
+    /// The number of stored bytes at which a run that is unlikely to terminate should stop, to leave memory to other concurrent runs: half of the limit.
+    /// `None` if there is no memory limit or no other run.
     #[inline]
     pub fn for_endless(&self) -> Option<u64> {
         self.memory.filter(|_| self.seat.is_some()).map(|limit| limit / 2)
     }
 
-    /// The same limits with a child token for a part of the run: cancelling the child stops this part only, and cancelling the run stops the part
-    /// too.
+    /// The same limits with a child token, for a part of the run. Cancelling the child token stops this part only; cancelling the run stops this part too.
     pub fn part(&self) -> Self {
         Limits { token: self.token.child(), ..self.clone() }
     }
@@ -158,17 +160,17 @@ impl Limits {
         }
     }
 
-    /// The reason to stop now, if there is one; `bytes` is what the engine itself has stored.
+    /// The reason to stop now, if there is one. `bytes` is the size of the engine's own data.
     #[track_caller]
     pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
         self.exceeded_with(bytes, 0)
     }
 
-    /// The reason to stop instead of allocating `more` bytes, if there is one; `bytes` is what the engine itself has stored.
+    /// The reason to stop instead of allocating `more` bytes, if there is one. `bytes` is the size of the engine's own data.
     #[track_caller]
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
         gaps::look();
-        // A run that is finishing has found something, so it does not wait for its turn.
+        // A run in its grace period has found something already, so it does not wait for its turn.
         if let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) {
             seat.store(bytes);
             seat.wait(&|| self.is_over() || seat.is_pressed());
@@ -201,7 +203,8 @@ impl Limits {
         stored.saturating_add(more) <= most
     }
 
-    /// Waits until others free their memory, unless this run stores most: then it is the one to stop.
+    /// Asks the concurrent run that uses the most memory to stop, and waits until `more` bytes fit or a time limit is reached. If this run itself uses the
+    /// most, it does not wait. Returns whether `more` bytes fit now.
     fn others_make_room(&self, limit: u64, bytes: u64, more: u64) -> bool {
         let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) else { return false };
         let end = Instant::now() + FOR_ROOM;
@@ -222,12 +225,12 @@ pub fn no_thread() -> Reason {
     Reason::Unsupported("the system starts no other thread: too many run, or memory is short".into(), None)
 }
 
-/// Frees data of about the given size. Freeing millions of small allocations takes seconds, too long after a limit was reached. So it is done in a
-/// separate thread, and the process may end before it is finished.
+/// Frees data of about `bytes` bytes. Freeing millions of small allocations takes seconds, too long after a limit was reached. So large data is freed in
+/// a separate thread, and the process may end before that thread does.
 pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {
     if bytes > SOON_FREED {
         let counted = Discarding::begin();
-        // If no thread can be started, the data is freed here.
+        // If no thread can be started, the closure is dropped, which frees the data in this thread.
         let _ = std::thread::Builder::new().spawn(move || {
             drop(garbage);
             drop(counted);
@@ -235,7 +238,7 @@ pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {
     }
 }
 
-/// The number of threads that are freeing data.
+/// The number of calls of [`discard`] whose data is still being freed.
 static DISCARDED: AtomicUsize = AtomicUsize::new(0);
 
 /// A guard that counts data as being freed.
@@ -254,7 +257,7 @@ impl Drop for Discarding {
     }
 }
 
-/// Waits at most this long until [discarded](discard) data is freed, because the next search needs the memory.
+/// Waits until all [discarded](discard) data is freed, but at most for `most`, because the next search needs the memory.
 pub fn wait_until_freed(most: Duration) {
     let end = Instant::now() + most;
     while DISCARDED.load(Ordering::Relaxed) > 0 && Instant::now() < end {
@@ -262,7 +265,7 @@ pub fn wait_until_freed(most: Duration) {
     }
 }
 
-/// Up to this many bytes are freed synchronously: this takes some milliseconds, and the memory is available to the next search.
+/// Data of at most this many bytes is freed in the calling thread: that takes a few milliseconds, and the memory is available to the next search.
 const SOON_FREED: u64 = 4 << 20;
 
 #[cfg(test)]

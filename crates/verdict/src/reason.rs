@@ -1,4 +1,4 @@
-//! Why there is no verdict.
+//! The reasons why a property has no verdict.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,44 +8,45 @@ use fencewright_memory::Bound;
 use fencewright_program::Span;
 use fencewright_program::reference::Limit;
 
-/// Why there is no verdict.
+/// The reason why a property has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The time limit was reached.
+    /// The time limit, which is given here, was reached.
     Timeout(Duration),
-    /// The memory limit was reached.
+    /// The memory limit, given here in bytes, was reached.
     Memory(u64),
     /// The run was cancelled.
     Cancelled,
     /// A buffer reached the bound given by the user.
     BufferBound(Bound),
-    /// A `*` without a range (or with a very large one) was only sampled.
+    /// Only the values of a `*` up to this absolute value were tried, because it has no range or a very large one.
     UnboundedChoice(i64),
-    /// A value or address that explicit computation cannot hold.
+    /// A value that does not fit 64 bits, or an access outside the modelled part of an open array, at this place in the source.
     Limit(Limit, Span),
     /// The engine does not support some construct: a description, and the place in the source, if there is one.
     Unsupported(String, Option<Span>),
-    /// There is no violation within this many contexts. The reason tells why no more were tried; `None` if no more were requested.
+    /// There is no violation within this many contexts. The inner reason says why executions with more contexts were not searched; `None` if the user did
+    /// not request more.
     Contexts(u32, Option<Box<Reason>>),
-    /// No violation was found so far, and a buffer or value grows in a loop that does not visibly bound it: the rest of the memory is left to other
-    /// engines.
+    /// The engine stopped early: it had found no violation, and a buffer or value grew in a loop that does not visibly bound it. The rest of the memory is
+    /// left to other engines.
     Endless,
     /// There is a proof, but no time was left to check it.
     NotConfirmed,
-    /// There is a proof, but the checker could decide neither that it is valid nor that it is invalid.
+    /// There is a proof, but the checker could not decide whether it is valid.
     Unconfirmed(Undecided),
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
     /// The system could not start all threads of a search.
     TooFewThreads {
-        /// The number of threads it started.
+        /// The number of threads that the system started.
         started: usize,
         /// The number of threads of the search.
         wanted: usize,
     },
 }
 
-/// A way to get a verdict after all. Front ends say it in terms of their options.
+/// What the user can do to obtain a verdict. Front ends describe it in terms of their options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Allow more time, or accept proofs that are not confirmed.
@@ -55,7 +56,7 @@ pub enum Advice {
 }
 
 impl Reason {
-    /// What may help, if something does.
+    /// What the user can do to obtain a verdict, if anything is known.
     pub fn advice(&self) -> Option<Advice> {
         match self {
             Reason::NotConfirmed => Some(Advice::AcceptUnconfirmed),

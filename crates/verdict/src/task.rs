@@ -16,28 +16,28 @@ pub use crate::work::{Author, Counts, Executions, Round, Work};
 /// A task for an engine: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
 pub struct Task<'p> {
-    /// The program to check.
+    /// The program that the properties are about.
     pub program: &'p Program,
     /// The memory model.
     pub model: MemoryModel,
-    /// The properties, all answered by one run.
+    /// The properties to check. One run of the engine answers all of them.
     pub properties: Vec<Property>,
     /// The observables to report in final states; empty for most tasks.
     pub observed: Vec<Observable>,
-    /// Whether one violation is enough: then the other properties may stay open, and final states unexplored.
+    /// Whether the run may stop at the first violation. Then other properties may have no answer, and some final states may not be found.
     pub first_violation: bool,
-    /// Receives each answer at once, if present. The field is private, so that a task made from this one does not accidentally inherit a listener
-    /// that numbers properties differently.
+    /// Receives each answer as soon as the engine finds it; `None` if answers are only needed at the end. The field is private, so that a task derived from
+    /// this one does not accidentally inherit a listener that numbers properties differently.
     listener: Option<&'p dyn Listener>,
 }
 
 impl<'p> Task<'p> {
-    /// A task with these properties.
+    /// A task to check these properties, without observables and without a listener. The run continues after a violation.
     pub fn new(program: &'p Program, model: MemoryModel, properties: Vec<Property>) -> Self {
         Task { program, model, properties, observed: Vec::new(), first_violation: false, listener: None }
     }
 
-    /// The same task, with a listener that receives each answer at once.
+    /// The same task, with a listener that receives each answer as soon as the engine finds it.
     pub fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
     where
         'p: 'a,
@@ -45,7 +45,7 @@ impl<'p> Task<'p> {
         Task { listener: Some(listener), ..self.clone() }
     }
 
-    /// The same kind of task about another program, with other properties under another memory model, without a listener.
+    /// A task about another program, memory model and properties, with the observables and `first_violation` of this task, but without a listener.
     pub fn about<'a>(&self, program: &'a Program, model: MemoryModel, properties: Vec<Property>) -> Task<'a> {
         let observed = self.observed.clone();
         Task { program, model, properties, observed, first_violation: self.first_violation, listener: None }
@@ -57,15 +57,15 @@ impl<'p> Task<'p> {
         self.listener.is_some()
     }
 
-    /// Passes the answer to the property with this index to the listener. An answer with evidence, a trace or an invariant, counts as soon as the
-    /// evidence is confirmed; one without waits for a better one until the end of the run.
+    /// Passes the answer to the property with this index to the listener. An answer with evidence (a trace, an invariant or a certificate) counts as soon as
+    /// the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then.
     pub fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
         }
     }
 
-    /// Whether the listener examines answers and then settles the property: then an answer alone does not settle it.
+    /// Whether the listener examines each answer before it settles the property. If so, a property is not settled just because it has an answer.
     #[inline]
     pub fn is_judged(&self) -> bool {
         self.listener.is_some_and(|listener| listener.judges())
@@ -78,13 +78,13 @@ impl<'p> Task<'p> {
     }
 }
 
-/// Receives the answers of a run before it ends, and knows which properties have a verdict.
+/// Receives the answers of a run before the run ends, and tells the engine which properties have a verdict.
 pub trait Listener: Sync + fmt::Debug {
     /// Receives the answer to the property with this index.
     fn hear(&self, property: usize, early: Early);
     /// Whether this property has a verdict.
     fn is_settled(&self, property: usize) -> bool;
-    /// Whether it examines the answers, and settles the properties they decide.
+    /// Whether the listener examines the answers and settles the properties that they decide.
     fn judges(&self) -> bool;
 }
 
@@ -97,7 +97,7 @@ pub struct Early {
     pub author: Author,
 }
 
-/// A subset of the properties of a task, as a task of its own. Its answers go to the listener of the whole task.
+/// A subset of the properties of a task, from which a separate task can be made. Answers to that task are passed to the listener of the whole task.
 #[derive(Debug)]
 pub struct Part<'a> {
     task: &'a Task<'a>,
@@ -107,7 +107,7 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The properties with these indices; the engine has stored `states` states before.
+    /// The part of the task with the properties at the indices `numbers`. The same engine has stored `states` states before this part begins.
     pub fn new(task: &'a Task<'a>, numbers: &'a [usize], states: u64) -> Self {
         Part { task, numbers, states }
     }
@@ -122,7 +122,7 @@ impl<'a> Part<'a> {
 
 impl Listener for Part<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // The transitions before this part began were not counted.
+        // The transitions that the engine took before this part began were not counted, so the total is unknown.
         let Early { answer, author: Author { engine, mut work } } = early;
         work.states += self.states;
         if self.states > 0 {
@@ -143,7 +143,7 @@ impl Listener for Part<'_> {
 /// The order in which states are expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Level by level: traces have minimal length.
+    /// By distance from the initial states, so that traces have minimal length.
     #[default]
     BreadthFirst,
     /// The newest state first: the frontier takes less memory.
@@ -203,23 +203,23 @@ impl Progress {
 /// The answer of an engine to one property, before it is checked.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It holds; for `finally exists` with an execution that shows it.
+    /// The property holds. For `finally exists`, the trace shows a final state that satisfies the formula.
     Holds(Option<Trace>),
-    /// It holds, as proved by this invariant.
+    /// The property holds, as proved by this invariant.
     Proved(Arc<Invariant>),
-    /// It holds, as proved by this certificate: by a set of states, or by proofs about other programs than that of the task. Or it is violated, if
-    /// the certificate claims that.
+    /// The property holds, or it is violated, whichever the certificate claims. The certificate proves its claim by a set of states, or by proofs about
+    /// programs other than the one of the task.
     Certified(Arc<Certificate>),
-    /// It is violated; with an execution that shows it, except for `finally exists`.
+    /// The property is violated. The trace shows the violation; for `finally exists` there is none.
     Violated(Option<Trace>),
-    /// No verdict.
+    /// The engine could not decide the property, for this reason.
     Unknown(Reason),
-    /// It was not fully examined: the violation of another property was enough, or the property has a verdict already.
+    /// The engine did not finish with the property, because the violation of another property was enough, or because the property has a verdict already.
     Open,
 }
 
 impl Answer {
-    /// Whether the property holds, if the answer is definite.
+    /// Whether the property holds; `None` if the answer is not definite.
     pub fn holds(&self) -> Option<bool> {
         match self {
             Answer::Holds(_) | Answer::Proved(_) => Some(true),
@@ -231,13 +231,13 @@ impl Answer {
         }
     }
 
-    /// Whether it decides the property.
+    /// Whether the answer decides the property.
     #[inline]
     pub fn is_definite(&self) -> bool {
         self.holds().is_some()
     }
 
-    /// Whether it is definite and contains its evidence.
+    /// Whether the answer is definite and contains evidence: a trace, an invariant or a certificate.
     pub fn has_evidence(&self) -> bool {
         self.is_definite() && !matches!(self, Answer::Holds(None) | Answer::Violated(None))
     }
@@ -246,9 +246,9 @@ impl Answer {
 /// An inductive invariant: for each reachable control state of a machine, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
 pub struct Invariant {
-    /// The machine.
+    /// The representation of buffers in that machine.
     pub buffers: Buffers,
-    /// The names of the properties it proves.
+    /// The names of the properties that the invariant proves.
     pub properties: Vec<String>,
     /// Classes of threads that may be permuted: see [`fencewright_certify::InductiveInvariant`].
     pub symmetry: Vec<Vec<u32>>,
@@ -256,27 +256,27 @@ pub struct Invariant {
     pub states: Vec<(Control, Vec<Cube>)>,
 }
 
-/// An attempt of one engine, and why it gave no answer.
+/// An unsuccessful attempt of one engine to answer a property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
     /// The engine that was tried.
     pub engine: EngineName,
     /// The representation of integers, if there is a choice.
     pub domain: Option<DomainName>,
-    /// The memory model of its task.
+    /// The memory model of the engine's task.
     pub model: MemoryModel,
-    /// The names of the threads of its task, if others were left out.
+    /// The names of the threads of the engine's task, if threads of the program were left out of it; otherwise empty.
     pub threads: Vec<String>,
     /// Number of stored states.
     pub states: u64,
-    /// Time in seconds, including the turns of other engines.
+    /// Wall-clock time in seconds, including the time in which other engines had their turns.
     pub seconds: f64,
-    /// Why it gave no answer, and where it got stuck.
+    /// Why the engine gave no answer, in words, and where in the program that happened.
     pub reason: String,
 }
 
 impl Tried {
-    /// The key of the attempt: of several with the same key, the last one counts.
+    /// The key of the attempt. Of several attempts with the same key, only the last one is reported.
     pub fn who(&self) -> (EngineName, Option<DomainName>, MemoryModel, &[String]) {
         (self.engine, self.domain, self.model, &self.threads)
     }
@@ -285,33 +285,33 @@ impl Tried {
 /// The part of the reachable states that a search has explored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Seen {
-    /// All of them.
+    /// All reachable states.
     All,
-    /// Those found before all properties were decided.
+    /// The states found before all properties were decided.
     UntilDecided,
-    /// A part of them, for this reason.
+    /// The states found before the search stopped for this reason.
     Until(Reason),
     /// The engine does not enumerate states.
     #[default]
     Nothing,
 }
 
-/// The result of an engine. It proves nothing: its answers become verdicts at the door ([`check`](mod@crate::check)).
+/// The result of an engine. It proves nothing; its answers become verdicts only in the module [`check`](mod@crate::check).
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One answer for each property of the task.
     pub answers: Vec<Answer>,
-    /// The author of each answer, if several engines work together.
+    /// The author of each answer, if several engines work together; otherwise empty.
     pub authors: Vec<Author>,
     /// Statistics of the run; for several engines, the sum of states, and the maximum of bytes.
     pub work: Work,
     /// The part of the reachable states that was explored.
     pub seen: Seen,
-    /// The values of [`Task::observed`] in the final states that were seen, sorted.
+    /// The values of [`Task::observed`] in the explored final states, sorted.
     pub finals: Vec<Vec<i64>>,
-    /// Buffers and values that grew without bound if there was no verdict: one sentence each, with its place.
+    /// If some property has no answer: a sentence for each buffer or value that grew without bound, with its place in the source.
     pub growth: Vec<(String, Option<Span>)>,
-    /// For each unanswered property the attempts, if several engines work together.
+    /// The attempts to answer each property, if several engines work together; otherwise empty.
     pub tried: Vec<Vec<Tried>>,
 }
 
@@ -332,7 +332,7 @@ pub enum EngineName {
     Buffers,
     /// Proofs under SC, extrapolated to the relaxed model.
     Extrapolate,
-    /// The analysis of robustness, as the author of answers that need no engine.
+    /// The analysis of robustness, which is the author of answers that follow from robustness alone.
     Robust,
 }
 
@@ -365,9 +365,9 @@ pub struct About {
     pub summary: &'static str,
     /// The supported memory models.
     pub models: &'static [MemoryModel],
-    /// The machines it uses: representations of buffers.
+    /// The names of the machines that the engine uses, that is, of its representations of buffers.
     pub machines: &'static [&'static str],
-    /// The domains it supports: representations of integers.
+    /// The names of the domains that the engine supports, that is, of its representations of integers.
     pub domains: &'static [&'static str],
 }
 

@@ -1,10 +1,10 @@
 //! Time sharing of several concurrent runs on a few cores, with a shared memory limit.
 //!
-//! Each member of a portfolio is a run in a thread of its own, and there are more members than cores. A member polls its [`Limits`] often, and waits
-//! there while it is not its turn. So a paused member keeps its state and continues where it was. The member with the least time relative to its
-//! weight runs next (stride scheduling); turns are short at first and longer for members that have run for a long time.
+//! Each member of a portfolio is a run in a separate thread, and there may be more members than cores. A member polls its [`Limits`] often, and the poll
+//! blocks until it is the member's turn. So a paused member keeps its state and continues where it stopped. The member with the least run time relative
+//! to its weight runs next (stride scheduling). Turns are short at first and longer for members that have run for a long time.
 //!
-//! The members share one memory limit. When it is reached, the member that stores most stops, and the others wait a moment for its memory.
+//! The members share one memory limit. When it is reached, the member that uses the most memory stops, and the others wait a moment for that memory.
 //!
 //! [`Limits`]: crate::limits::Limits
 
@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Minimum and maximum length of a turn, in nanoseconds.
+/// Minimum length of a turn, in nanoseconds.
 const SHORTEST: u64 = 40_000_000;
+/// Maximum length of a turn, in nanoseconds.
 const LONGEST: u64 = 400_000_000;
-/// Interval at which a waiting member polls whether the whole run was stopped.
+/// Interval at which a waiting member checks whether it has to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The members of a portfolio.
@@ -28,7 +29,7 @@ pub struct Turns {
     changed: Condvar,
     /// No turn begins before this time, in nanoseconds since `began`.
     resting: AtomicU64,
-    /// Whether a member waits for memory: then the member that stores most must stop.
+    /// Whether a member waits for memory. Then the member that uses the most memory must stop.
     pressed: Arc<AtomicBool>,
     /// The seat of this portfolio, if it is a member of another one.
     outer: Option<Arc<Seat>>,
@@ -37,11 +38,11 @@ pub struct Turns {
 #[derive(Debug)]
 struct Member {
     weight: f64,
-    /// The number of cores it uses during its turn.
+    /// The number of cores that the member uses during its turn.
     width: usize,
-    /// Its run time in seconds, minus its head start.
+    /// The member's run time before the current turn in seconds, minus its head start.
     used: f64,
-    /// The start of its current turn, in nanoseconds since `began`; `None` if it is paused.
+    /// The start of the member's current turn, in nanoseconds since `Turns::began`; `None` if the member is paused.
     since: Option<u64>,
     ended: bool,
     shared: Arc<Shared>,
@@ -50,18 +51,18 @@ struct Member {
 /// The state of a member that is accessed without locking.
 #[derive(Debug, Default)]
 struct Shared {
-    /// The end of its turn, in nanoseconds since `began`; 0 if it is not its turn.
+    /// The end of the member's current turn, in nanoseconds since `Turns::began`; 0 if the member is paused.
     until: AtomicU64,
-    /// The number of bytes it stores.
+    /// The number of bytes that the member has reported.
     bytes: AtomicU64,
 }
 
 /// The scheduling parameters of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Its share of the time, relative to those of others.
+    /// The member's share of the time, relative to the weights of the other members.
     pub weight: f64,
-    /// The number of cores it uses.
+    /// The number of cores that the member uses during its turn.
     pub width: usize,
     /// Run time that is not counted, so that a member with a head start goes first.
     pub head_start: Duration,
@@ -76,7 +77,7 @@ pub struct Seat {
 }
 
 impl Turns {
-    /// A portfolio without members, on the given number of cores. If it is itself a member of another one, `outer` is its seat there.
+    /// A portfolio without members, on the given number of cores. If the portfolio is itself a member of another portfolio, `outer` is its seat there.
     pub fn new(cores: usize, outer: Option<Arc<Seat>>) -> Arc<Turns> {
         Arc::new(Turns {
             cores: cores.max(1),
@@ -104,7 +105,7 @@ impl Turns {
         Seat { turns: Arc::clone(self), number: members.len() - 1, shared }
     }
 
-    /// Prevents new turns for this long, unless the whole run is stopped: the cores are needed elsewhere.
+    /// Prevents new turns for `time`, because the cores are needed elsewhere. Members that have to stop do not wait for a turn.
     pub fn rest(&self, time: Duration) {
         self.resting.store(self.now() + time.as_nanos() as u64, Ordering::Relaxed);
     }
@@ -117,8 +118,8 @@ impl Turns {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Starts the members whose turn it is: those with the least time relative to their weight, as long as there are cores for them. Waiting members
-    /// are woken only if one was started: each of them calls this function, so waking them needlessly would keep them all busy.
+    /// Starts the turns of the members with the least run time relative to their weight, as long as there are cores for them. Waiting members are woken only
+    /// if a turn was started: each woken member calls this function, so waking them needlessly would keep all of them busy.
     fn start(&self, members: &mut [Member], now: u64) {
         loop {
             let busy: usize = members.iter().filter(|m| m.since.is_some()).map(|m| m.width).sum();
@@ -136,7 +137,7 @@ impl Turns {
 }
 
 impl Member {
-    /// Its run time relative to its weight.
+    /// The run time of the member relative to its weight.
     fn had(&self) -> f64 {
         self.used / self.weight
     }
@@ -145,7 +146,7 @@ impl Member {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Ends its turn.
+    /// Ends the turn of the member.
     fn pause(&mut self, now: u64) {
         if let Some(since) = self.since.take() {
             self.used += now.saturating_sub(since) as f64 / 1e9;
@@ -180,7 +181,7 @@ impl Seat {
                 return;
             }
             let waited = self.turns.changed.wait_timeout(members, LOOK);
-            // `stop` may access the members too, so the lock must be released.
+            // `stop` may lock the members as well, so the lock is released before the call.
             drop(waited);
             if stop() {
                 return;
@@ -189,7 +190,7 @@ impl Seat {
         }
     }
 
-    /// Removes the member, after its memory was freed.
+    /// Removes the member from the schedule. To be called after the member has freed its memory.
     pub fn leave(&self) {
         let mut members = self.turns.members();
         let now = self.turns.now();
@@ -199,7 +200,7 @@ impl Seat {
         self.turns.start(&mut members, now);
     }
 
-    /// Records the number of bytes this member stores.
+    /// Records the number of bytes that this member uses.
     pub fn store(&self, bytes: u64) {
         if bytes > 0 {
             self.shared.bytes.store(bytes, Ordering::Relaxed);
@@ -209,7 +210,7 @@ impl Seat {
         }
     }
 
-    /// The number of bytes that all members store, and whether no other member stores more than this one.
+    /// The number of bytes that all members use, and whether no other member uses more than this one. Members of the outer portfolio are included.
     pub fn stored(&self) -> (u64, bool) {
         let own = self.shared.bytes.load(Ordering::Relaxed);
         let members = self.turns.members();
@@ -222,7 +223,7 @@ impl Seat {
         }
     }
 
-    /// Requests that the member that stores most stops, or withdraws the request.
+    /// Asks the portfolio member that uses the most memory to stop; `press(false)` withdraws the request.
     pub fn press(&self, pressed: bool) {
         self.turns.pressed.store(pressed, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use crate::task::EngineName;
 
-/// The engine that gave an answer, and the statistics of its run until then.
+/// The engine that gave an answer, and the statistics of its run until it gave the answer.
 #[derive(Clone, Debug)]
 pub struct Author {
     /// The engine.
@@ -11,30 +11,30 @@ pub struct Author {
     pub work: Work,
 }
 
-/// Statistics of the run of one engine. Those of several engines are not added up, because their states are not comparable.
+/// Statistics of the run of one engine. [`Report::work`](crate::task::Report::work) says how the statistics of several engines are combined.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Number of stored states.
     pub states: u64,
     /// Peak memory use in bytes.
     pub bytes: u64,
-    /// Statistics of certain engines only.
+    /// Statistics that only certain engines have.
     pub counts: Counts,
 }
 
 /// The statistics of an engine besides states and bytes.
 #[derive(Clone, Debug, Default)]
 pub enum Counts {
-    /// None.
+    /// The engine has no other statistics.
     #[default]
     Nothing,
-    /// For engines that store single states.
+    /// For engines that store concrete states.
     States {
         /// Bytes of the stored states themselves.
         state_bytes: u64,
-        /// Number of transitions, if all of them were counted.
+        /// Number of transitions; `None` if not all of them were counted.
         transitions: Option<u64>,
-        /// The names of threads that were permuted: of states equal up to such a permutation, one was stored.
+        /// Classes of threads that may be permuted, by their names. Of several states that are equal up to such a permutation, only one was stored.
         symmetry: Vec<Vec<String>>,
     },
     /// For engines that explore executions one by one.
@@ -54,7 +54,7 @@ impl Work {
         }
     }
 
-    /// The number of transitions, if the engine counts them.
+    /// The number of transitions, if the engine counted all of them.
     pub fn transitions(&self) -> Option<u64> {
         match self.counts {
             Counts::States { transitions, .. } => transitions,
@@ -62,7 +62,7 @@ impl Work {
         }
     }
 
-    /// The names of threads that were permuted.
+    /// The classes of threads that may be permuted, by their names; empty if the engine uses no symmetry.
     pub fn symmetry(&self) -> &[Vec<String>] {
         match &self.counts {
             Counts::States { symmetry, .. } => symmetry,
@@ -78,7 +78,7 @@ impl Work {
         }
     }
 
-    /// The statistics for each number of contexts; empty if the engine has no contexts.
+    /// The statistics for each number of contexts; empty if the engine does not increase the number of contexts.
     pub fn rounds(&self) -> &[Round] {
         match &self.counts {
             Counts::Rounds(rounds) => rounds,
@@ -111,7 +111,7 @@ impl Work {
 }
 
 impl Author {
-    /// Adds the statistics of the same engine for another part of the same answer, as far as they are comparable.
+    /// Adds the statistics of another part of the same answer, if the same engine gave it and did not explore executions one by one.
     pub fn together(mut self, other: &Author) -> Author {
         let (own, more) = (&mut self.work, &other.work);
         if self.engine == other.engine && own.executions().is_none() && more.executions().is_none() {
@@ -134,7 +134,7 @@ pub struct Executions {
     pub blocked: u64,
     /// Executions that were not explored to their end, because they have none or are too long.
     pub cut: u64,
-    /// Executions all of whose continuations had been explored: there should be none.
+    /// Executions abandoned because all their continuations were equivalent to explored ones. There should be none.
     pub redundant: u64,
     /// Number of events of all executions, common prefixes counted once.
     pub events: u64,

@@ -1,25 +1,25 @@
-//! What the steps of an agent read and write, and what they wait for.
+//! The footprints of the steps of an agent: what they read and write, and what they wait for.
 //!
 //! An *agent* is the program of a thread or one of its store buffers: under TSO the buffer is one agent, under PSO it is one agent for each cell. The
 //! *step* of an agent in a configuration consists of all events that the agent can take there: a thread may have several edges, and a `*` several
-//! values. They are alternatives of one step and share a footprint, the union of what each of them touches.
+//! values. These events are the *alternatives* of the step. They share one footprint: the union of the things that each of them touches.
 //!
 //! | step | reads | writes |
 //! |---|---|---|
 //! | register work, `assume` on registers, `sfence` | | |
 //! | load from memory; load from the own buffer | the cell; the buffered store | |
 //! | store into the buffer | | the buffered store |
-//! | an empty buffer, which is disabled | the next store | |
-//! | flush | the stores that an `sfence` orders before | the cell, the buffered store |
-//! | whatever needs an empty buffer | the stores that were last to each cell since it was known to be empty | |
+//! | the step of an empty buffer, which is disabled | the next store of the thread | |
+//! | flush | the stores that an `sfence` orders before this one | the cell, the buffered store |
+//! | any step that needs an empty buffer | the newest store to each cell since the buffer was last known to be empty | |
 //! | store to memory | | the cell |
 //! | atomic step with an `assume` after a load | the cells of all loads up to the `assume` | |
 //! | an access of a program with locks | the lock | |
 //! | `lock`, `unlock` | | the lock |
 //! | any step that may change the value of a formula | | the formula |
 //!
-//! A footprint determines its step: as long as no other agent writes what it reads or writes, and it writes nothing that the other one reads, the
-//! step keeps its alternatives and its footprint, and the two commute. This holds for disabled steps too.
+//! A footprint determines its step. If the step of another agent writes nothing that this step reads or writes, and reads nothing that this step writes,
+//! then this step has the same alternatives and the same footprint before and after it, and the two steps commute. This holds for disabled steps too.
 
 use std::rc::Rc;
 
@@ -51,7 +51,7 @@ pub(super) struct Footprint(Vec<(Thing, bool)>);
 
 impl Footprint {
     fn new(mut items: Vec<(Thing, bool)>) -> Self {
-        // Writes first: of two items about one thing, the first one stays.
+        // Writes are sorted first, because `dedup_by_key` keeps the first of several items about one thing.
         items.sort_unstable_by_key(|&(thing, writes)| (thing, !writes));
         items.dedup_by_key(|(thing, _)| *thing);
         Footprint(items)
@@ -83,12 +83,12 @@ impl Footprint {
     }
 }
 
-/// The program of a thread, or one of its buffers.
+/// The program of a thread, or one of the thread's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Agent {
     /// The program of a thread.
     Thread(ThreadId),
-    /// The buffer of a thread; under PSO for this cell.
+    /// The buffer of a thread: under PSO the one for this cell, under TSO the only one (`None`).
     Buffer(ThreadId, Option<u32>),
 }
 
@@ -103,7 +103,7 @@ struct Issued {
 }
 
 impl Drop for Issued {
-    /// Without recursion, which is as deep as the list is long.
+    /// Drops the list in a loop: the derived code would recurse as deeply as the list is long.
     fn drop(&mut self) {
         let mut next = self.earlier.take();
         while let Some(issued) = next {
@@ -116,9 +116,9 @@ impl Drop for Issued {
 #[derive(Clone, Debug, Default)]
 struct Stores {
     newest: Option<Rc<Issued>>,
-    /// Number of stores so far.
+    /// Number of stores that the thread has put into its buffer.
     count: u32,
-    /// Number of `sfence`s so far.
+    /// Number of `sfence`s that the thread has executed.
     fences: u32,
 }
 
@@ -143,14 +143,14 @@ impl Configuration {
     }
 }
 
-/// What an agent can do in a configuration.
+/// The step of an agent in a configuration.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// What its alternatives touch; also if it is disabled.
+    /// The things that its alternatives touch. If the step is disabled: the things on which that depends.
     pub(super) footprint: Rc<Footprint>,
     /// Each event that is enabled, with the configuration after it.
     pub(super) alternatives: Vec<(Event, Configuration)>,
-    /// If other agents can disable the step: what they write to do so.
+    /// The things that other agents write when they disable the step; empty if no other agent can disable it.
     pub(super) waits: Vec<Thing>,
 }
 
@@ -160,17 +160,17 @@ impl Step {
     }
 }
 
-/// Dependences that are left out, so that tests can show that they would notice.
+/// Dependences that a test leaves out, to show that the test would detect such a defect.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(super) struct Mutant {
     /// Whether this thing, written or only read, is left out of the footprints of flushes or of threads.
     pub(super) omits: fn(is_flush: bool, thing: Thing, writes: bool) -> bool,
-    /// Whether nobody is said to wait.
+    /// Whether [`Step::waits`] is empty for all steps.
     pub(super) waits: bool,
 }
 
-/// A formula whose value has to be known in every state, and what may change it.
+/// A formula that must never hold, and the control locations, registers and cells that it mentions.
 struct Watched {
     property: usize,
     at: Vec<(ThreadId, Vec<LocationId>)>,
@@ -239,7 +239,7 @@ impl<'p> Steps<'p> {
         let stores = &from.stores[thread.index()];
         let oldest = length.checked_sub(1).and_then(|n| stores.issued().filter(|s| in_lane(s.cell)).nth(n));
         let Some(&Issued { cell, number, fences, .. }) = oldest else {
-            // The next store of the thread may be one that comes here.
+            // The next store of the thread may enable this step, so the footprint has that store.
             let footprint = Rc::new(Footprint::new(vec![(Thing::Store(thread.0, stores.count), false)]));
             return Ok(Step { footprint, alternatives: Vec::new(), waits: Vec::new() });
         };
@@ -280,7 +280,7 @@ impl<'p> Steps<'p> {
                 for access in &accesses {
                     self.touch(from, thread, access, &mut items);
                 }
-                // A step that faults before a `*` is offered once for each value.
+                // A step that faults before a `*` leads to the same state for each value of the `*`; one of these events is enough.
                 let is_known = |(_, known): &(Event, Configuration)| known.state == next.state;
                 if !alternatives.iter().any(is_known) {
                     alternatives.push((event, next));
@@ -293,7 +293,7 @@ impl<'p> Steps<'p> {
         Ok(Step { footprint: Rc::new(Footprint::new(items)), alternatives, waits })
     }
 
-    /// The things that an edge touches, whether it is enabled or not, as far as the registers and the buffer of the thread tell.
+    /// Adds the things that an edge touches whether it is enabled or not. They follow from the registers and the buffer of the thread.
     fn static_items(
         &self,
         from: &Configuration,
@@ -328,7 +328,7 @@ impl<'p> Steps<'p> {
         }
     }
 
-    /// An access that a step performed.
+    /// Adds the things that an access of a step touches.
     fn touch(&self, from: &Configuration, thread: ThreadId, access: &Access, items: &mut Vec<(Thing, bool)>) {
         let stores = &from.stores[thread.index()];
         match *access {
@@ -385,8 +385,7 @@ impl<'p> Steps<'p> {
         }
     }
 
-    /// The cells whose values decide whether an atomic step is enabled: those of all loads before its last operation that
-    /// can disable it.
+    /// The cells whose values decide whether an atomic step is enabled: the cells of all loads before its last operation that can disable the step.
     fn awaited(&self, from: &Configuration, thread: ThreadId, action: &Action) -> Vec<u32> {
         let Action::Atomic { ops, .. } = action else { return Vec::new() };
         let Some(last) = ops.iter().rposition(may_refuse) else { return Vec::new() };
@@ -402,7 +401,7 @@ impl<'p> Steps<'p> {
         cells
     }
 
-    /// What other agents write to disable all edges that leave a location together.
+    /// The things that other agents write when they disable all of these edges, which leave one location.
     fn waits(&self, from: &Configuration, thread: ThreadId, edges: &[(EdgeId, &Edge)]) -> Vec<Thing> {
         let mut waits = Vec::new();
         if self.uses_lock && edges.iter().any(|(_, edge)| self.needs_lock(&edge.action)) {
@@ -422,7 +421,7 @@ impl<'p> Steps<'p> {
         waits
     }
 
-    /// Removes what the mutant omits.
+    /// Removes the things that the mutant omits.
     #[cfg(test)]
     fn omit(&self, items: &mut Vec<(Thing, bool)>, is_flush: bool) {
         if let Some(mutant) = self.mutant {
@@ -431,7 +430,7 @@ impl<'p> Steps<'p> {
     }
 }
 
-/// What a formula that must never hold depends on.
+/// The formula of a property and what it mentions; `None` unless the formula must never hold.
 fn watched(property: usize, Property { kind, .. }: &Property) -> Option<Watched> {
     let PropertyKind::Never(formula) = kind else { return None };
     let (mut at, mut registers, mut cells) = (Vec::new(), Vec::new(), Vec::new());
@@ -452,7 +451,7 @@ fn buffered_cells(state: &State, thread: ThreadId) -> Vec<u32> {
     state.buffers[thread.index()].iter().filter_map(cell).collect()
 }
 
-/// Of stores from new to old, the numbers of those that are the newest to their cell: the others leave the buffer before.
+/// The numbers of the newest store to each cell, for stores from new to old. Older stores to the same cell leave the buffer earlier.
 fn last_of_each_cell<'s>(stores: impl Iterator<Item = &'s Issued>) -> impl Iterator<Item = u32> {
     let mut seen = Vec::new();
     stores.filter_map(move |store| {

@@ -1,44 +1,54 @@
-//! One execution of each class of equivalent ones, on the reference semantics: a second enumeration, to confirm what an engine found that explores
-//! executions and keeps no states. It shares no code with that engine.
+//! Enumerates one execution per equivalence class, on the reference semantics. It confirms results of the engine that explores executions without
+//! storing states, and shares no code with it.
 //!
 //! # The algorithm
 //!
 //! Source sets with sleep sets (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas: *Source sets: a foundation for optimal dynamic partial order
-//! reduction*, J. ACM 64(4), 2017). A depth-first search takes, in each configuration, the steps of one agent, and of others where a race asks for it.
-//! Two executions are equivalent if one becomes the other by exchanging adjacent events of different agents whose [footprints](footprint) do not
-//! conflict.
+//! reduction*, J. ACM 64(4), 2017). A depth-first search explores, from each configuration, the steps of one agent, and those of further agents where a
+//! race requires them. Two notions are used throughout:
+//! * Two executions are *equivalent* if one becomes the other by exchanging adjacent events of different agents whose [footprints](footprint) do not
+//!   conflict.
+//! * An agent *can begin* a sequence (is an *initial* of it) if no earlier event of the sequence happens before its first event there.
 //!
-//! At the end of each execution E, each pair of an event `i` and a later step of an agent `r` is considered, which may be in the other order in some
-//! other execution:
-//! * `i` and an event of `r` *race*: they conflict, and nothing happens after the one and before the other;
-//! * `i` wrote something that the step of `r` [waits](footprint::Step::waits) for, so that `r` may have been enabled before `i`, and disabled after.
+//! At the end of each execution E, the search considers each pair of an event `i` and a later step of an agent `r` that may be reversible, that is, in
+//! the other order in some other execution:
+//! * `i` and an event of `r` *race*: they conflict, and no event happens after `i` and before the event of `r`;
+//! * `i` wrote something that the step of `r` [waits](footprint::Step::waits) for, so that `r` may have been enabled before `i` and disabled after it.
 //!   The step may be taken later in E, or never.
 //!
-//! In the configuration C before `i`, some other agent is needed then. Let `rest` be the events after `i` that do not happen after `i`, let `past` be
-//! those of them that happen before the step of `r`, and let F be the footprint of the step of `r` after C and `past`.
-//! * If F conflicts with nothing in `rest` outside `past`, then `r` does the same after C and all of `rest`. If it is enabled there, one of the agents is
-//!   needed that can begin `rest` and the step of `r`; if not, the pair cannot be in the other order.
-//! * Otherwise the step of `r` may be another one before `i` than after it. If `past` is not empty, one of the agents is needed that can begin `past`. If
-//!   it is empty, `r` is needed if it is enabled in C, and for each event of `rest` that conflicts with F, one of the agents that can begin what happens
-//!   before that event.
+//! Let C be the configuration before `i`. For each such pair, another agent may have to be explored from C. Let `rest` be the events after `i` that do
+//! not happen after `i`, let `past` be those events of `rest` that happen before the step of `r`, and let F be the footprint of the step that `r` takes
+//! after C and `past`.
+//! * If F conflicts with no event of `rest` outside `past`, then `r` takes the same step after C and all of `rest`. If that step is enabled, then one of
+//!   the agents that can begin `rest` followed by the step of `r` has to be explored from C. If it is disabled, the pair is not reversible.
+//! * Otherwise `r` may take a different step before `i` than after `i`. If `past` is not empty, then one of the agents that can begin `past` has to be
+//!   explored from C. If `past` is empty, then `r` has to be explored from C if it is enabled there; in addition, for each event of `rest` that conflicts
+//!   with F, one of the agents that can begin the sequence of this event and its happens-before predecessors in `rest` has to be explored from C.
 //!
 //! The second case is not in the paper, where the footprint of a step does not depend on when it is taken, and where steps do not wait.
 //!
-//! # Why nothing is missed
+//! An agent *sleeps* in a configuration if its step was explored from an earlier configuration of the current execution, and no event since then
+//! conflicts with that step. Executions that continue with its step are equivalent to explored ones, so the search does not take it.
 //!
-//! Let E be explored with the sleeping agents Z, let D be the agents whose steps are explored from E in the end, and `w` a sequence of events from E which no
-//! agent of Z can begin. *Claim*: an execution is explored that has E and `w` in it, up to equivalence. By induction on the finite tree of the search:
-//! * An agent of D can begin `w`, or conflicts with nothing in `w`: the claim follows from that for the first such agent.
-//! * Otherwise each `q` in D conflicts with an event of `w`; choose `q` whose first such event `a` comes latest, and let `u` be the part of `w` before.
-//!   E `q` `u` is possible, and no agent that sleeps after E `q` can begin `u`. If the agent of `a` is enabled after it, then by induction an execution
-//!   with E `q` `u` `a'` in it is explored, where `q` and `a'` race; otherwise one with E `q` `u` in it, where `q` wrote what the agent of `a` waits for.
-//!   So D has an agent as above. `u` is a part of `rest` that is closed under what happens before, and `past` a part of `u`. So in the first case this agent
-//!   can begin `u a`, or conflicts with nothing in it; in the second case it can begin `u`, or `u a`. Both contradict the choice of `q`.
+//! # Why no execution is missed
 //!
-//! So every event that is possible occurs in an explored execution, and every execution that cannot be continued is explored up to equivalence. Formulas
-//! that must never hold are in the footprints of the steps that may change them, so that equivalent executions have the same sequence of values.
+//! Let E be an explored execution, Z the agents that sleep after E, and D the agents whose steps have been explored from E when the search leaves E. Let
+//! `w` be a sequence of events that is possible after E and that no agent of Z can begin. *Claim*: some explored execution extends E and contains `w`, up
+//! to equivalence. The proof is by induction on the finite tree of the search; an agent `q` in D also stands for its step after E.
+//! * If an agent of D can begin `w`, or its step conflicts with no event of `w`, then the claim follows from the claim for the first such agent.
+//! * Otherwise each `q` in D conflicts with an event of `w`. Choose the `q` whose first such event `a` is latest in `w`, and let `u` be the part of `w`
+//!   before `a`. Then E `q` `u` is possible, and no agent that sleeps after E `q` can begin `u`. Let a' be the step that the agent of `a` takes after
+//!   E `q` `u`. If a' is enabled, then by induction some explored execution extends E `q` and contains `u` a', and `q` and a' race in it. If a' is disabled,
+//!   some explored execution extends E `q` and contains `u`, and `q` wrote something that a' waits for. In both cases the search has considered the pair
+//!   of `q` and a', so D contains an agent that one of the two cases above requires. There `u` is a part of `rest` that is closed under happens-before
+//!   predecessors, and `past` is a part of `u`. So in the first case the required agent can begin `u a`, or conflicts with no event of `u a`; in the
+//!   second case it can begin `u` or `u a`. Both contradict the choice of `q`.
 //!
-//! The search ends only if the tree is finite. If an execution returns to a state, or is very long, there is no result.
+//! So every possible event occurs in an explored execution, and every execution that cannot be continued is explored up to equivalence. A formula that
+//! must never hold is in the footprint of each step that may change its value, so it takes the same sequence of values in equivalent executions.
+//!
+//! The search ends only if its tree is finite. If an execution returns to a state, or exceeds a maximum length, the search gives up with
+//! [`Incomplete::Endless`].
 
 mod footprint;
 mod operations;
@@ -57,7 +67,7 @@ use crate::oracle::{self, initial_states};
 use footprint::{Agent, Configuration, Footprint, Step, Steps};
 use races::{Clock, Execution};
 
-/// What to find out about all executions.
+/// The properties to evaluate and the values to collect in the enumeration.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The properties. A formula that must never hold makes the events that may change its value dependent.
@@ -66,16 +76,16 @@ pub struct Question<'a> {
     pub observed: &'a [Observable],
 }
 
-/// What all executions of a program show.
+/// The result of an enumeration of all executions of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Enumerated {
     /// Number of executions explored to their ends.
     pub executions: u64,
-    /// Number of executions given up because they are equivalent to others.
+    /// Number of executions abandoned because every continuation is equivalent to an explored one.
     pub redundant: u64,
-    /// Number of events taken.
+    /// Number of events taken in all executions. Events of a common prefix count once.
     pub events: u64,
-    /// Whether each property is satisfied; `None` if that cannot be computed.
+    /// Whether each property is satisfied; `None` if its formula cannot be computed in some state and no other state decides the property.
     pub satisfied: Vec<Option<bool>>,
     /// The values of the observables in the final states.
     pub finals: BTreeSet<Vec<i64>>,
@@ -86,22 +96,23 @@ pub struct Enumerated {
 pub enum Incomplete {
     /// More events than allowed.
     TooManyEvents,
-    /// Some execution returns to a state it was in, or is very long.
+    /// Some execution returns to one of its earlier states, or has `LONGEST` events.
     Endless,
-    /// A `*` with too many values.
+    /// A `*` without a range, or with too many values.
     UnboundedChoice,
-    /// A value or address that cannot be represented explicitly.
+    /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,
-    /// The caller asked to stop.
+    /// The callback `stop` returned true.
     Stopped,
-    /// An event was not possible although everything that it depends on had happened: a defect.
+    /// An event was disabled although all events that it depends on had happened. That is a defect of the footprints.
     Contradiction,
 }
 
-/// Maximum number of events of an execution; those of longer ones take much memory.
+/// Maximum number of configurations of an execution. The search keeps all of them in memory.
 const LONGEST: usize = 10_000;
 
-/// Enumerates the executions of a program, with at most `limit` events in all. `stop` is polled before each step with the bytes in use.
+/// Enumerates the executions of a program, with at most `limit` events in all. `stop` is called with the number of bytes in use before each step is
+/// computed.
 pub fn enumerate(
     program: &Program,
     model: MemoryModel,
@@ -147,17 +158,18 @@ fn run(
     Ok(search.result())
 }
 
-/// A configuration of the current execution, and what is to be explored from it.
+/// A configuration of the current execution, and the agents to explore from it.
 struct Node {
     configuration: Configuration,
-    /// The agents whose steps need not be explored.
+    /// The agents that sleep in the configuration, each with the footprint of its step.
     asleep: Vec<(usize, Rc<Footprint>)>,
-    /// The agents whose steps are explored, in this order.
+    /// The agents whose steps are explored from the configuration, in this order.
     agents: Vec<usize>,
-    /// The index in `agents` of the one whose step is being explored, and the index of the alternative that comes next.
+    /// The index in `agents` of the agent whose step is being explored.
     present: usize,
+    /// The index of the next alternative of that step.
     alternative: usize,
-    /// The steps that have been computed.
+    /// The steps from the configuration that have been computed, each with its agent.
     steps: Vec<(usize, Rc<Step>)>,
     /// The hash of the state.
     identity: u64,
@@ -176,7 +188,7 @@ struct Search<'a, 'p> {
     path: HashSet<u64>,
     hasher: RandomState,
     found: Enumerated,
-    /// Whether each property is satisfied, if some state has decided that.
+    /// For each property, whether it is satisfied; `None` as long as no state has decided that.
     decided: Vec<Option<bool>>,
     uncomputable: Vec<bool>,
 }
@@ -199,7 +211,7 @@ impl Search<'_, '_> {
                 continue;
             };
             node.alternative += 1;
-            // Those explored before sleep from now on, until something happens that conflicts with their steps.
+            // The agents explored from this configuration before sleep in the next one, unless their steps conflict with the step taken.
             let mut asleep = node.asleep.clone();
             for &earlier in &node.agents[..node.present] {
                 let known = node.steps.iter().find(|(agent, _)| *agent == earlier);
@@ -216,7 +228,8 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Comes to a configuration: chooses an agent to begin with. If there is none, the execution ends.
+    /// Appends a configuration to the execution and chooses the first agent to explore from it. If every agent is disabled or sleeps, the execution ends
+    /// and its races are considered.
     fn enter(
         &mut self,
         configuration: Configuration,
@@ -261,7 +274,7 @@ impl Search<'_, '_> {
         self.reverse_races()
     }
 
-    /// Goes back to the configuration before.
+    /// Returns to the previous configuration.
     fn leave(&mut self) {
         if let Some(node) = self.nodes.pop() {
             self.path.remove(&node.identity);
@@ -296,19 +309,19 @@ impl Search<'_, '_> {
             let State { registers, memory, .. } = &node.configuration.state;
             (registers.iter().map(Vec::len).sum::<usize>() + memory.len() + 20) * size_of::<i64>()
         });
-        // A node has its state, and those after the steps that were computed.
+        // A node contains its own state and the states after the steps that were computed from it: an estimated three states in all.
         let bytes = self.nodes.len() * (3 * state + self.agents.len() * size_of::<u32>());
         if (self.stop)(bytes as u64) { Err(Incomplete::Stopped) } else { Ok(()) }
     }
 
-    /// Considers all pairs of an event of the current execution and a later step that may be in the other order elsewhere.
+    /// Considers all pairs of an event of the current execution and a later step that may be reversible: see the module's comment.
     fn reverse_races(&mut self) -> Result<(), Incomplete> {
         for later in 0..self.execution.events.len() {
             let agent = self.execution.events[later].agent;
             for n in 0..self.execution.events[later].races.len() {
                 let event = &self.execution.events[later];
                 let (earlier, clock) = (event.races[n], event.clock.clone());
-                // A store cannot leave the buffer before it is there.
+                // A store cannot be flushed before it is issued, so the two events cannot be reversed.
                 if !self.execution.events[earlier].footprint.issues(&event.footprint) {
                     self.reverse(earlier, agent, &clock)?;
                 }
@@ -333,8 +346,8 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Sees to it that what is needed to take the step of agent `r` without event `i` before it is explored: see the module's comment. `clock` knows what
-    /// happens before the step.
+    /// Adds the agents that have to be explored from the configuration before event `i`, so that agent `r` can take its step without `i`: see the module's
+    /// comment. `clock` contains the events that happen before the step of `r`.
     fn reverse(&mut self, i: usize, r: usize, clock: &Clock) -> Result<(), Incomplete> {
         self.poll()?;
         let execution = &self.execution;
@@ -377,7 +390,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// The step of an agent after the events `past`, taken from the configuration before event `i`.
+    /// The step of an agent in the configuration that the events `past` reach from the configuration before event `i`.
     fn step_after(&mut self, i: usize, past: &[usize], agent: usize) -> Result<Step, Incomplete> {
         let mut configuration = self.nodes[i].configuration.clone();
         for &event in past {
@@ -388,18 +401,18 @@ impl Search<'_, '_> {
             let (happened, _) = &mine.expect("it was taken").1.alternatives[node.alternative - 1];
             let step = self.steps.step(&configuration, self.agents[taken])?;
             let same = step.alternatives.into_iter().find(|(event, _)| event == happened);
-            // What does not happen after `i` can happen without it.
+            // No event of `past` happens after `i`, so all of them are possible without `i`.
             configuration = same.ok_or(Incomplete::Contradiction)?.1;
         }
         self.steps.step(&configuration, self.agents[agent])
     }
 
-    /// Whether one of the agents is explored from a node, or need not be.
+    /// Whether one of the agents is explored from a node, or sleeps there.
     fn has_any(&self, node: usize, agents: &[usize]) -> bool {
         agents.iter().any(|agent| self.nodes[node].agents.contains(agent) || self.is_asleep(node, *agent))
     }
 
-    /// Sees to it that one of the agents is explored from a node.
+    /// Adds the first of the agents to those explored from a node, unless one of them is explored from there or sleeps there.
     fn need(&mut self, node: usize, agents: &[usize]) {
         if !self.has_any(node, agents) {
             self.nodes[node].agents.extend(agents.first());

@@ -1,13 +1,13 @@
-//! What operations may do, as far as their text and the registers tell.
+//! Facts about operations that follow from their text and the values of the registers.
 
 use fencewright_program::{Action, Address, Expr, Op, Program, RegisterId, UnaryOp};
 
-/// The combinations of values of the `*`s among the operations.
+/// The combinations of values of those `*` among the operations that have a range.
 pub(super) fn choices(ops: &[Op]) -> Vec<Vec<i64>> {
     let mut choices = vec![Vec::new()];
     for op in ops {
         let Op::Havoc(_, Some(range)) = op else { continue };
-        // Without a value the event is offered all the same: an earlier operation may fault.
+        // A `*` with an empty range disables the event, unless an earlier operation faults. So the event is tried with values for the earlier `*` only.
         if range.low > range.high {
             break;
         }
@@ -19,7 +19,7 @@ pub(super) fn choices(ops: &[Op]) -> Vec<Vec<i64>> {
     choices
 }
 
-/// Whether an operation can disable its step: an `assume`, or a `*` without any value.
+/// Whether an operation can disable its step: an `assume`, or a `*` with an empty range. A `*` without a range counts as well.
 pub(super) fn may_refuse(op: &Op) -> bool {
     match op {
         Op::Assume(_) => true,
@@ -28,7 +28,7 @@ pub(super) fn may_refuse(op: &Op) -> bool {
     }
 }
 
-/// The register that an operation writes.
+/// The register that an operation writes, if any.
 pub(super) fn written(op: &Op) -> Option<RegisterId> {
     match op {
         Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
@@ -36,7 +36,7 @@ pub(super) fn written(op: &Op) -> Option<RegisterId> {
     }
 }
 
-/// The cells that an address can denote if these registers have changed.
+/// The cells that an address can denote if the `changed` registers may have any value and the others have the values `registers`.
 pub(super) fn possible_cells(
     program: &Program,
     address: &Address,
@@ -56,12 +56,12 @@ pub(super) fn possible_cells(
             let cell = variable.base + (index - range.low) as u32;
             cell..cell + 1
         }
-        // The step faults, or cannot be computed.
+        // The access is out of bounds or its index cannot be computed, so it reaches no cell.
         Ok(_) | Err(_) => 0..0,
     }
 }
 
-/// Whether two atomic steps are the outcomes of one test, such as those of `cas`: whatever memory contains, one of them is enabled.
+/// Whether two atomic steps are the two outcomes of one test, such as success and failure of `cas`, so that exactly one is enabled in every memory.
 pub(super) fn are_outcomes(one: &Action, other: &Action) -> bool {
     let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
         (one, other)

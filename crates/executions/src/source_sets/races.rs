@@ -1,11 +1,11 @@
-//! The current execution: what happens before what, and which races there are.
+//! The current execution, with its happens-before relation and its races.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::footprint::{Footprint, Step, Thing};
 
-/// For each agent, by its number, how many of its events are known.
+/// A set of events that is closed under happens-before predecessors: for each agent, by its number, how many of its events are in the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock(Vec<u32>);
 
@@ -43,15 +43,15 @@ pub(super) struct Taken {
     /// The number of the event among those of its agent, from 1.
     pub(super) count: u32,
     pub(super) footprint: Rc<Footprint>,
-    /// The events that happen before, and this one.
+    /// The events that happen before this one, and this one.
     pub(super) clock: Clock,
-    /// Earlier events of other agents that conflict with this one, with no event in between that happens after the one and before the other.
+    /// The earlier events that race with this one: they are of other agents and conflict with it, and no event happens after them and before this one.
     pub(super) races: Vec<usize>,
-    /// Earlier events that may have disabled the step for a while: see [`Execution::blockers`].
+    /// Earlier events that may have disabled the step for some time: see [`Execution::blockers`].
     pub(super) blockers: Vec<usize>,
-    /// For each thing touched, the access before.
+    /// For each thing in the footprint, the previous access to it.
     before: Vec<Option<Position>>,
-    /// The event of the same agent before.
+    /// The previous event of the same agent.
     previous: Option<usize>,
 }
 
@@ -78,8 +78,8 @@ impl Execution {
         for (n, (thing, writes)) in step.footprint.items().enumerate() {
             let head = self.heads.insert(thing, (number, n));
             before.push(head);
-            // All accesses from the last write on are candidates for a write, and the last write alone for a read. What conflicts with earlier accesses
-            // happens after them because of that write.
+            // A write may race with the last write and all later accesses, a read only with the last write. Accesses before the last write happen before
+            // that write, so they cannot race with this event.
             for (event, written) in self.accesses(head) {
                 if writes || written {
                     candidates.push(event);
@@ -117,29 +117,29 @@ impl Execution {
         }
     }
 
-    /// What happens before the next event of an agent, whatever that is: its last event, and what happens before that.
+    /// The events that happen before every possible next event of an agent: its last event, and the events that happen before its last event.
     pub(super) fn known(&self, agent: usize) -> &Clock {
         self.last.get(agent).copied().flatten().map_or(NOTHING, |event| &self.events[event].clock)
     }
 
-    /// The same at the time when an event was taken, for its agent.
+    /// The value of [`Execution::known`] for the agent of an event, just before the event was taken.
     pub(super) fn known_before(&self, event: usize) -> &Clock {
         self.events[event].previous.map_or(NOTHING, |previous| &self.events[previous].clock)
     }
 
-    /// Whether an event is among those that a clock knows.
+    /// Whether a clock contains an event.
     pub(super) fn is_before(&self, event: usize, clock: &Clock) -> bool {
         clock.of(self.events[event].agent) >= self.events[event].count
     }
 
-    /// The events that wrote something that the next step of an agent waits for, and are not known to the agent: it may have been enabled before any of
-    /// them, and disabled after.
+    /// The events that wrote something that the next step of an agent waits for, without those that happen before every next event of the agent. The step
+    /// may have been enabled before any of them and disabled after it.
     pub(super) fn blockers(&self, agent: usize, waits: &[Thing]) -> Vec<usize> {
         let known = self.known(agent);
         let mut blockers = Vec::new();
         for thing in waits {
             let writes = self.accesses(self.heads.get(thing).copied()).filter(|(_, written)| *written);
-            // The writes are ordered, so the agent knows those before one that it knows.
+            // The writes of a thing are ordered by happens-before: if `known` contains one of them, it contains all earlier ones.
             blockers
                 .extend(writes.map(|(event, _)| event).take_while(|event| !self.is_before(*event, known)));
         }
@@ -148,7 +148,7 @@ impl Execution {
         blockers
     }
 
-    /// The accesses to a thing from this one backwards, each with whether it is a write.
+    /// The accesses to a thing from `from` backwards, each with whether it is a write.
     fn accesses(&self, from: Option<Position>) -> impl Iterator<Item = (usize, bool)> {
         let before = |&(event, access): &Position| self.events[event].before[access];
         std::iter::successors(from, before).map(|(event, access)| {
@@ -157,7 +157,7 @@ impl Execution {
         })
     }
 
-    /// The agents of those events, of a sequence, that no earlier event of the sequence happens before.
+    /// The agents that can begin a sequence: no earlier event of the sequence happens before their first event there.
     pub(super) fn initials(&self, sequence: &[usize]) -> Vec<usize> {
         let mut first: Vec<(usize, u32)> = Vec::new();
         let mut initials = Vec::new();

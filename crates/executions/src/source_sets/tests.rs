@@ -9,7 +9,7 @@ use super::footprint::{Mutant, Thing};
 use super::*;
 use crate::oracle::{Reachable, explore};
 
-/// Programs with more states than this are left out.
+/// Maximum number of states of the random programs; those with more are skipped.
 const MOST_STATES: usize = 400;
 
 fn random_program(seed: u64, loops: bool) -> Program {
@@ -28,7 +28,7 @@ fn random_program(seed: u64, loops: bool) -> Program {
     program
 }
 
-/// A program whose steps touch this or that, and wait for this or that, depending on values that others write.
+/// A program in which the cells that a step touches, and the cells that it waits for, depend on values that other threads write.
 fn depending_on_values(random: &mut Random) -> Program {
     let mut text = String::from("shared y, a[2];\n");
     for t in 0..3 + random.below(2) {
@@ -57,7 +57,7 @@ fn depending_on_values(random: &mut Random) -> Program {
     load("values.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{text}\n{e:?}")).program
 }
 
-/// The answers that are to be compared, in groups: formulas that must never hold one by one, and all others together.
+/// The properties to compare, in groups: one group for each formula that must never hold, and one for all other properties.
 fn groups(program: &Program) -> Vec<Vec<Property>> {
     let all = program.properties.iter().cloned().chain([Property::assertions(), Property::deadlock()]);
     let (never, others): (Vec<Property>, Vec<Property>) =
@@ -90,7 +90,7 @@ struct Compared {
     deadlocks: u64,
 }
 
-/// Compares all answers about a program with those of the oracle: an error tells where they differ.
+/// Compares all answers about a program with those of the oracle; the error describes the first difference.
 fn compare(
     program: &Program,
     model: MemoryModel,
@@ -217,7 +217,7 @@ fn threads_that_do_not_meet_have_few_executions() {
     for model in MemoryModel::ALL {
         let question = Question { properties: &[Property::assertions()], observed: &[] };
         let found = enumerate(&program, model, question, 10_000, &mut |_| false).expect("few executions");
-        // A load sees the own buffer, or memory.
+        // Under TSO and PSO, each load reads its own thread's buffer or memory, which gives two executions for each of the loads.
         let most = if model == MemoryModel::Sc { 1 } else { 1 << 4 };
         assert!(found.satisfied == [Some(true)] && found.executions <= most, "{model:?}: {found:?}");
     }

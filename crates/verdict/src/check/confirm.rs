@@ -1,4 +1,4 @@
-//! Confirmation of answers: replays traces, checks invariants, explores the reference semantics, or enumerates its executions.
+//! Confirms answers: replays traces, checks certificates, explores the states of the reference semantics, or enumerates its executions.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use super::proof::proof_unless;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Author, Counts, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
-/// Confirms answers. The exploration, each enumeration, and the check of each invariant are done at most once.
+/// Confirms answers to one task. The exploration, each enumeration, and the check of each certificate are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     pub(super) confirm: Confirm,
-    /// The result of the exploration; the inner `None` if the state space is too large.
+    /// The result of the exploration: `None` before it, `Some(None)` if it was not possible within its limits.
     reachable: Option<Option<Reachable>>,
-    /// The properties of each enumeration of executions, and its result; `None` if it is incomplete.
+    /// The properties and the result of each enumeration of executions. The result is `None` if the enumeration is incomplete.
     enumerations: Vec<(Vec<Property>, Option<Enumerated>)>,
     /// The certificates made from invariants.
     invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
@@ -95,7 +95,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// Whether answers without a trace are confirmed at all.
+    /// Whether there are means to confirm answers without a trace.
     pub(super) fn confirms(&self) -> bool {
         self.confirm.certificates || self.confirm.exploration.is_some()
     }
@@ -122,7 +122,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
 
     fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
         let exists = property.kind.is_existence();
-        // What was found before the run was stopped is still confirmed.
+        // A trace found before the run was cancelled is still confirmed, in the grace period.
         let finishing = self.limits.despite_cancellation().finishing();
         let stop = || finishing.exceeded(0).is_some();
         match trace.replay_for_until(self.task.program, self.task.model, property, &stop) {
@@ -135,7 +135,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
                 (Verdict::Unknown(reason), Evidence::None)
             }
-            // The execution exceeds explicit computation: a limit, not a contradiction.
+            // The trace has a value or an access that the reference semantics cannot represent. That is a limit of the replay, not a contradiction.
             Err(ReplayError::Limit(_, limit)) => {
                 let what = format!("an execution was found that cannot be replayed: {}", limit.describe());
                 (Verdict::Unknown(Reason::Unsupported(what, None)), Evidence::None)
@@ -165,7 +165,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         self.certified(property, &certificate)
     }
 
-    /// Confirms a certificate: it must be accepted by the checker, for all properties it is about.
+    /// Confirms a certificate for one of its properties. The checker must accept the whole certificate, including its other properties.
     fn certified(&mut self, property: &Property, certificate: &Arc<Certificate>) -> (Verdict, Evidence) {
         if certificate.model() != Some(self.task.model) {
             return contradiction("the proof is about another memory model".into());
@@ -173,7 +173,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         if !certificate.properties().contains(&property.name) {
             return contradiction("the proof is about other properties".into());
         }
-        // The checker identifies the property by its name.
+        // The checker identifies properties by their names, so the program must have the same property under this name.
         let named = fencewright_certify::property(self.task.program, &property.name);
         if named.is_none_or(|named| named.kind != property.kind) {
             return contradiction("the proof is about another property of the same name".into());
@@ -195,7 +195,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         let by_states = !proofs.is_empty() && proofs.iter().all(|proof| matches!(proof, Proof::States(_)));
         let found = match accepted(certificate, self.task.program, self.limits, self.confirm) {
             Ok(evidence) => (verdict, evidence),
-            // The engine itself has explored all states.
+            // The engine itself has explored all states, so its answer counts without the check.
             Err(Reason::NotConfirmed) if by_states => (verdict, Evidence::Unchecked(Arc::clone(certificate))),
             Err(reason) => (Verdict::Unknown(reason), Evidence::None),
         };
@@ -203,18 +203,18 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         found
     }
 
-    /// All states that the reference semantics reaches; `None` if there are too many.
+    /// All states that the reference semantics reaches; `None` if the exploration is not possible within its limits.
     pub(super) fn reachable(&mut self) -> Option<&Reachable> {
         let (task, limits, confirm) = (self.task, self.limits, self.confirm);
         self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
     }
 
-    /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property; `None` if they
-    /// are too many.
+    /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property (the inner `None` if
+    /// that cannot be computed); `None` if the enumeration is not possible within its limits.
     fn enumerated(&mut self, property: &Property) -> Option<(u64, Option<bool>)> {
         let same = |p: &Property| p.name == property.name && p.kind == property.kind;
         if !self.enumerations.iter().any(|(properties, _)| properties.iter().any(same)) {
-            // A formula that must never hold makes events dependent, so it has an enumeration of its own.
+            // A formula that must never hold makes events dependent and so increases the number of executions. Each such property is enumerated separately.
             let is_invariant = |p: &Property| matches!(p.kind, PropertyKind::Never(_));
             let properties: Vec<Property> = match is_invariant(property) {
                 true => vec![property.clone()],
@@ -237,7 +237,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             Some(reachable) => {
                 Some((Evidence::Explored, reachable.satisfies(task.program, task.model, property)))
             }
-            // Where an engine finds few executions, there are few.
+            // The engine has explored all executions, so there are probably few enough for an enumeration.
             None if by_executions => {
                 self.enumerated(property).map(|(count, satisfied)| (Evidence::Enumerated(count), satisfied))
             }
@@ -256,7 +256,8 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     }
 }
 
-/// A certificate as evidence about a program, or the reason why the checker does not accept it.
+/// Checks a certificate about a program: the evidence if the checker accepts it, or the reason why it does not. If `confirm` omits the check, the
+/// certificate is returned as unchecked evidence.
 pub fn accepted(
     certificate: &Arc<Certificate>,
     program: &Program,
@@ -276,7 +277,7 @@ pub fn accepted(
     }
 }
 
-/// Whether an execution violates the property under SC too, with flushes removed and every store written to memory at once.
+/// Whether an execution under a weaker model also violates the property under SC if its flushes are removed and every store is written to memory at once.
 fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
@@ -295,17 +296,17 @@ pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
     (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
 }
 
-/// Maximum number of values stored between two polls of the limits during the exploration.
+/// Number of values in the states that are computed between two polls of the limits.
 const UNWATCHED_VALUES: usize = 1_000;
 
-/// Number of steps to small states between two polls of the limits: polling takes as long as such a step. Large states take a lot of memory, so that
-/// there are fewer steps to them.
+/// Number of steps between two polls of the limits. A poll takes as long as a step to a small state, so there are many steps between polls if states are
+/// small. Large states take a lot of memory, so there are few steps between polls if states are large.
 fn steps_between_polls(task: &Task<'_>) -> usize {
     let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
     (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1)
 }
 
-/// All states that the reference semantics reaches; `None` if there are too many.
+/// All states that the reference semantics reaches; `None` if the exploration is not possible within its limits.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
     if exploration.states == 0 {
         return None;
@@ -320,7 +321,7 @@ fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Opti
     oracle::explore(task.program, task.model, exploration.states, &mut stop).ok()
 }
 
-/// What the executions of the reference semantics show about the properties; `None` if they are too many, or too long.
+/// Enumerates the executions of the reference semantics and evaluates the properties; `None` if the enumeration is not possible within its limits.
 fn executions(
     task: &Task<'_>,
     properties: &[Property],

@@ -1,8 +1,8 @@
-//! The door for final states: the only module that constructs [`FinalStates`].
+//! Checked final states. This is the only module that constructs [`FinalStates`].
 //!
-//! If the state space is small, the reference semantics is explored and must reach exactly the final states found by the engine. If the condition is
-//! decided before all final states are known, the execution that decides it is replayed. All other answers rely on the engine alone, and `checked` is
-//! false.
+//! If the engine found all final states and the state space is small, the reference semantics is explored and must reach exactly these final states. If
+//! the engine decided the condition before it had found all final states, the execution that decides the condition is replayed. All other answers rely
+//! on the engine alone, and their `checked` is false.
 
 use std::collections::BTreeSet;
 
@@ -18,31 +18,31 @@ use crate::task::{Engine, Limits, Reason, Report, Seen, Task, Work};
 /// A final state, restricted to the observed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalState {
-    /// The values, in the order of [`Condition::observed`].
+    /// The values of the observables, in the order of [`Condition::observed`].
     pub values: Vec<i64>,
-    /// Whether it satisfies the condition; `None` if that cannot be computed in 64 bits.
+    /// Whether the final state satisfies the condition; `None` if that cannot be computed in 64 bits.
     pub satisfies: Option<bool>,
 }
 
-/// Whether all, some or none of the final states satisfy a condition.
+/// How many of the final states satisfy a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// All of them.
+    /// All final states satisfy the condition.
     Always,
-    /// Some of them.
+    /// Some final states satisfy the condition and some do not.
     Sometimes,
-    /// None of them.
+    /// No final state satisfies the condition.
     Never,
 }
 
 /// Why the information about final states is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The search stopped when the condition was decided: there may be more final states.
+    /// The search stopped as soon as the condition was decided, so there may be more final states.
     EndedWhenDecided,
     /// There may be more final states, for this reason.
     Unseen(Reason),
-    /// In some final state the condition cannot be computed in 64 bits.
+    /// In some final state the filter or the condition cannot be computed in 64 bits.
     NotComputable,
 }
 
@@ -64,12 +64,12 @@ impl FinalStates {
         &self.states
     }
 
-    /// Why there may be more final states, if so.
+    /// The reason why there may be more final states; `None` if all are known.
     pub fn missing(&self) -> Option<&Doubt> {
         self.missing.as_ref()
     }
 
-    /// Why the information is incomplete: there may be more final states, or the condition cannot be computed in some of these.
+    /// Why the information is incomplete, if it is: there may be more final states, or the condition cannot be computed in some of [`FinalStates::states`].
     pub fn doubt(&self) -> Option<Doubt> {
         let not_computable = || self.has(None).then_some(Doubt::NotComputable);
         self.missing.clone().or_else(not_computable)
@@ -99,8 +99,8 @@ impl FinalStates {
         }
     }
 
-    /// True if the reference semantics reaches exactly these final states, or, if there may be more, the execution that decides the condition was
-    /// replayed; false if the answer relies on the engine alone; `None` if there is no answer.
+    /// True if the reference semantics reaches exactly these final states, or if there may be more final states and the execution that decides the condition
+    /// was replayed; false if the answer relies on the engine alone; `None` if there is no answer.
     pub fn checked(&self) -> Option<bool> {
         self.holds().map(|_| self.checked)
     }
@@ -109,8 +109,8 @@ impl FinalStates {
         self.states.iter().any(|state| state.satisfies == satisfies)
     }
 
-    /// Admits the report of an engine about the final states for a condition. If the task includes the condition as a property, the search may have
-    /// stopped as soon as it was decided.
+    /// Checks the report of an engine about the final states for a condition. If the task includes the condition as a property, the search may have stopped
+    /// as soon as the condition was decided.
     pub(crate) fn admit(
         condition: &Condition<'_>,
         engine: &dyn Engine,
@@ -144,7 +144,7 @@ impl FinalStates {
         }
     }
 
-    /// All final states are known: the reference semantics must reach the same ones.
+    /// For an engine that has found all final states: if the reference semantics can be explored, it must reach the same final states.
     fn explored(self, task: &Task<'_>, values: &[Vec<i64>], limits: &Limits, confirm: Confirm) -> Self {
         match Confirmation::new(task, limits, confirm).reachable() {
             None => self,
@@ -155,7 +155,7 @@ impl FinalStates {
         }
     }
 
-    /// There may be more final states: the execution found by the engine decides the condition.
+    /// For an engine that may not have found all final states: replays the execution with which it decided the condition, if it did.
     fn replayed(
         self,
         engine: &dyn Engine,
@@ -178,14 +178,14 @@ impl FinalStates {
         }
     }
 
-    /// Two computations disagree: there is no answer.
+    /// Withdraws the answer, because two computations disagree as described by `what`.
     fn contradicted(self, what: &str) -> Self {
         let missing = Some(Doubt::Unseen(Reason::Contradiction(what.into())));
         FinalStates { contradicted: true, missing, ..self }
     }
 }
 
-/// The final state with these values of the observables; `None` if the filter excludes it.
+/// The final state with these values of the observables; `None` if it does not satisfy the filter.
 fn state(condition: &Condition<'_>, values: &[i64]) -> Option<FinalState> {
     let passes = condition.passes(values);
     let satisfies = passes.and_then(|_| condition.satisfies(values));

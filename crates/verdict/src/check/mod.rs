@@ -1,17 +1,17 @@
-//! The door: the only module in which answers of engines become verdicts.
+//! The only module in which answers of engines become verdicts.
 //!
 //! * A trace is replayed on the reference semantics; a trace that cannot be replayed is never shown.
-//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it. The same holds for the set of
-//!   all states found by the explicit engine; but if there is no time or memory to check the set, the verdict relies on the engine alone, and
-//!   `checked` is false.
-//! * `safe` without a trace or a certificate is confirmed by exploring the reference semantics itself, if the state space is small enough. If not, and the
-//!   engine has explored executions, then those of the reference semantics are enumerated a second time, if they are few enough. Otherwise the verdict
-//!   relies on the engine alone as well.
+//! * A proof by an invariant is written as a certificate and counts only if the checker of certificates accepts it. The same holds for the set of
+//!   all states found by the explicit engine, with one exception: if there is no time or memory to check that set, the verdict relies on the engine
+//!   alone, and `checked` is false.
+//! * An answer without a trace or a certificate is confirmed by exploring the states of the reference semantics, if there are few enough. If there are
+//!   too many and the engine has explored executions, then the executions of the reference semantics are enumerated, if they are few enough. Otherwise
+//!   the verdict relies on the engine alone as well.
 //! * If the engine and its confirmation disagree, there is no verdict.
 //!
 //! An answer with evidence is confirmed while the engine still works on other properties ([`check_each`]). If there is no time for the confirmation,
-//! a completed search counts, marked as relying on the engine alone; an invariant does not count, and the verdict is `unknown` unless there is
-//! another answer.
+//! the result of a completed search counts, marked as relying on the engine alone. An invariant does not count then, and the verdict is `unknown` unless
+//! there is another answer.
 
 mod confirm;
 mod finals;
@@ -49,9 +49,9 @@ pub fn check(
 pub const STACK: usize = 8 << 20;
 
 /// Runs an engine and turns its answers into verdicts as soon as they are available. `on_verdict` is called with the index of the property and the
-/// verdict, in the order in which they are found, while the engine continues with the rest.
+/// verdict, in the order in which verdicts are found, while the engine continues with the other properties.
 ///
-/// It is called once for every property, and a second time only if a later answer contradicts the first: then the verdict is withdrawn.
+/// `on_verdict` is called once for every property, and a second time only if a later answer contradicts the first. Then the verdict is withdrawn.
 pub fn check_each(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -63,7 +63,8 @@ pub fn check_each(
     check_run(engine, task, limits, progress, confirm, &|_| confirm, on_verdict)
 }
 
-/// Like [`check_each`], where `at_the_end` determines from the number of stored states how to confirm the answers left at the end.
+/// Like [`check_each`], except that `at_the_end` chooses, from the number of stored states, how to confirm the answers that are left at the end of the
+/// run.
 pub fn check_run(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -78,7 +79,7 @@ pub fn check_run(
     let report = std::thread::scope(|scope| {
         let (sender, arriving) = mpsc::channel();
         let settled = &settled;
-        // The sender is dropped when the thread ends, even by a panic.
+        // The sender is dropped when the thread ends, even if it panics, so the loop over `arriving` ends too.
         let run = move || {
             let anteroom = Anteroom { sender, settled };
             engine.run(&task.heard_by(&anteroom), limits, progress)
@@ -111,7 +112,7 @@ pub(crate) fn admit(
     Door::new(task, limits, confirm, &settled, &mut on_verdict).admit_report(engine.name(), report)
 }
 
-/// The queue of answers that wait for confirmation while their engine continues.
+/// A listener that queues the answers of an engine for confirmation, while the engine continues.
 #[derive(Debug)]
 struct Anteroom<'a> {
     sender: mpsc::Sender<(usize, Early)>,
@@ -120,7 +121,7 @@ struct Anteroom<'a> {
 
 impl Listener for Anteroom<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // Sending fails only if the door has panicked, and then the process is about to end.
+        // Sending fails only if the thread that receives the answers has panicked, and then the process is about to end.
         let _ = self.sender.send((property, early));
     }
 
@@ -133,14 +134,14 @@ impl Listener for Anteroom<'_> {
     }
 }
 
-/// The state of the door during a run.
+/// The state of the confirmation of all answers of a run.
 struct Door<'a, 'p> {
     confirmation: Confirmation<'a, 'p>,
     start: Instant,
-    /// For each property, whether it has a verdict; read by engines.
+    /// For each property, whether it has a verdict. Engines read this through [`Task::is_settled`].
     settled: &'a [AtomicBool],
     verdicts: Vec<Option<Checked>>,
-    /// Definite answers without confirmation: they wait for a better one until the run ends.
+    /// For each property, a definite answer that was not confirmed. It is used at the end of the run, unless there is a better answer by then.
     held: Vec<Option<Early>>,
     on_verdict: &'a mut dyn FnMut(usize, &Checked),
 }
@@ -159,7 +160,7 @@ impl<'a, 'p> Door<'a, 'p> {
         Door { confirmation, start: Instant::now(), settled, verdicts, held, on_verdict }
     }
 
-    /// Admits the final report of an engine; then every property has a verdict.
+    /// Turns the answers of the engine's final report into verdicts. Afterwards every property has a verdict.
     fn admit_report(mut self, engine: EngineName, mut report: Report) -> Vec<Checked> {
         let missing = || Answer::Unknown(Reason::Contradiction("the engine gave no answer".into()));
         report.answers.resize_with(self.verdicts.len(), missing);
@@ -175,8 +176,8 @@ impl<'a, 'p> Door<'a, 'p> {
         self.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
     }
 
-    /// Admits an answer while the engine still runs. If it cannot be confirmed now, it is dropped: it may be confirmed later, or another engine may
-    /// have a better answer. An answer without evidence waits for the end of the run.
+    /// Receives an answer while the engine still runs. An answer whose confirmation fails for lack of time or memory is dropped; the same or a better answer
+    /// may still be confirmed later. An answer without evidence is kept until the end of the run.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
         let confirms = self.confirmation.confirms();
@@ -196,7 +197,7 @@ impl<'a, 'p> Door<'a, 'p> {
         }
     }
 
-    /// Admits an answer at the end of the run.
+    /// Receives an answer at the end of the run, and records a verdict.
     fn admit(&mut self, n: usize, early: Early, seconds: f64, beside: Beside<'_>) {
         if self.verdicts[n].is_some() {
             return self.compare(n, &early);
@@ -214,7 +215,7 @@ impl<'a, 'p> Door<'a, 'p> {
         self.pronounce_if_agreed(n, checked);
     }
 
-    /// Records a verdict. An answer that was held back must agree with it.
+    /// Records a verdict. If the answer in `held` does not agree with it, the verdict is withdrawn.
     fn pronounce_if_agreed(&mut self, n: usize, checked: Checked) {
         let held = self.held[n].take();
         self.pronounce(n, checked);
@@ -253,7 +254,7 @@ struct Beside<'a> {
     tried: &'a [Tried],
 }
 
-/// Withdraws a verdict because another engine claims the opposite; `holds` is the claim of that engine.
+/// The verdict `unknown` that replaces `known`, because the engine `other` claims the opposite; `holds` is the claim of `other`.
 fn disagreement(known: &Checked, other: EngineName, holds: bool) -> Checked {
     let words = |holds: bool| if holds { "it holds" } else { "it is violated" };
     let what =

@@ -14,7 +14,7 @@ pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
     proof_unless(program, invariant, &|| false).expect("nobody stops it")
 }
 
-/// Like [`proof`]; `None` if `stop`, which is polled for every control state, returns true.
+/// Like [`proof`], but stops with `None` if `stop` returns true. It is called for every control state.
 pub fn proof_unless(program: &Program, invariant: &Invariant, stop: &dyn Fn() -> bool) -> Option<Proof> {
     let machine = BufferMachine::new(program, invariant.buffers);
     let mut cells = BTreeMap::new();

@@ -11,11 +11,11 @@ use crate::task::{EngineName, Reason, Tried, Work};
 /// The verdict about a property.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// It holds.
+    /// The property holds.
     Safe,
-    /// It does not.
+    /// The property is violated.
     Unsafe,
-    /// Unknown whether it holds, for this reason.
+    /// It is unknown whether the property holds, for this reason.
     Unknown(Reason),
 }
 
@@ -26,31 +26,31 @@ pub enum Evidence {
     Replayed(Replayed),
     /// An exploration of the reference semantics.
     Explored,
-    /// A second enumeration of the executions of the reference semantics, up to the order of independent events: how many there are.
+    /// An enumeration of the executions of the reference semantics, up to the order of independent events, with their number.
     Enumerated(u64),
     /// A certificate, accepted by the checker.
     Certified(Arc<Certificate>),
     /// A certificate that was not checked.
     Unchecked(Arc<Certificate>),
-    /// None besides the answer of the engine.
+    /// Only the answer of the engine.
     Engine,
     /// There is no verdict.
     None,
 }
 
-/// A verdict made by the door.
+/// A verdict. Only the module [`check`](mod@crate::check) can make one.
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub(super) verdict: Verdict,
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC: then no fence can help (FENCES12 s.
-    /// 7, case 1). If false, some other violating execution may still be one.
+    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC. If so, no fence can help (FENCES12 s. 7,
+    /// case 1). If not, another violating execution may still be a violation under SC.
     pub happens_under_sc: bool,
     /// The property that the verdict is about.
     pub property: Property,
-    /// Seconds that the engine took.
+    /// Seconds from the start of the run to the answer of the engine.
     pub seconds: f64,
     /// Seconds that the confirmation took.
     pub check_seconds: f64,
@@ -68,7 +68,7 @@ impl Checked {
         &self.verdict
     }
 
-    /// The replayed execution that shows it, if that is the evidence.
+    /// The replayed execution that shows the verdict, if that is the evidence.
     pub fn trace(&self) -> Option<&Replayed> {
         match &self.evidence {
             Evidence::Replayed(trace) => Some(trace),
@@ -93,7 +93,7 @@ impl Checked {
 }
 
 impl Evidence {
-    /// The certificate, if it is one.
+    /// The certificate, if that is the evidence, checked or not.
     pub fn certificate(&self) -> Option<&Arc<Certificate>> {
         match self {
             Evidence::Certified(certificate) | Evidence::Unchecked(certificate) => Some(certificate),
@@ -101,8 +101,8 @@ impl Evidence {
         }
     }
 
-    /// True if the trace was replayed, the certificate accepted, or the reference semantics fully explored or its executions enumerated; false if the verdict relies on the engine
-    /// alone; `None` if there is no verdict.
+    /// True if the trace was replayed, the certificate was accepted, or the states or executions of the reference semantics were enumerated completely; false
+    /// if the verdict relies on the engine alone; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match self {
             Evidence::Replayed(_) | Evidence::Explored | Evidence::Enumerated(_) | Evidence::Certified(_) => {
@@ -132,14 +132,15 @@ pub struct Confirm {
     pub exploration: Option<Exploration>,
 }
 
-/// Limits for exploring the reference semantics. If the state space is larger, and its executions are too many as well, nothing is confirmed.
+/// Limits for exploring the states of the reference semantics and for enumerating its executions. If both exceed their limits, the answer is not
+/// confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
-    /// Maximum number of states; 0 if they are not explored.
+    /// Maximum number of states; 0 if states are not explored.
     pub states: usize,
     /// Maximum number of events taken when executions are enumerated.
     pub events: u64,
-    /// Maximum time for the states, and again for the executions.
+    /// Maximum time for exploring the states, and again for enumerating the executions.
     pub time: Duration,
 }
 
@@ -159,8 +160,8 @@ impl Confirm {
     /// No confirmation.
     pub const NOTHING: Confirm = Confirm { certificates: false, exploration: None };
 
-    /// The same, without an exploration of all states that cannot succeed: the reference semantics has no reductions, so it has roughly at least as many
-    /// states as the engine has stored.
+    /// The same, but without an exploration of states if the engine has stored more states than the exploration may. The reference semantics has no
+    /// reductions, so it has at least about as many states as the engine has stored, and the exploration could not succeed.
     pub fn unless_hopeless(self, states: u64) -> Confirm {
         let few = |e: &Exploration| states <= e.states as u64;
         let exploration =

@@ -1,7 +1,7 @@
 //! Gaps: the processor time of a thread between two polls of its limits.
 //!
-//! Off by default, at the cost of one atomic load per poll; [`watch`] turns it on. A gap is measured in the thread's CPU time: time spent blocked or
-//! waiting for a core does not count, so that a gap is as long on a busy machine as on an idle one.
+//! Gaps are measured only after a call of [`watch`]; otherwise a poll costs one atomic load. A gap is measured in the thread's processor time, without time
+//! spent blocked or waiting for a core, so it is as long on a busy machine as on an idle one.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -26,19 +26,19 @@ struct Watch {
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// From now on `tell` is called for every gap longer than `most`, in the thread concerned, before it continues. Only the first call has an effect.
+/// From now on, `tell` is called for every gap longer than `most`, in the thread that has the gap. Only the first call of `watch` has an effect.
 pub fn watch(most: Duration, tell: fn(&Gap)) {
     let _ = WATCH.set(Watch { most, tell });
 }
 
-/// Records a poll of this thread. Every poll of [`Limits`](super::Limits) calls it; code without limits, such as freeing memory before the process
-/// ends, may call it to split gaps.
+/// Records a poll of this thread. Every poll of [`Limits`](super::Limits) calls this function. Code without limits, such as code that frees memory before
+/// the process ends, may call it to split gaps.
 #[track_caller]
 #[inline]
 pub fn look() {
     if let Some(watch) = WATCH.get() {
         let here = Location::caller();
-        // Fails only while the thread is being destroyed.
+        // `try_with` fails only while the thread is being destroyed.
         let _ = LAST.try_with(|last| last.look(watch, Some(here)));
     }
 }
@@ -47,7 +47,7 @@ thread_local! {
     static LAST: Last = const { Last { look: Cell::new((Duration::ZERO, None)) } };
 }
 
-/// The last poll of a thread: its processor time, and the place.
+/// The last poll of a thread: the processor time of the thread at that poll, and the place in the source. The place is `None` before the first poll.
 struct Last {
     look: Cell<(Duration, Option<&'static Location<'static>>)>,
 }
@@ -59,7 +59,7 @@ impl Last {
         let time = now.saturating_sub(then);
         if time > watch.most {
             (watch.tell)(&Gap { time, from, to });
-            // Exclude the time that reporting took.
+            // The time that `tell` took is excluded from the next gap.
             self.look.set((processor_time(), to));
         }
     }
@@ -80,7 +80,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// Without a thread clock there are no gaps.
+/// Without a clock for single threads, no gap is found.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     Duration::ZERO
