@@ -228,15 +228,16 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
         if written > MOST_PATHS {
             break;
         }
+        let shape = of.node.map(|node| nodes.shape_of(node));
         for (&part, &(inner, width, base)) in &of.parts {
             let start = (number - of.first) * width + base;
-            match (part, nodes.shape_of(of.node)) {
-                (PartOf::Field(field), Shape::Record(record, _)) => {
+            match (part, shape) {
+                (PartOf::Field(field), Some(Shape::Record(record, _))) => {
                     let name = &nodes.structure(*record).fields[field as usize].name;
                     let member = if is_anonymous(name) { String::new() } else { format!(".{name}") };
                     open.push((inner, start, format!("{path}{member}")));
                 }
-                (PartOf::Elements, Shape::Array(length, _)) => {
+                (PartOf::Elements, Some(Shape::Array(length, _))) => {
                     let length = (*length).min(layout.classes[inner].places.len() as u64) as i64;
                     open.extend((0..length).map(|n| (inner, start + n, format!("{path}[{n}]"))));
                 }

@@ -30,7 +30,7 @@ impl Layout {
         let of = |source: &Source| match source {
             Source::Object(object) => {
                 let placed = self.placed(*object);
-                let node = self.classes[placed.class].node;
+                let Some(node) = self.classes[placed.class].node else { return 1 };
                 match (placed.heap, placed.elements) {
                     (false, _) => nodes.alignment(node),
                     (true, 1) => ALIGNMENT,
@@ -39,11 +39,12 @@ impl Layout {
             }
             Source::Parts(container, parts) => {
                 let outer = &self.classes[*container];
-                let start = |(part, _): &(Part, u64)| match (part, nodes.shape_of(outer.node)) {
-                    (Part::Field(field), Shape::Record(record, _)) => {
+                let shape = outer.node.map(|node| nodes.shape_of(node));
+                let start = |(part, _): &(Part, u64)| match (part, shape) {
+                    (Part::Field(field), Some(Shape::Record(record, _))) => {
                         nodes.structure(*record).fields[*field as usize].offset
                     }
-                    (Part::Elements, Shape::Array(_, element)) => nodes.size(*element).unwrap_or(1),
+                    (Part::Elements, Some(Shape::Array(_, element))) => nodes.size(*element).unwrap_or(1),
                     _ => 1,
                 };
                 parts.iter().map(start).fold(outer.alignment, common)
@@ -56,7 +57,7 @@ impl Layout {
 impl Class {
     /// A variable that initially holds any of `choices` numbers and is never written.
     fn chosen(name: &str, choices: i64) -> Self {
-        let mut class = Class::new(NodeId(u32::MAX));
+        let mut class = Class::new(None);
         class.name = name.to_string();
         class.used.accessed_by.extend([ThreadNumber(0), ThreadNumber(1)]);
         (class.scalar, class.count, class.choice) = (true, 1, Some(choices));

@@ -46,8 +46,8 @@ pub struct Layout {
 /// A points-to class of places.
 #[derive(Debug)]
 pub struct Class {
-    /// Its representative node.
-    pub node: NodeId,
+    /// The representative node of its places; `None` for variables that the translation adds, such as flags and choices.
+    pub node: Option<NodeId>,
     /// How the program uses its places.
     pub used: Use,
     /// Whether its places are scalars.
@@ -192,7 +192,7 @@ impl Layout {
         Some((inner, width, base - self.classes[class].first * width))
     }
 
-    /// Whether a class holds flags for objects of another class that were passed on for reuse. Such a class has no node.
+    /// Whether a class holds flags for objects of another class that were passed on for reuse.
     pub fn says_what_is_returned(&self, class: usize) -> bool {
         self.returned.values().any(|returned| *returned == class)
     }
@@ -206,17 +206,15 @@ impl Layout {
     /// The interpretation of the values in places of a class, by the type with which it is used first.
     pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
         let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
-        if self.says_what_is_returned(class) {
-            return Kind::Number;
-        }
+        let Some(node) = of.node else { return Kind::Number };
         let only = |object: ObjectId| core.objects[object.0 as usize].ty.as_ref();
         let ty = match of.sources.as_slice() {
             [Source::Object(object)] => only(*object),
             _ => None,
         };
         let is_pointer =
-            ty.or_else(|| nodes.type_of(of.node)).is_some_and(|ty| matches!(ty.kind, TypeKind::Pointer(_)));
-        let pointee = nodes.pointee_of(of.node).filter(|_| is_pointer);
+            ty.or_else(|| nodes.type_of(node)).is_some_and(|ty| matches!(ty.kind, TypeKind::Pointer(_)));
+        let pointee = nodes.pointee_of(node).filter(|_| is_pointer);
         pointee.and_then(|node| self.pointers_to(nodes, node)).unwrap_or_default()
     }
 
@@ -293,7 +291,7 @@ impl Layout {
     /// Adds a flag for each object of a class, which is 1 while another thread may allocate the object.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
-        let mut returned = Class::new(NodeId(u32::MAX));
+        let mut returned = Class::new(None);
         returned.name = format!("returned_{}", of.name);
         returned.used.accessed_by = of.used.freed_by.union(&of.used.allocated_by).copied().collect();
         (returned.scalar, returned.used.written) = (true, true);
@@ -304,8 +302,8 @@ impl Layout {
     }
 
     fn is_union(&self, class: usize, nodes: &Nodes) -> bool {
-        let shape = nodes.shape_of(self.classes[class].node);
-        matches!(shape, Shape::Record(record, _) if nodes.structure(*record).union)
+        let shape = self.classes[class].node.map(|node| nodes.shape_of(node));
+        matches!(shape, Some(Shape::Record(record, _)) if nodes.structure(*record).union)
     }
 
     /// The class and number of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the
@@ -342,7 +340,7 @@ pub(crate) const ALIGNMENT: u64 = 16;
 
 impl Class {
     /// A class without places.
-    pub(crate) fn new(node: NodeId) -> Self {
+    pub(crate) fn new(node: Option<NodeId>) -> Self {
         Class {
             node,
             used: Use::default(),

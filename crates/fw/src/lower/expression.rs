@@ -1,7 +1,7 @@
 //! Lowers expressions in threads: every read of a shared variable becomes a load of its own, left to right.
 //!
-//! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` yields the store
-//! first, then the loads before it; jumps cost no step, because the start location *is* the target.
+//! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` first yields the
+//! store, then the loads before it. A jump takes no step, because the location to start at *is* its target.
 
 use fencewright_program::{Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, VariableId};
 use fencewright_text::Diagnostic;
@@ -33,12 +33,12 @@ pub enum Before<'a> {
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// Splits an expression into the preceding steps and the pure rest.
+    /// Splits an expression into the steps that precede its evaluation, appended to `before`, and the pure rest.
     pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.flatten_part(e, false, before)
     }
 
-    /// Splits a part of an expression. `pure` parts are known to take no steps, so they are not searched for any.
+    /// Splits a part of an expression. With `pure` the part is known to take no steps, so it is not searched for them.
     fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
@@ -61,7 +61,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
-                // The right side must not be loaded if the left one decides.
+                // The right side must not be evaluated if the left side decides the value.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
@@ -217,7 +217,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// The value of an expression if it is constant: without accesses, and independent of registers.
+    /// The value of an expression if it is constant: neither accesses memory nor depends on registers.
     pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
@@ -255,7 +255,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// Whether evaluating the expression takes steps before the last one: accesses, calls and index checks.
+    /// Whether evaluating the expression takes steps other than the one that uses its value: memory accesses, calls or index checks.
     pub fn takes_steps(&self, e: &ast::Expr) -> bool {
         self.any_part(e, &|this, place| match (this.local(&place.name.text), &place.index) {
             (None, _) => this.constants.get(&place.name.text).is_none(),

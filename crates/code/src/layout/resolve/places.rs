@@ -104,8 +104,9 @@ impl<'a> Resolver<'a> {
             let (step, index) = match projection {
                 Projection::Field(field) => (PathStep::Field(*field), Term::Number(0)),
                 Projection::Element(index, length) => {
-                    let length = match self.nodes.shape_of(layout.classes[resolved.class].node) {
-                        Shape::Array(of_shape, _) if *length == 0 => *of_shape,
+                    let node = layout.classes[resolved.class].node;
+                    let length = match node.map(|node| self.nodes.shape_of(node)) {
+                        Some(Shape::Array(of_shape, _)) if *length == 0 => *of_shape,
                         _ => *length,
                     };
                     let of = (resolved.class, resolved.number.clone());
