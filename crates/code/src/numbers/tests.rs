@@ -50,7 +50,7 @@ const fn int(rank: Rank, signed: bool) -> Arithmetic {
 struct Machine {
     registers: Vec<i64>,
     faults: Vec<&'static str>,
-    /// Numbers of registers and checks requested.
+    /// How many registers were requested for values, and (`checked`) how many checks.
     named: usize,
     checked: usize,
 }
