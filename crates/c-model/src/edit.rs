@@ -320,7 +320,7 @@ mod tests {
             super::tests::fenced(text, "x = 1;", Side::After, true).lines().next(),
             Some("#define M(a) if (a) { x = 1; __sync_synchronize(); } else x = 2")
         );
-        // The line after a continued directive belongs to it only if the directive ends in a backslash.
+        // The line after the last line of a continued directive is not part of the directive.
         assert!(!is_in_directive("#define M \\\n 1\nint x;", 16));
     }
 

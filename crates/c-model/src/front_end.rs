@@ -76,7 +76,7 @@ impl FrontEnd for C {
         edit::stronger(store).is_some()
     }
 
-    /// None: the macros given by `-D` are left to the preprocessor.
+    /// There are no constants: the macros given by `-D` are left to the preprocessor.
     fn constants(&self, _options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
         Ok(Vec::new())
     }

@@ -325,9 +325,9 @@ pub struct Definition {
     pub span: Span,
     /// The position of the use of the macro.
     pub used: Span,
-    /// Whether a statement can be inserted before it.
+    /// Whether another statement can be inserted before the statement in the definition.
     pub starts: bool,
-    /// Whether a statement can be inserted after it.
+    /// Whether another statement can be inserted after the statement in the definition.
     pub ends: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Removes statements about the lifetimes of local variables that have no effect.
+//! Removes those statements about the lifetimes of local variables that have no effect.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;

@@ -313,7 +313,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `&&` and `||`: the right operand is evaluated only if the left one does not decide.
+    /// `&&` and `||`: the right operand is evaluated only if the left one does not decide the result.
     fn lazy(&mut self, op: Operator, a: &Expr, b: &Expr, span: Span) -> Result<Operand> {
         let left = self.value(a)?;
         let left = truth(self.decided(left));

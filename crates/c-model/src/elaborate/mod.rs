@@ -172,7 +172,7 @@ struct Reach {
     shared: bool,
     /// Whether unknown pointers may point to it.
     pointed: bool,
-    /// The variable with static storage, if all threads share it.
+    /// The variable with static storage that the object represents, if all threads share that variable.
     global: Option<GlobalId>,
 }
 
@@ -202,7 +202,7 @@ pub struct Elaborator<'u> {
     held: FxHashMap<builtins::Holder, ObjectId>,
     /// The number of threads when a condition variable was destroyed, if one was.
     destroyed: Option<usize>,
-    /// Whether condition variables may be used after one was destroyed, or concurrently with that.
+    /// Whether condition variables may be used after one of them was destroyed, or while it is being destroyed.
     outlived: bool,
     /// Whether the program computes which lock it takes.
     computed_locks: bool,

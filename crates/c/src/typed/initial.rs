@@ -264,7 +264,7 @@ impl Typer<'_> {
         matches!(ty.kind, TypeKind::Record(id) if self.records[id.0 as usize].union)
     }
 
-    /// Moves to the part that designators name; the caller handles a range at the end.
+    /// Moves to the part that designators name. If the last designator is a range, the caller handles the range.
     fn designated(
         &mut self,
         stack: &mut Vec<Aggregate>,

@@ -94,7 +94,7 @@ pub fn typed_unless(
     unit: &ast::Unit,
     stop: &dyn Fn() -> bool,
 ) -> Result<Unit, Vec<Error>> {
-    // If `extern int a[];` is used before `int a[3];`, a second pass knows the length from the start.
+    // If `extern int a[];` is used before `int a[3];`, a second pass has the length of `a` from the start.
     let first = Typer::new(text, unit, FxHashMap::default(), stop).all()?;
     match first.late.is_empty() {
         true => Ok(first.finished()),

@@ -70,7 +70,7 @@ pub struct Class {
     pub alignment: u64,
     /// Its numbers, split into intervals in address order.
     pub pieces: Vec<Piece>,
-    /// Numbers stored or compared where pointers to its places are expected that are not addresses of objects.
+    /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
     /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of the
     /// first.
@@ -377,7 +377,7 @@ impl Class {
         threads.next().copied().filter(|_| threads.next().is_none())
     }
 
-    /// Number of its places in one part of this kind of a place of the class `container`.
+    /// The number of places of this class in the given part of one place of the class `container`; 0 if there are none.
     fn lengths(&self, container: usize, part: Part) -> u64 {
         let sources = self.sources.iter().filter_map(|source| match source {
             Source::Parts(outer, parts) if *outer == container => Some(parts),

@@ -193,7 +193,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Frees an object: for this thread to allocate again, or for other threads.
+    /// Frees an object. Either this thread may allocate it again, or other threads may.
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));

@@ -68,7 +68,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// When an object may reuse the address of another one without having its number; `None` if never.
+    /// When the object `new` may reuse the address of `old` although their numbers differ; `None` if never.
     fn may_replace(&self, old: (ObjectId, u64), new: (ObjectId, u64)) -> Option<When> {
         if old == new || !self.layout.is_freed(old.0) {
             return None;

@@ -324,7 +324,7 @@ impl Elaborator<'_> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        // A lock that is not known here may be released by its name elsewhere.
+        // A lock that is computed here may be named where it is released, so no variable can record whether this thread holds the lock.
         self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)

@@ -13,7 +13,7 @@ use super::super::{Elaborator, Phase, Result};
 use super::{Spot, Target, is_certain};
 
 impl Elaborator<'_> {
-    /// A value loaded into a register, with the range and target of its type.
+    /// A register with a value loaded from a place, as an operand: with the range of the type and the node to which the value may point.
     pub(super) fn loaded(&mut self, register: Register, target: &Target) -> Operand {
         let value = Value::Register(register);
         let node = match &target.spot {
