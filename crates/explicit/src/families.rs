@@ -37,7 +37,7 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
                 && family.exchange(task.program, reductions, a, b).check(&task.properties).is_ok()
         };
         for part in parts(&family, exchangeable) {
-            // Families whose numbers are stored in the same places cannot be permuted independently of each other.
+            // Families whose numbers occur in the same variables, indices or registers cannot be permuted independently of each other.
             if !found.iter().any(|other| meet(&part, other)) {
                 found.push(part);
             }
@@ -82,7 +82,7 @@ fn meet(a: &Family, b: &Family) -> bool {
 fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) -> Vec<Family> {
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for n in 0..family.threads.len() {
-        // The newest member first: usually neighbours are exchangeable.
+        // The newest member of a part is tried first, because threads with adjacent numbers are usually exchangeable.
         match parts.iter_mut().find(|part| part.iter().rev().any(|&m| exchangeable(m, n))) {
             Some(part) => part.push(n),
             None => parts.push(vec![n]),
@@ -107,13 +107,15 @@ struct Kinds<'a> {
     live: &'a Live,
     parent: Vec<Node>,
     variables: usize,
-    /// For each thread and location, the node of the first live register; those of the others follow it. Instances of a template share their nodes.
+    /// For each thread and location, the node of the first live register; the nodes of the other live registers follow in order. Instances of a
+    /// template share their nodes.
     registers: Vec<Vec<Node>>,
     /// For each thread, the constants of its code in order, each with its class.
     constants: Vec<Vec<(i64, Node)>>,
 }
 
-/// The classes of a thread's registers at a point inside an edge: those at its source, except for the registers written since.
+/// The classes of a thread's registers at a point inside an edge: the same as at the source of the edge, except for the registers that the edge has
+/// written so far.
 struct Point {
     thread: usize,
     from: LocationId,
@@ -244,7 +246,7 @@ impl<'a> Kinds<'a> {
 
     fn formula(&mut self, program: &Program, formula: &Formula) {
         formula.for_each_leaf(&mut |leaf| {
-            // The formula may read the register at any location, so it needs the same class at all of them.
+            // The formula may read the register at any location, so the register needs the same class at all of them.
             if let Observable::Register(t, r) = leaf {
                 let locations = (0..program.thread(*t).locations.len() as u32).map(LocationId);
                 let nodes: Vec<Node> = locations.filter_map(|l| self.at(t.index(), l, *r)).collect();

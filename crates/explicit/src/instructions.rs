@@ -144,7 +144,8 @@ pub fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> ExprCode {
     ExprCode::Stack(instructions.into())
 }
 
-/// Emits instructions that push the value of an expression. With `low`, only its low 64 bits are needed, because a consumer wraps around.
+/// Emits instructions that push the value of an expression. With `low`, only its low 64 bits are needed, because the operator that consumes the value
+/// wraps around.
 fn emit<L>(e: &Expr<L>, low: bool, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
     match e {
         Expr::Const(value) => out.push(Instruction::Const(*value)),
@@ -189,7 +190,7 @@ fn reserve(out: &mut Vec<Instruction>) -> usize {
     out.len() - 1
 }
 
-/// The number of instructions that a jump at this index skips to get to the end.
+/// The number of instructions that a jump at this index must skip to reach the end of the list.
 fn skipped(jump: usize, out: &[Instruction]) -> u32 {
     (out.len() - jump - 1) as u32
 }

@@ -120,7 +120,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Makes room for what did not fit. All elements of an array grow together, and so do corresponding slots of threads that may be permuted.
+    /// Makes room for the value or entry that did not fit. All elements of an array grow together, and so do corresponding slots of threads that may
+    /// be permuted.
     pub fn grow(&mut self, code: &Code, growth: Growth) {
         match growth {
             Growth::Value(slot, value) => {

@@ -86,8 +86,9 @@ pub(super) struct Shared<'a> {
     pub(super) stop: AtomicBool,
     /// Whether the search is over.
     pub(super) over: AtomicBool,
-    /// The number of workers with states of the current level left to expand; `pending` counts those with any states left.
+    /// The number of workers with states of the current level left to expand.
     pub(super) busy: AtomicUsize,
+    /// The number of workers with any states left to expand.
     pub(super) pending: AtomicUsize,
     pub(super) bytes: Vec<AtomicU64>,
     /// The memory that each worker needs for the next round, in bytes.
@@ -206,7 +207,7 @@ fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<V
         let mut handles = Vec::new();
         for worker in crew {
             let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
-            // Each worker owns a part of the states: if one is missing, the others would wait for it forever.
+            // Each worker owns a part of the states: if one worker were missing, the others would wait for it forever.
             let Ok(thread) = thread else {
                 gate.destroy();
                 break;

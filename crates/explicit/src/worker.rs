@@ -45,8 +45,9 @@ pub struct Worker<'a, 's> {
     renaming: Renaming,
     /// Depth first: states not yet expanded.
     stack: Vec<u32>,
-    /// Breadth first: the next state to expand, and the end of the current level.
+    /// Breadth first: the index of the next state to expand.
     cursor: usize,
+    /// Breadth first: the index after the last state of the current level.
     pub(super) level_end: usize,
     out: Vec<Batch>,
     /// Number of successors produced in this round.

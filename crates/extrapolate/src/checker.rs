@@ -5,8 +5,8 @@
 //! determine them. So every branch of a step leads from a state to at most one state, each literal of which follows from literals before the step.
 //! Therefore the states can serve as a certificate without case distinctions.
 //!
-//! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Predicates over dead registers are
-//! dropped.
+//! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Literals of predicates over dead cells
+//! are dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;

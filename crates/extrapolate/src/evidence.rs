@@ -5,11 +5,12 @@
 //! use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M` simulates the queue machine step by step, until
 //! an overflow. So if a set of states of `P_M` is closed under steps and contains no overflow, then the set of states of the queue machine whose
 //! encoding it contains is closed too. That is the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts, cells and
-//! epochs, with places replaced by buffer entries. A count about which the state says nothing may have any value within the bound. None of this is
-//! trusted: the invariant is checked like any other.
+//! epochs, with places replaced by buffer entries. A count that the state does not constrain may have any value within the bound. The translation is
+//! not trusted: the invariant is checked like any other.
 //!
-//! Of several locations of `P_M` that stand for one location of `P`, only the one that keeps its number is translated: every behaviour of the others
-//! starts there too. A faulted thread has several locations in `P_M`, so there all of them are translated.
+//! Of several locations of `P_M` that stand for one location of `P`, only the one that has the same number as in `P` is translated, because every
+//! behaviour from the others is possible from it too. The locations of a faulted thread are the exception: all of them have new numbers in `P_M`, so
+//! all of them are translated.
 
 use std::collections::{HashMap, HashSet};
 

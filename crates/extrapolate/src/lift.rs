@@ -102,7 +102,7 @@ impl<'a> Lift<'a> {
                         is(queue.count, &mut (0..=queue.values.len() as i64));
                         queue.epochs.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     }
-                    // A store fence tests whether there was a store since the previous one.
+                    // A store fence tests whether a store was issued since the previous store fence.
                     let leaf = |register: RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, register)));
                     let own = cells.iter().flat_map(|queue| &queue.epochs);
                     let pairs = own.flat_map(|own| epoch.map(|next| (*own, next)));
@@ -113,8 +113,8 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// Comparisons of the value of a place with those of later places and with the memory cell. Rules 4 and 11 have equalities, each of which becomes
-    /// two comparisons here, because counters only grow.
+    /// Comparisons of the value of a place with those of later places and with the memory cell. Rules 4 and 11 have equalities. Each of them becomes
+    /// two comparisons (`<=` in both directions) here, because if counters only grow, one of the two may be invariant although the equality is not.
     pub fn comparisons(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
@@ -139,7 +139,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is replaced by a place or not.
+    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is either kept or replaced by a place.
     pub fn lifted(&self, predicate: &Expr<CellId>) -> Vec<Expr<CellId>> {
         let mut shared: Vec<CellId> = Vec::new();
         predicate.for_each_leaf(&mut |&cell| {
@@ -156,7 +156,7 @@ impl<'a> Lift<'a> {
                 if (self.one_place || many) && !before.is_empty() {
                     continue;
                 }
-                // A place is never a store to two variables.
+                // A place never holds stores to two variables at once.
                 let free = |place: &&CellId| before.iter().all(|(_, other)| other != *place);
                 let more: Vec<_> = self.places[cell as usize].iter().filter(free).copied().collect();
                 let before = before.clone();
@@ -174,8 +174,8 @@ impl<'a> Lift<'a> {
         })
     }
 
-    /// The parts of a cube that do not mention buffered values (s. 6.3). Dropping the others gives fewer cubes, in the hope that buffered values
-    /// matter only once they have reached memory.
+    /// The parts of a cube that do not mention buffered values (s. 6.3). Dropping the other parts gives fewer different cubes, in the hope that
+    /// buffered values matter only once they have reached memory.
     pub fn unbuffered(&self, cube: Vec<Expr<CellId>>) -> Vec<Expr<CellId>> {
         let is_place = |cell: &CellId| self.places.iter().any(|places| places.contains(cell));
         let says_nothing = |part: &Expr<CellId>| {

@@ -175,7 +175,7 @@ impl BooleanProgram {
     }
 }
 
-/// The edges of all threads; `numbers` gets the indices of lists of commands.
+/// The edges of all threads. Assigns an index to each list of commands, and records it in `numbers`.
 fn edges(
     machine: &BufferMachine<'_>,
     numbers: &mut HashMap<Vec<Command>, usize>,

@@ -124,10 +124,10 @@ impl Transformer {
     }
 }
 
-/// A set of cells, by numbers of their own.
+/// A set of cells, as a bit set over the dense indices that `Numbers` assigns.
 type CellSet = FixedBitSet;
 
-/// The numbers of cells in sets.
+/// Assigns dense indices to cells.
 #[derive(Default)]
 struct Numbers(HashMap<CellId, usize>);
 
@@ -167,8 +167,9 @@ struct Construction<'a> {
     judge: &'a mut Judge,
     limits: &'a Limits,
     vocabulary: &'a Vocabulary,
-    /// For each literal, its meaning in terms of the values before, and its cells.
+    /// For each literal, its meaning in terms of the values before the branch.
     literals: &'a [Disjunction],
+    /// For each predicate, the cells that it mentions.
     cells: &'a [CellSet],
     /// The assumptions of the branch, as sets of cells that they connect.
     assumed: Vec<CellSet>,
@@ -216,7 +217,7 @@ pub fn transformer(
             let form = |form: &Linear| Some(executed.values.of(form)?.swap_remove(0));
             cases.iter().map(|cube| cube.iter().map(form).collect()).collect()
         };
-        // A value that overflows is unknown.
+        // If a constant overflows, nothing is known about the value afterwards, so the predicate gets no update.
         let [Some(holds), Some(fails)] = both.map(|holds| after(predicate.cases(holds))) else { continue };
         let mentioned = holds.iter().chain(&fails).flatten().flat_map(|form| &form.terms);
         let mentioned = numbers.set(mentioned.map(|term| term.0));

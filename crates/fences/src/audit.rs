@@ -1,5 +1,5 @@
-//! Audits the fences that a program has: removes each one alone and verifies the rest. Of the fences that are not needed, as many
-//! as possible are then removed together.
+//! Audits the fences that a program has: removes each fence alone and verifies the remaining program. Then removes as many as possible of the superfluous fences
+//! together.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,13 @@ use crate::synthesis::Because;
 /// The result of the audit for a fence.
 #[derive(Debug)]
 pub enum Need {
-    /// Without it there is this violation.
+    /// Without it, this violation is possible.
     Needed(Box<Because>),
     /// Without it, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met without it. All superfluous fences with `together` can be removed at once; the other superfluous ones are then
-    /// needed.
+    /// The goal is met without it. All superfluous fences with `together` can be removed at once; after that, each of the other superfluous fences is needed.
     Superfluous {
-        /// Whether it is one of those that can be removed at once.
+        /// Whether it is among those that can be removed at once.
         together: bool,
     },
     /// Undecided, with the reason.
@@ -34,7 +33,7 @@ pub enum Need {
 pub struct Audited {
     /// The span of its statement.
     pub span: Span,
-    /// Full or store-store.
+    /// The kind of the fence: full or store-store.
     pub kind: Kind,
     /// The threads that execute it.
     pub threads: Vec<ThreadId>,
@@ -42,7 +41,7 @@ pub struct Audited {
     pub need: Need,
 }
 
-/// The reason why there is no audit: the goal is not known to be met with all existing fences.
+/// The reason why there is no audit: the goal is violated or undecided even with all existing fences.
 #[derive(Debug)]
 pub struct Unmet {
     /// The reason as a sentence.
@@ -86,7 +85,7 @@ pub fn audit(
     }
     let fences: Vec<(Span, Edges)> = fences.into_iter().collect();
     let examine = |edges: &[&Edges]| {
-        // There may be thousands of fences, and removing one copies the program.
+        // There may be thousands of fences, and the program is copied for each removal, so the limits are checked here too.
         if let Some(reason) = limits.exceeded(0) {
             return Need::Unknown(reason.to_string());
         }

@@ -35,11 +35,11 @@ impl Kind {
 pub struct Candidate {
     /// The kind of fence.
     pub kind: Kind,
-    /// The place of a fence or the store that is replaced, with the edges that change.
+    /// The place of a fence, or the store that a locked instruction replaces, with the edges that change.
     pub place: Place,
     /// The total price over all threads that share the text.
     pub price: u64,
-    /// An estimate of how often it is executed: once per copy and thread, and far more often in a loop.
+    /// An estimate of how often it is executed: once per copy of the place and per thread, and much more often in a loop.
     pub runs: u64,
     /// Whether the source asks not to use this place (`spare`).
     pub spared: bool,
@@ -67,9 +67,9 @@ pub struct Prices {
     pub full: u64,
     /// The price of a store-store fence.
     pub store_store: u64,
-    /// The price of a locked instruction that replaces a store; `None` forbids them.
+    /// The price of a locked instruction that replaces a store; `None` forbids such instructions.
     pub swap: Option<u64>,
-    /// The surcharge inside a loop, even an unrolled one.
+    /// The surcharge for a candidate inside a loop, even an unrolled loop.
     pub in_loop: u64,
 }
 
@@ -79,7 +79,7 @@ impl Default for Prices {
     }
 }
 
-/// Each enclosing loop multiplies the estimated number of executions by 2 to this power.
+/// Base-2 logarithm of the factor by which each enclosing loop multiplies the estimated number of executions.
 const MORE_OFTEN: u32 = 12;
 
 /// All candidates of a program under a memory model.
@@ -107,14 +107,14 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
                 _ => None,
             });
             let depth = |e: &EdgeId| depths[thread.index()][code.edge(*e).from.index()];
-            // Several copies of a place in one thread come from an unrolled `for`.
+            // If one thread has several copies of a place, they come from an unrolled `for`.
             let in_loop = edges.len() > 1 || edges.iter().any(|e| depth(e) > 0);
             let price = own.unwrap_or(base).saturating_add(if in_loop { prices.in_loop } else { 0 });
             candidate.price = candidate.price.saturating_add(price);
             let runs = edges.iter().map(|e| 1u64 << (MORE_OFTEN * depth(e))).sum();
             candidate.runs = candidate.runs.saturating_add(runs);
         }
-        // Of two equally good places, one at the use of a macro is preferred over one in its definition.
+        // Makes a place in the definition of a macro worse than an otherwise equal place at a use of the macro.
         candidate.runs = candidate.runs.saturating_add(candidate.place.uses.into());
         all.push(candidate);
     };
@@ -151,7 +151,7 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
     all
 }
 
-/// The prices, with those that the source states.
+/// The prices, overridden by those that the source states.
 fn stated(program: &Program, prices: Prices) -> Prices {
     program.hints.costs.iter().fold(prices, |prices, (price, cost)| {
         let cost = u64::from(*cost);

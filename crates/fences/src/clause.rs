@@ -1,4 +1,4 @@
-//! From an execution to a clause: the candidates that would prevent this violation.
+//! From a violating execution to a clause: the candidates that would prevent this violation.
 //!
 //! | | makes an execution impossible if |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | a locked instruction for a store | the store never reaches memory, its thread does something else before it does, or an older store reaches memory after it |
 //! | a locked instruction for a store that faults | its thread has a store in its buffer |
 //!
-//! First, irrelevant delays are removed: a flush moves earlier past every event that it commutes with, and steps that the
-//! violation does not need are dropped. The clause then has fewer items and rules out more sets of fences.
+//! Before that, irrelevant delays are removed from the execution: a flush moves earlier past every event that it commutes with, and steps that the violation does
+//! not need are dropped. The clause then has fewer items and rules out more sets of fences.
 //!
 //! If a property mentions labels, existing fences may be the reason for its violation (module `labels`). The clause is then also satisfied by
 //! removing one of them.
@@ -27,11 +27,11 @@ use crate::goal::Broken;
 use crate::hitting::{Clause, Item};
 use crate::labels::Labels;
 
-/// Maximum number of events that are replayed to find unnecessary ones; in a long execution not every event is tried.
+/// Maximum number of events that are replayed to find unnecessary ones; so in a long execution, not every event is tried.
 const MOST_REPLAYED: usize = 1 << 20;
 
-/// The same violation with shorter delays: no store reaches memory later than before, and no event is added. `stop` is polled to end the
-/// search for unnecessary events.
+/// An execution with the same violation and shorter delays: no store reaches memory later than before, and no event is added. If `stop` returns true, the search for
+/// unnecessary events ends early.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,
@@ -87,7 +87,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
         Action::Atomic { drains, .. } => own && drains,
         Action::Op(_) => false,
     };
-    // A thread reads the same value from its own buffer as from memory just after the flush.
+    // The thread that owns the flushed store reads the same value from its buffer before the flush as from memory after it.
     let touches = |access: &Access| match *access {
         Access::Read { cell: other, buffered, .. } => other == cell && !own && !buffered,
         Access::Write { cell: other, buffered, .. } => other == cell && (own || !buffered),
@@ -109,8 +109,8 @@ pub(crate) fn violating(property: &Property) -> Option<Formula> {
     }
 }
 
-/// Returns the clause that a violation of the program with the fences `set` gives, which every sufficient set satisfies, and the violation
-/// as an execution of the program with an empty step at every place. `None` if the execution cannot be translated to that program.
+/// Returns the clause that follows from a violation of the program with the fences `set`, and this violation as an execution of the program with an empty step at
+/// every place. Every sufficient set satisfies the clause. Returns `None` if the execution cannot be translated to that program.
 pub(crate) fn clause(
     labels: Labels<'_>,
     fenced: &Fenced,
@@ -134,12 +134,12 @@ pub(crate) fn clause(
         any.extend(&seen);
         Some((Clause::new(any, unless), trace, seen))
     };
-    // In a final state all threads have ended and all buffers are empty, so the remaining empty steps are taken as well.
+    // In a final state, all threads have ended and all buffers are empty, so every thread also takes its remaining empty steps.
     if property.is_some_and(|p| matches!(p.kind, PropertyKind::Finally(..))) {
         return learn(&|_| true).map(|(clause, trace, _)| (clause, trace));
     }
     let (clause, trace, seen) = learn(&|_| false)?;
-    // The formula may hold only because threads stop before unused places. The clause may become smaller if they pass these places first.
+    // The formula may hold only because threads stop before unused places. If they pass these places, the clause may be smaller.
     let passes = |t: usize| {
         trailing[t].iter().any(|step| {
             let EventKind::Step { edge, .. } = step.kind else { return false };
@@ -155,14 +155,14 @@ pub(crate) fn clause(
     Some((clause, trace))
 }
 
-/// The candidates each of which makes the execution impossible.
+/// The candidates that would, each by itself, make the execution impossible.
 fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
     let mut threads: HashMap<ThreadId, Buffer> = HashMap::new();
     for store in stores(replayed) {
         threads.entry(store.thread).or_default().stores.push(store);
     }
     threads.values_mut().for_each(Buffer::summarise);
-    // Empty steps at places do not count: they could be taken later.
+    // The steps of each thread. Empty steps at places are left out, because the thread could also take them after the flush.
     let mut busy: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     for (n, event) in replayed.events.iter().enumerate() {
         let EventKind::Step { edge, .. } = event.kind else { continue };
@@ -186,7 +186,7 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
                     let earliest = buffer.earliest.get(after);
                     latest.zip(earliest).is_some_and(|(latest, &earliest)| earliest < latest)
                 }
-                // A store that faults writes nothing, but a locked instruction in its place would first wait for older stores.
+                // A faulting store writes nothing, but a locked instruction in its place would first wait until older stores have reached memory.
                 Kind::Swap if faults(&replayed.effects[n]) => latest.is_some_and(|arrived| arrived > n),
                 Kind::Swap => buffer.stores[before..after].iter().any(|store| {
                     let own = busy.get(&event.thread).map_or(&[][..], Vec::as_slice);
@@ -208,11 +208,11 @@ fn faults(effect: &[Access]) -> bool {
     effect.iter().any(|access| matches!(access, Access::Fault(_)))
 }
 
-/// A buffered store of an execution: the indices of the events that issued and flushed it.
+/// A buffered store of an execution, with the indices of the events that issue it and that flush it.
 struct Store {
     thread: ThreadId,
     issued: usize,
-    /// `usize::MAX` if it never reaches memory.
+    /// The flush; `usize::MAX` if the store never reaches memory.
     arrived: usize,
 }
 
@@ -220,9 +220,9 @@ struct Store {
 #[derive(Default)]
 struct Buffer {
     stores: Vec<Store>,
-    /// Prefix maxima of `arrived`: when the last of the stores up to this one reaches memory.
+    /// For each store, the index of the last flush among the stores up to it (prefix maxima of `arrived`).
     latest: Vec<usize>,
-    /// Suffix minima of `arrived`: when the first of the stores from this one on reaches memory.
+    /// For each store, the index of the first flush among the stores from it on (suffix minima of `arrived`).
     earliest: Vec<usize>,
 }
 

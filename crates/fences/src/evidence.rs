@@ -9,8 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
-    /// An execution in the form that is shown: without empty steps. With `sc`, if it is also an SC execution, every store reaches memory
-    /// at once.
+    /// An execution of the marked program in the form that is shown: without the empty steps at unused places. With `sc`, every store reaches memory at once if the
+    /// result is an SC execution with the same violation.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
@@ -27,18 +27,18 @@ impl Search<'_> {
         Some(Because::new(fenced.program, replayed, broken))
     }
 
-    /// A violation of the program that has all fences of a set except one.
+    /// A violation of the program that has all fences of `set` except `item`.
     pub(crate) fn without(&self, set: &[Item], item: Item) -> Option<Because> {
-        // There may be thousands of fences, and building a program without one of them takes a while.
+        // There may be thousands of fences, and building the program without one of them takes time, so the limits are checked first.
         if self.is_over() {
             return None;
         }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        // A violation found earlier may still be possible with the other fences.
+        // First tries the violations found earlier whose clauses the remaining fences do not satisfy: they may still be possible.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
         for Learnt { broken, violation, .. } in self.learnt.iter().filter(left) {
             let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, broken, false));
-            // A violation that cannot be recognised in the execution itself has to be found anew for each program.
+            // If the execution itself does not show that the goal is violated (`Broken::Goal`), the program has to be examined instead.
             if *broken != Broken::Goal && shown.is_some() {
                 return shown;
             }
@@ -58,7 +58,7 @@ impl Search<'_> {
         let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
         let inevitable = |&n: &usize| clauses[n] == Clause::default();
         let inevitable = core.iter().any(inevitable);
-        // A violation of the unmodified program, preferably of one of the contradicting properties.
+        // Looks for a violation of the program without fences, preferably of one of the properties that contradict each other.
         let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
         let because = as_written.find_map(|Learnt { broken, violation, .. }| {
@@ -79,7 +79,7 @@ impl Search<'_> {
         Synthesis { unfixable: Some(why), ..self.ended(Verdict::Unfixable) }
     }
 
-    /// A sufficient set that may use the places that the source spares.
+    /// A sufficient set that may also use the places that the source spares.
     fn with_spared(&mut self) -> Option<Vec<Item>> {
         if !self.catalogue.all.iter().any(|candidate| candidate.spared) {
             return None;
@@ -96,7 +96,7 @@ impl Search<'_> {
     }
 }
 
-/// The steps of an execution with every store moved to its flush, unless its thread takes another step in between.
+/// The steps of an execution, with every store moved to the time of its flush if its thread takes no other step in between; flushes are left out.
 fn stores_on_arrival(replayed: &Replayed) -> Vec<Event> {
     let mut events: Vec<Option<Event>> = replayed.events.iter().cloned().map(Some).collect();
     for n in 0..events.len() {

@@ -1,8 +1,8 @@
 //! A program with fences inserted.
 //!
-//! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused
-//! places are removed, so that engines do not pay for them. An execution of the smaller program becomes one of the marked program
-//! by reinserting each empty step as late as possible: just before the next step of its thread.
+//! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused places are removed, so
+//! that the engines do not explore them. An execution of the smaller program becomes an execution of the marked program by reinserting each empty step as late as
+//! possible: just before the next step of its thread.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,9 +17,9 @@ use crate::candidate::{Candidate, Kind};
 
 /// A program with fences inserted.
 pub struct Fenced {
-    /// The program with an empty step at every unused place.
+    /// The program with the fences, and with an empty step at every unused place.
     pub marked: Program,
-    /// The program without these empty steps.
+    /// The program with the fences and without the empty steps at unused places.
     pub program: Program,
     /// For each thread and edge of `program`, the edge of `marked`.
     edges: Vec<Vec<EdgeId>>,
@@ -33,7 +33,7 @@ impl Fenced {
         let mut marked = placed.program.clone();
         let mut unused: BTreeSet<(ThreadId, EdgeId)> =
             placed.places.iter().flat_map(|p| p.edges.iter().copied()).collect();
-        // A full fence subsumes a store-store fence at the same place, so that it is inserted last.
+        // Inserts full fences last, because at a place with both kinds the full fence makes the store-store fence superfluous.
         let mut chosen = chosen.to_vec();
         chosen.sort_by_key(|candidate| candidate.kind != Kind::StoreStore);
         for candidate in chosen {
@@ -50,7 +50,7 @@ impl Fenced {
                 unused.remove(&(thread, edge));
             }
         }
-        // An empty step of the source itself stays, unless a fence is inserted there.
+        // An empty step that the source itself has is kept, unless a fence is inserted at one of the places that stand for this step.
         for (&(thread, edge), before) in &placed.steps {
             if before.iter().all(|&other| unused.contains(&(thread, other))) {
                 unused.remove(&(thread, edge));
@@ -70,8 +70,8 @@ impl Fenced {
         Fenced { marked, program, edges, removed }
     }
 
-    /// An execution of `program` as one of `marked`; `None` if it does not fit. At its end, threads stop before empty steps; for each
-    /// thread, the second result has the empty steps that it could still take.
+    /// Translates an execution of `program` to an execution of `marked`; `None` if a step has no counterpart. In the result, threads stop before their last empty
+    /// steps; the second component has these steps for each thread.
     pub fn lifted(&self, trace: &Trace) -> Option<(Trace, Vec<Vec<Event>>)> {
         let mut at: Vec<LocationId> = self.marked.threads.iter().map(|t| t.entry).collect();
         let mut events = Vec::with_capacity(trace.events.len() * 2);
@@ -102,7 +102,7 @@ impl Fenced {
         Some((Trace { events, ..trace.clone() }, at.into_iter().enumerate().map(trailing).collect()))
     }
 
-    /// An execution of `marked` as one of `program`: without the removed steps.
+    /// Translates an execution of `marked` to an execution of `program` by leaving out the removed steps.
     pub fn plain(&self, trace: &Trace) -> Trace {
         let number =
             |edges: &Vec<EdgeId>| edges.iter().zip((0..).map(EdgeId)).map(|(a, b)| (*a, b)).collect();
@@ -124,7 +124,7 @@ impl Fenced {
     }
 }
 
-/// For each location, the empty step that can be removed there: it must be the only edge that leaves the location.
+/// For each location, the empty step that can be removed there: an unused one that is the only edge leaving the location.
 fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<EdgeId>> {
     let mut steps: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     for (n, step) in steps.iter_mut().enumerate() {
@@ -137,7 +137,7 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
             *step = Some(edge);
         }
     }
-    // A cycle of empty steps is a loop that does nothing: one of its steps stays.
+    // A cycle of empty steps is an infinite loop, which must not vanish: one of its steps is kept.
     let mut seen_from = vec![usize::MAX; steps.len()];
     for start in 0..steps.len() {
         let mut here = start;
@@ -155,7 +155,7 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
     steps
 }
 
-/// A thread without some empty steps: the source of each removed step is merged with its target.
+/// The thread without these empty steps: the source of each removed step is merged with its target.
 fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     let mut builder = ThreadBuilder::like(thread, |_| ());
     let numbered = thread.edges.iter().cloned().zip((0..).map(EdgeId));
@@ -168,7 +168,7 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     builder.finish(thread.entry, thread.fault)
 }
 
-/// Whether two programs are equal up to numbers of locations and source positions.
+/// Whether two programs are equal up to the numbering of locations and source positions.
 pub fn same(one: &Program, other: &Program) -> bool {
     let threads = one.threads.len() == other.threads.len();
     let numbers: Option<Vec<Vec<Option<LocationId>>>> =

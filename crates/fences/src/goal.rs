@@ -25,9 +25,9 @@ pub enum Examined {
 pub struct Proof {
     /// The verdicts, if the goal is about properties.
     pub verdicts: Vec<Checked>,
-    /// Whether all of it was checked independently; otherwise it relies on an engine.
+    /// Whether all of the proof was checked independently; if false, some of it relies on an engine.
     pub checked: bool,
-    /// Whether a certificate shows that buffers stay within the bound, if the goal has one.
+    /// Whether a certificate shows that buffers stay within the bound; meaningful only for a goal with a bound.
     pub bound_checked: bool,
 }
 
@@ -51,7 +51,7 @@ pub enum Broken {
 }
 
 impl Broken {
-    /// The property, with the locations of this program.
+    /// The violated property of this program.
     pub fn property(&self, program: &Program) -> Option<Property> {
         match self {
             Broken::Property(name) => Some(named(program, name)),
@@ -68,7 +68,7 @@ impl Broken {
         }
     }
 
-    /// Replays an execution; `None` if it is not an execution of the program or does not show this violation.
+    /// Replays an execution; `None` if it is not an execution of the program or does not violate this part of the goal.
     pub fn replay(&self, program: &Program, model: MemoryModel, trace: &Trace) -> Option<Replayed> {
         match self {
             Broken::Property(name) => trace.replay_for(program, model, &named(program, name)).ok(),
@@ -81,19 +81,19 @@ impl Broken {
     }
 }
 
-/// The property of a program with this name; `assertions` need not be stated.
+/// The property of a program with this name; `assertions` is found even if the program does not state it.
 pub(crate) fn named(program: &Program, name: &str) -> Property {
     let stated = program.properties.iter().find(|p| p.name == name).cloned();
     stated.unwrap_or_else(Property::assertions)
 }
 
-/// A condition that fences have to establish.
+/// A goal: a condition that fences have to establish.
 pub trait Goal {
     /// The name on the command line.
     fn name(&self) -> &'static str;
     /// The memory model of the goal.
     fn model(&self) -> MemoryModel;
-    /// Whether an execution stays a violation if a store reaches memory earlier and no thread can tell the difference.
+    /// Whether a violating execution remains one if a store reaches memory earlier and no thread reads a different value.
     fn ignores_unseen_delays(&self) -> bool {
         true
     }
@@ -103,7 +103,7 @@ pub trait Goal {
     fn bound(&self) -> Option<Bound> {
         None
     }
-    /// Whether no execution of a program satisfies an existential property; `None` if undecided.
+    /// Whether no execution of a program satisfies the existential property with this name; `None` if undecided.
     fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool>;
 }
 
@@ -120,14 +120,14 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// The properties that the program must have. `deadlock` is not among them: a fence may cause a deadlock.
+    /// The properties that the program must satisfy. `deadlock` is left out, because a fence may cause a deadlock.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
         properties.retain(|p| self.properties.is_empty() || self.properties.contains(&p.name));
         properties
     }
 
-    /// Whether fences could help with some property. Fences remove executions, so that they cannot help with `finally exists`.
+    /// Whether fences could help with some property. They cannot help with `finally exists`, because fences only remove executions.
     pub fn is_about_fences(&self, program: &Program) -> bool {
         self.of(program).iter().any(|p| !p.kind.is_existence())
     }
@@ -206,7 +206,7 @@ impl Goal for Robustness {
         MemoryModel::Tso
     }
 
-    /// A triangular race needs a delayed store, whether or not a thread can tell that it is delayed.
+    /// False: a triangular race needs a delayed store, even if no thread can observe the delay.
     fn ignores_unseen_delays(&self) -> bool {
         self.options.notion == Notion::HappensBefore
     }
@@ -228,7 +228,7 @@ impl Goal for Robustness {
         }
     }
 
-    /// Robustness is not existential.
+    /// Robustness is not an existential property, so this question does not arise.
     fn lacks(&self, _: &Program, _: &str, _: &Limits, _: &Progress) -> Option<bool> {
         Some(false)
     }

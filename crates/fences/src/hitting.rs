@@ -1,10 +1,9 @@
 //! The cheapest set that satisfies every clause: an exact solver for minimum-cost hitting sets, extended by unwanted items.
 //!
-//! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a
-//! hitting set problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it
-//! violates a clause, by an item of that clause's first list. The lower bound is the sum of the cheapest items of violated clauses that share no
-//! item, because each of them needs an item of its own. Clauses from executions are few and small, so the search takes microseconds; costs are
-//! integers, so the minimum is exact.
+//! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a hitting set
+//! problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it violates a clause, by an item of that clause's
+//! first list. The lower bound is a sum over violated clauses that share no item: each adds the cost of its cheapest item, because it needs an item of its own.
+//! Clauses from executions are few and small, so the search takes microseconds; costs are integers, so the minimum is exact.
 
 /// An item, as an index into the list of costs.
 pub type Item = usize;
@@ -15,9 +14,9 @@ pub type Cost = u128;
 /// A condition on a set: it contains some item of `any`, or lacks some item of `unless`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clause {
-    /// Items one of which satisfies the clause.
+    /// The set satisfies the clause if it contains one of these items.
     pub any: Vec<Item>,
-    /// Items all of which must be in the set for the clause to apply.
+    /// The set satisfies the clause if it lacks one of these items.
     pub unless: Vec<Item>,
 }
 
@@ -46,11 +45,11 @@ impl Clause {
 /// The cheapest sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cheapest {
-    /// The cost of each set.
+    /// The cost, which is the same for all sets.
     pub cost: Cost,
     /// The sets, each sorted and without redundant items.
     pub sets: Vec<Vec<Item>>,
-    /// Whether these are all of them; false if there are more than the maximum that was given.
+    /// Whether `sets` has all cheapest sets; false if there are more than the requested maximum.
     pub complete: bool,
 }
 
@@ -73,7 +72,7 @@ pub fn cheapest(
     if clauses.contains(&Clause::default()) {
         return Err(NoSet::Contradiction);
     }
-    // Sorts clauses by size and drops those that another one implies, which reduces branching.
+    // Sorts clauses by size and drops every clause that a smaller one implies, which reduces branching.
     let mut sorted: Vec<&Clause> = clauses.iter().collect();
     sorted.sort_by_key(|clause| clause.any.len() + clause.unless.len());
     let mut needed: Vec<&Clause> = Vec::new();
@@ -113,7 +112,7 @@ pub fn cheapest(
 enum State {
     Free,
     Chosen,
-    /// Tried earlier on this branch: sets that contain it have been searched.
+    /// The item was tried earlier on this branch, so all sets with it have been searched.
     Excluded,
 }
 
@@ -160,7 +159,7 @@ impl Search<'_> {
         open.sort_by_key(Vec::len);
         let Some(more) = self.bound(&open) else { return };
         let least = cost.saturating_add(more);
-        // If enough sets have been found, only cheaper ones are of interest.
+        // If the maximum number of sets has been found, only cheaper sets are of interest.
         let full = self.sets.len() >= self.most;
         if least > self.best || (full && least >= self.best) {
             self.complete &= least != self.best;
@@ -178,7 +177,7 @@ impl Search<'_> {
         clause.iter().for_each(|&item| self.state[item] = State::Free);
     }
 
-    /// A lower bound on the cost of the open clauses; `None` if one of them has no item left.
+    /// A lower bound on the cost of satisfying the open clauses; `None` if one of them has no item left.
     fn bound(&mut self, open: &[Vec<Item>]) -> Option<Cost> {
         self.round += 1;
         let mut total: Cost = 0;
@@ -202,7 +201,7 @@ impl Search<'_> {
             self.sets.clear();
             self.complete = true;
         }
-        // An item of cost 0 may be redundant.
+        // An item that costs nothing may be redundant in a cheapest set.
         let mut set = self.chosen.clone();
         for item in self.chosen.iter().filter(|&&item| self.costs[item] == 0) {
             let rest = |i: Item| i != *item && set.contains(&i);
@@ -222,8 +221,8 @@ impl Search<'_> {
     }
 }
 
-/// A minimal unsatisfiable core: the indices of clauses that are unsatisfiable together, but satisfiable without any one of them. If
-/// `stop` ends the search, the core may not be minimal.
+/// A minimal unsatisfiable core: the indices of clauses that are unsatisfiable together, but satisfiable if any one of them is dropped. If `stop` ends the search
+/// early, the core may not be minimal.
 pub fn contradiction(items: usize, clauses: &[Clause], stop: &dyn Fn() -> bool) -> Vec<usize> {
     if let Some(empty) = clauses.iter().position(|clause| *clause == Clause::default()) {
         return vec![empty];

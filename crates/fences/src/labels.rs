@@ -4,10 +4,9 @@
 //! while it waits at the fence, so that `!p@c` holds in states in which it would not hold without the fence. After a label `c:` at the end of a
 //! block, a fence becomes the statement that `c` names.
 //!
-//! An empty step at an unused place is not a location of its own: its source and target are the same location of the program. So after an execution of
-//! the program with all places, a thread is at a label if the empty steps of unused places lead from the thread's location and from
-//! the label's location to the same location. Hence the value of a formula depends only on which of the places on these ways
-//! are used.
+//! An empty step at an unused place does not separate locations: its source and target are the same location of the program. So after an execution of the program
+//! with all places, a thread is at a label if two paths end at the same location: the path of empty steps at unused places from the thread's location, and the path
+//! of such steps from the label's location. Hence the value of a formula depends only on which of the places on these paths are used.
 
 use fencewright_lang::places::Placed;
 use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, ThreadId};
@@ -15,29 +14,29 @@ use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, Thread
 use crate::candidate::{Catalogue, Kind};
 use crate::hitting::{Clause, Item};
 
-/// Maximum number of places for which all combinations of fences are tried; a smaller one for large formulas.
+/// Maximum number of places for which all combinations of fences are tried; fewer places are tried if the formula is large.
 const MOST_FREE: usize = 6;
 const MOST_FREE_OF_LARGE: usize = 2;
 const LARGE: usize = 1_000;
 
-/// A program with its places and candidates.
+/// The program with all places, and the candidates.
 #[derive(Clone, Copy)]
 pub(crate) struct Labels<'a> {
     pub placed: &'a Placed,
     pub catalogue: &'a Catalogue,
 }
 
-/// The places that can be passed from a location without another step.
+/// A path of empty steps at places from a location: the places it passes, and where it ends.
 struct Way {
-    /// Each place as its location and the first candidate there, which identifies it.
+    /// For each place, its location and the index of the first candidate there, which identifies the place.
     places: Vec<(LocationId, Item)>,
-    /// The location where the way ends; `None` if it is a cycle, or continues only if other places have fences.
+    /// The location where the path ends; `None` if the path is a cycle, or its continuation depends on whether other places have fences.
     end: Option<LocationId>,
 }
 
 impl Labels<'_> {
-    /// The condition under which a formula no longer holds in a state of the program with all places: of the places that it depends on, an
-    /// unused one has to get a fence, or one of `set` has to lose its fence.
+    /// The condition on the set of fences under which a formula no longer holds in a state of the program with all places: of the places that the formula depends
+    /// on, an unused one gets a fence, or a fence of `set` is removed.
     pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
         let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
         let mut places: Vec<Item> = Vec::new();
@@ -54,7 +53,8 @@ impl Labels<'_> {
                 leaves += 1;
             }
         });
-        // A clause with fewer fences rules out more sets, and one without unwanted fences is preferable.
+        // Tries to drop places from the clause, used places first: a place is dropped if the formula holds whether or not it has a fence. A clause with fewer fences
+        // rules out more sets, and a clause that does not ask to remove a fence is preferable.
         places.sort_unstable_by_key(|&place| (!used(place), place));
         places.dedup();
         let mut fixed = places.clone();
@@ -85,7 +85,7 @@ impl Labels<'_> {
         Clause::new(any, there.into_iter().filter_map(chosen).collect())
     }
 
-    /// The places that determine which labels name end locations of threads.
+    /// The places that determine which labels name locations where a thread ends.
     pub fn at_ends(&self, formula: &Formula) -> Vec<Item> {
         let mut places = Vec::new();
         formula.for_each_leaf(&mut |observable| {
@@ -102,14 +102,14 @@ impl Labels<'_> {
         places
     }
 
-    /// All fences that can be inserted at a place, which is identified by the first of them.
+    /// All fences that can be inserted at the place identified by this first fence.
     pub fn fences(&self, place: Item) -> impl Iterator<Item = Item> {
         let edge = self.catalogue.all[place].place.edges.first();
         let here = edge.map_or(&[][..], |(thread, edge)| self.catalogue.at(*thread, *edge));
         here.iter().copied().filter(|&item| self.catalogue.all[item].kind != Kind::Swap)
     }
 
-    /// Whether a formula holds in a state of the program with all places, if those in `used` have fences.
+    /// Whether a formula holds in a state of the program with all places, if exactly the places for which `used` returns true have fences.
     fn holds(&self, formula: &Formula, state: &State, used: &dyn Fn(Item) -> bool) -> bool {
         let seen = formula.eval(&mut |observable| match observable {
             Observable::At(thread, locations) => {
@@ -132,7 +132,7 @@ impl Labels<'_> {
         let (mut here, mut entangled) = (from, false);
         while let Some((place, edge)) = self.place(thread, here) {
             match self.placed.steps.get(&(thread, edge)).map(Vec::as_slice) {
-                // The source itself has this empty step: it always remains.
+                // The source itself has this empty step, so it remains even without a fence.
                 Some([]) => break,
                 Some(before) => {
                     entangled = true;

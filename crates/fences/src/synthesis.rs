@@ -1,8 +1,8 @@
-//! The synthesis loop: take a cheapest set, verify, learn a clause, until the program meets the goal.
+//! The synthesis loop: takes a cheapest set of fences, verifies the program with it, and learns a clause, until the program meets the goal.
 //!
-//! A violation gives a [clause](mod@crate::clause). If no execution satisfies a `finally exists` any more, the clause says that one of the
-//! fences must go; it names a minimal set of fences that lose the execution. Every clause holds for all sufficient sets, so the first
-//! set that satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
+//! A violation gives a [clause](mod@crate::clause). If no execution satisfies a `finally exists` any more, the clause says that one of the fences must be removed;
+//! it names a minimal set of fences with which no execution satisfies the property. All sufficient sets satisfy every clause. So the first set that satisfies all
+//! clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
 
 use fencewright_engines::overflow::overfull;
 use fencewright_engines::{Limits, Progress};
@@ -67,12 +67,12 @@ pub struct Because {
     pub replayed: Replayed,
     /// The property it violates, if it violates one.
     pub property: Option<Property>,
-    /// The thread whose buffer exceeds the bound in the last state, if that is the violation.
+    /// If the violation is a buffer that exceeds its bound in the last state, the thread with this buffer.
     pub overfull: Option<ThreadId>,
 }
 
 impl Because {
-    /// The violation `broken` of a program, shown by an execution.
+    /// The violation `broken` of a program, with the execution that shows it.
     pub(crate) fn new(program: Program, replayed: Replayed, broken: &Broken) -> Self {
         let overfull = match broken {
             Broken::Bound(bound) => overfull(replayed.last(), *bound),
@@ -91,7 +91,7 @@ pub struct Synthesis {
     pub fences: Vec<Chosen>,
     /// Their total price.
     pub cost: u64,
-    /// Their number, counted once per thread that executes them.
+    /// The number of fences, in which a fence counts once for each thread that executes it.
     pub count: usize,
     /// Whether no cheaper set suffices.
     pub optimal: bool,
@@ -99,11 +99,11 @@ pub struct Synthesis {
     pub rounds: usize,
     /// Sufficient sets of the same price, if more than one was requested; the first is the answer.
     pub sets: Vec<Vec<Candidate>>,
-    /// Whether these are all of them.
+    /// Whether `sets` has all cheapest sufficient sets.
     pub sets_complete: bool,
     /// The evidence that the program with the fences meets the goal.
     pub proof: Proof,
-    /// The program with the fences, which the proof is about.
+    /// The program with the fences, for which the proof holds.
     pub program: Option<Program>,
     /// The reason why no set of fences suffices, if none does.
     pub unfixable: Option<Unfixable>,
@@ -114,13 +114,13 @@ pub struct Synthesis {
 pub struct Unfixable {
     /// A violation of the unmodified program; `None` if instead no execution satisfies a property.
     pub because: Option<Because>,
-    /// Whether no candidate prevents that violation.
+    /// Whether no set of candidates prevents the violation in `because`.
     pub inevitable: bool,
     /// The names of the properties that cannot hold together; empty if the goal is not about properties.
     pub properties: Vec<String>,
-    /// Those of them that ask for an execution (`finally exists`).
+    /// The existential properties (`finally exists`) among `properties`.
     pub existence: Vec<String>,
-    /// Fences that would suffice, some of them at spared places; empty if spared places are not the reason.
+    /// Fences that would suffice, some of them at places that the source spares; empty if spared places are not the reason.
     pub spared: Vec<Candidate>,
 }
 
@@ -138,7 +138,7 @@ pub fn synthesise(
         goal,
         limits,
         progress,
-        // To list all sets of the same price, the cost must not distinguish more than the price.
+        // To list all sets of the same price, candidates of the same price must have the same cost.
         costs: catalogue
             .all
             .iter()
@@ -161,13 +161,13 @@ pub(crate) struct Search<'a> {
     pub catalogue: Catalogue,
     costs: Vec<Cost>,
     pub learnt: Vec<Learnt>,
-    /// Whether spared places may be used, which tests whether they are the reason that no set suffices.
+    /// Whether candidates at spared places may be chosen. Set to test whether spared places are the reason that no set suffices.
     pub allow_spared: bool,
     rounds: usize,
     optimal: bool,
 }
 
-/// A clause that every sufficient set satisfies, and the violation it comes from.
+/// A clause that every sufficient set satisfies, and the violation from which it was learnt.
 pub(crate) struct Learnt {
     pub clause: Clause,
     /// The part of the goal that is violated.
@@ -204,7 +204,7 @@ impl Search<'_> {
                         true => self.all_sufficient(&set, &sets, complete),
                         false => Some((vec![set.clone()], true)),
                     };
-                    // Otherwise another set turned out to be insufficient, and a clause was learnt.
+                    // If `listed` is `None`, another set turned out to be insufficient and a clause was learnt: continue with the cheapest set for the new clauses.
                     if let Some(listed) = listed {
                         return self.found(set, listed, proof, *program, options);
                     }
@@ -256,11 +256,11 @@ impl Search<'_> {
         Tried::Insufficient
     }
 
-    /// The clause that a violation of the program with the fences `set` gives.
+    /// The clause that follows from a violation of the program with the fences `set`.
     pub(crate) fn learn(&self, fenced: &Fenced, set: &[Item], violation: Violation) -> Option<Learnt> {
         let Violation { trace, broken } = violation;
         let model = self.goal.model();
-        // An overflow persists if flushes move earlier, because the stores that exceed the bound are still buffered in the last state.
+        // If a buffer exceeds its bound in the last state, moving flushes earlier preserves this, because the stores in the buffer are not flushed at all.
         let trace = match matches!(broken, Broken::Bound(_)) || self.goal.ignores_unseen_delays() {
             true => shortened(&fenced.program, model, &trace, &broken, &|| self.is_over()),
             false => trace,
@@ -270,8 +270,8 @@ impl Search<'_> {
         Some(Learnt { clause, broken, violation: Some(trace) })
     }
 
-    /// The clause for a set with which no execution satisfies an existential property. More fences leave fewer executions, so no sufficient set
-    /// contains all of these fences. A smaller set that also loses the execution gives a stronger clause.
+    /// The clause for a set of fences with which no execution satisfies an existential property. More fences leave fewer executions, so no sufficient set contains
+    /// all of these fences. A smaller set with the same effect gives a stronger clause.
     fn lost(&self, set: &[Item], property: String) -> Learnt {
         let mut fewest = set.to_vec();
         for item in set {
@@ -284,7 +284,7 @@ impl Search<'_> {
                 fewest = rest;
             }
         }
-        // The exception: fences may decide which labels name end locations.
+        // Exception: fences may determine which labels name locations where a thread ends, so fences at these places may also restore the execution.
         let stated = named(&self.placed.program, &property);
         let labels = self.labels();
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();
@@ -297,8 +297,7 @@ impl Search<'_> {
         Labels { placed: self.placed, catalogue: &self.catalogue }
     }
 
-    /// Verifies equally cheap sets: returns the sufficient ones, and whether they are all there are; `None` if one of them does not
-    /// suffice and gave a new clause.
+    /// Verifies equally cheap sets. Returns the sufficient ones, and whether these are all; returns `None` if a clause was learnt from a set that does not suffice.
     fn all_sufficient(
         &mut self,
         set: &[Item],
@@ -320,8 +319,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// Fallback if a set could not be verified: the program may be easier to verify with many fences, so all full fences are inserted and as many as
-    /// possible are removed again. The result may not be optimal.
+    /// Fallback if a set could not be verified: because the program may be easier to verify with many fences, all full fences are inserted, and as many as possible
+    /// are removed again. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         let usable = |&item: &Item| {
@@ -335,7 +334,7 @@ impl Search<'_> {
         let Tried::Sufficient(mut proof, mut program) = self.attempt(&set) else {
             return self.unknown(reason);
         };
-        // Removes half of them at a time, then a quarter, and finally one by one.
+        // Tries to remove half of them at a time, then a quarter, and finally one by one.
         let mut size = set.len().div_ceil(2);
         while size > 0 && !self.is_over() {
             let mut end = set.len();
@@ -383,7 +382,8 @@ impl Search<'_> {
         answer
     }
 
-    /// Chooses the set that is executed least often and is most symmetric: fences at the same place of threads with the same text.
+    /// Chooses the set whose fences are executed least often; of several such sets, the most symmetric one, with fences at the same places of threads that have the
+    /// same text.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();

@@ -17,11 +17,11 @@ use crate::synthesis::Synthesis;
 pub enum NoPlaces {
     /// The program with its places is rejected, for instance because it is too large.
     Refused(Vec<Diagnostic>),
-    /// The places change the behaviour of the program: a defect of Fencewright.
+    /// The program with the empty steps behaves differently: a defect of Fencewright.
     Contradiction,
 }
 
-/// The places of a program. Checks that unused places do not change the program.
+/// The places of a program. Checks that empty steps at unused places do not change the program.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, NoPlaces> {
     let placed = places::places(loaded, defines).map_err(NoPlaces::Refused)?;
     match same(&Fenced::new(&placed, &[]).program, &loaded.program) {
@@ -40,7 +40,7 @@ pub fn edit_for(fence: &Candidate) -> Edit {
     Edit { what, place: fence.place.clone() }
 }
 
-/// The files of a program with the fences inserted, loaded again and verified; or the reason why there are none.
+/// The files of a program with the fences inserted, loaded again and verified; or the reason why this is not possible.
 pub fn edited(
     loaded: &Loaded,
     found: &Synthesis,
@@ -54,7 +54,8 @@ pub fn edited(
     }
     let unwritable = || "the fences cannot be written here in this format".to_string();
     let again = load_again(loaded, &texts).map_err(|_| unwritable())?;
-    // A locked instruction also reads the value it overwrites, unlike the program that was verified.
+    // If a store is replaced by a locked instruction, the programs differ: the instruction also reads the value that it overwrites. So they are compared only
+    // without such replacements.
     let swaps = edits.iter().any(|edit| edit.what == What::Swap);
     if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {
         return Err(unwritable());

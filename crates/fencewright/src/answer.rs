@@ -1,4 +1,4 @@
-//! Answers, and reports of them.
+//! Answers to questions, and reports of these answers.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ use fencewright_report::{Source, Style, fences, json, text};
 
 use crate::Program;
 
-/// The verdict about one property, with what it stands on.
+/// The verdict on one property, with its evidence.
 ///
-/// It is displayed as the command prints it: the verdict in one line, and below it the execution of a violation.
+/// It is displayed as the command prints it: the verdict in one line and, for a violation, the execution below it.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) program: Program,
@@ -66,12 +66,12 @@ impl Answer {
         self.checked.certificate()
     }
 
-    /// The program that was asked about.
+    /// The program that the question was about.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Everything that is known about the verdict: engine, time, states, what was tried.
+    /// All details of the verdict: engine, time, number of states, and the engines that were tried.
     pub fn checked(&self) -> &Checked {
         &self.checked
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Answers as one page for a browser, with executions to step through and proofs to look at.
+/// Answers as one HTML page, with executions that can be stepped through, and with proofs.
 ///
 /// ```
 /// use fencewright::{MemoryModel, Program, Question, html, sarif};
@@ -121,7 +121,7 @@ pub fn sarif(answers: &[Answer]) -> String {
 
 /// The cheapest fences with which the properties of a program hold.
 ///
-/// It is displayed as the command prints it: each fence with the execution that comes back without it.
+/// It is displayed as the command prints it: each fence with the violation that occurs without it.
 #[derive(Debug)]
 pub struct Fences {
     pub(crate) program: Program,
@@ -133,23 +133,23 @@ pub struct Fences {
 }
 
 impl Fences {
-    /// The outcome: no fences are needed, these suffice, none help, or why the search gave up.
+    /// The outcome: no fences are needed, these fences suffice, no fences help, or the reason why the search gave up.
     pub fn verdict(&self) -> &Found {
         &self.found.verdict
     }
 
-    /// The fences with their places and reasons, what they cost, whether they are known to be the cheapest.
+    /// The fences with their places and reasons, their total price, and whether they are known to be the cheapest.
     pub fn found(&self) -> &Synthesis {
         &self.found
     }
 
-    /// The text of the program with the fences in it, which was read again and verified. `None` if there are no fences that suffice, or they
-    /// cannot be written in the language of the text.
+    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no fences suffice, or the fences cannot be written in the
+    /// language of the text.
     pub fn text(&self) -> Option<&str> {
         self.files().map(|files| files.main().text.as_str())
     }
 
-    /// The same for all files of the program: fences may belong into a header of a C program.
+    /// The texts of all files of the program with the fences inserted: in a C program, fences may be inserted into a header. `None` as for [`text`](Fences::text).
     pub fn files(&self) -> Option<&Sources> {
         self.texts.as_ref()?.as_ref().ok()
     }

@@ -1,4 +1,4 @@
-//! How much time and memory a question may take.
+//! Limits of a question on time and memory.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use fencewright_engines::{Limits, Token};
 
 use crate::settings::Settings;
 
-/// Time and memory for a question, and the token that stops it. [`Budget::start`] starts the clock.
+/// Limits of a question on time and memory, and the token that stops it. [`Budget::start`] starts the clock.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// Maximum time; `None` for no limit.
@@ -15,18 +15,18 @@ pub struct Budget {
     pub memory: Option<u64>,
     /// Stops the run when it is cancelled.
     pub token: Token,
-    /// Whether only the built-in solver may be used, and Z3 is never started.
+    /// Whether only the built-in solver may be used. Then Z3 is never started.
     pub own_solver: bool,
-    /// Measures the memory of the whole process. Without it, only what engines store counts.
+    /// Measures the memory of the whole process. If `None`, only the memory for the data structures of engines counts.
     pub meter: Option<Meter>,
 }
 
 /// Measures the memory of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
-    /// The number of bytes in use.
+    /// Returns the number of bytes in use.
     pub used: fn() -> u64,
-    /// Frees memory left over from earlier questions before a question that may use this much starts.
+    /// Frees memory left over from earlier questions. Called before a question starts, with the question's limit in bytes.
     pub make_room: fn(Option<u64>),
 }
 
@@ -38,7 +38,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Limits that start now.
+    /// Limits whose time starts now.
     pub fn start(&self) -> Limits {
         if let Some(meter) = self.meter {
             (meter.make_room)(self.memory);

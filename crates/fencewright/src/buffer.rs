@@ -6,7 +6,7 @@ use fencewright_lang::source::escape;
 use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::Program;
 
-/// Maximum bound on the stores of a thread to one variable.
+/// Maximum value of a bound on the stores of a thread to one variable.
 const MOST_OF_A_VARIABLE: u8 = 64;
 
 /// A bound on buffers, in terms of the variables of a program.
@@ -14,7 +14,7 @@ const MOST_OF_A_VARIABLE: u8 = 64;
 pub enum BufferBound {
     /// At most this many stores in each thread.
     Thread(u32),
-    /// At most this many stores in each thread to each variable: variables with bounds of their own, and the bound of all others.
+    /// At most this many stores in each thread to each variable: bounds for single variables, and the bound of all other variables (`None` for no bound).
     Variables(Vec<(String, u8)>, Option<u8>),
 }
 
@@ -49,7 +49,7 @@ impl FromStr for BufferBound {
 }
 
 impl BufferBound {
-    /// The bound on the buffers of a program. An array has its bound for each of its elements.
+    /// The bound on the buffers of this program. A bound on an array applies to each of its elements.
     pub fn bound(&self, program: &Program) -> Result<Bound, String> {
         let (own, others) = match self {
             BufferBound::Thread(bound) => return Ok(Bound::Thread(*bound)),
@@ -80,7 +80,7 @@ impl BufferBound {
         })
     }
 
-    /// Whether it bounds the stores to each variable: this makes sense for PSO, where each variable has a buffer of its own.
+    /// Whether it bounds the stores to each variable. This makes sense for PSO, where each variable has a buffer of its own.
     pub fn is_for_variables(&self) -> bool {
         matches!(self, BufferBound::Variables(..))
     }

@@ -10,38 +10,38 @@ use fencewright_program::Span;
 
 use crate::input;
 
-/// Why there is no program, no answer, or no proof.
+/// The reason why there is no program, no answer, or no proof.
 #[derive(Debug)]
 pub enum Error {
     /// The file cannot be read.
     File(PathBuf, io::Error),
-    /// The text is not a program. It is displayed with places, as the command shows it.
+    /// The text is not a program. Its errors are displayed with their source positions, as the command shows them.
     Text(Box<LoadError>),
     /// Time or memory ran out while the program was read.
     Unfinished {
         /// The limit that was reached.
         reason: Reason,
-        /// The place in the text that was reached, if it is known.
+        /// The position in the text that was reached, if it is known.
         at: Option<String>,
     },
     /// The program states no property.
     NoProperty,
-    /// A setting of the question does not fit the program: its name in [`settings`](crate::settings), and why.
+    /// A setting of the question does not fit the program: its name in [`settings`](crate::settings), and the reason.
     Setting(&'static str, String),
-    /// None of the properties that are asked about can be repaired by fences; the place of the first one, if the program states any.
+    /// Fences cannot help with any of the selected properties; the position of the first one, if the program states it.
     NothingForFences(Option<Span>),
     /// Time or memory ran out, or the token was cancelled.
     Stopped(Reason),
     /// Two computations disagree, because of a defect of this project.
     Contradiction(&'static str),
-    /// The question does not fit the program: why, in words.
+    /// The question does not fit the program, for this reason.
     Question(String),
-    /// The certificate is no proof about the program.
+    /// The certificate does not prove its claim about the program.
     Rejected(Rejection),
 }
 
 impl Error {
-    /// Whether memory ran out: there may be enough of it when nothing else runs.
+    /// Whether memory ran out. If so, the question may succeed when no other question runs.
     pub fn lacks_memory(&self) -> bool {
         matches!(self, Error::Unfinished { reason: Reason::Memory(_), .. })
     }

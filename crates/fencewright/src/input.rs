@@ -1,4 +1,4 @@
-//! Reading files, and the standard input where a path is `-`.
+//! Reads files, and the standard input if the path is `-`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -42,7 +42,7 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file that a program includes. It has to be a regular file: opening a pipe would block until another process writes to it.
+/// Reads a file that a program includes. The file must be regular: opening a pipe would block until another process writes to it.
 pub fn read_included(path: &Path) -> io::Result<Vec<u8>> {
     let kind = fs::metadata(path)?;
     match kind.is_file() || kind.is_dir() {

@@ -23,21 +23,21 @@
 //! ```
 //!
 //! * [`Program`]: a program with its text, read from a file ([`Program::open`]) or from a string; [`Reader`] reads with constants, macros and limits;
-//! * [`Question`]: the memory model, and if the defaults do not do, properties, engine and limits. It is asked with
-//!   [`check`](Question::check), [`fences`](Question::fences) or [`robust`](Question::robust). [`pose`](Question::pose) and
-//!   [`repair`](Question::repair) settle it for one program before it is asked;
-//! * [`Answer`]: a verdict about one property, with its evidence. [`html`] and [`sarif`] make reports of several;
-//! * [`Fences`]: the cheapest fences, and the text with the fences in it;
-//! * [`Program::certify`]: whether a certificate is a proof about a program, without any engine;
-//! * [`folder`]: all programs of folders, side by side;
+//! * [`Question`]: the memory model and, if the defaults do not fit, properties, engine and limits. It is answered by [`check`](Question::check),
+//!   [`fences`](Question::fences) or [`robust`](Question::robust). [`pose`](Question::pose) and [`repair`](Question::repair) prepare a question for one program, so
+//!   that it can be answered several times;
+//! * [`Answer`]: a verdict on one property, with its evidence. [`html`] and [`sarif`] make reports of several answers;
+//! * [`Fences`]: the cheapest fences, and the text with these fences inserted;
+//! * [`Program::certify`]: checks, without any engine, whether a certificate is a proof about a program;
+//! * [`folder`]: checks all programs in folders, several at a time;
 //! * [`settings`]: every option of the command, with its type, default and help.
 //!
-//! There is no way to a verdict that was not checked: a violation was replayed on the reference semantics, and [`Answer::is_confirmed`] says
-//! whether something other than the engine confirms a proof.
+//! Every verdict is checked: a violation is replayed on the reference semantics, and [`Answer::is_confirmed`] says whether something other than the engine confirms
+//! a proof.
 //!
-//! The command and the language server use this crate and nothing below it except [`report`]. The crates below it are its modules, for uses
-//! that it does not cover: options of engines ([`engines::EngineOptions`]), an engine of one's own ([`engines::Engine`]), goals and
-//! prices of fences ([`fences::synthesise`]), other forms of output ([`report`]).
+//! The command and the language server use only this crate and [`report`]. The crates below it are re-exported as modules, for uses that it does not cover: options
+//! of engines ([`engines::EngineOptions`]), engines of the caller ([`engines::Engine`]), goals and prices of fences ([`fences::synthesise`]), other output formats
+//! ([`report`]).
 
 #![forbid(unsafe_code)]
 
@@ -79,7 +79,7 @@ pub use question::{DEADLOCK, Posed, Question, TERMINATION, stated_by};
 pub use read::{Program, Reader};
 pub use repair::{Changes, NoOverflow, PosedRepair, Purpose, Repair, is_met};
 
-/// The page of the manual about this crate, so that its examples are compiled and run.
+/// The page of the manual about this crate, included so that its examples are compiled and run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust.md")]
 struct FromRust;

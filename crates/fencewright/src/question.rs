@@ -1,4 +1,4 @@
-//! Questions about programs, and how they are asked.
+//! Questions about programs: their options, and the functions that answer them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{Answer, Budget, BufferBound, Error, Program};
 
 /// A question about programs, with the engine, its options and the limits that are used to find the answer.
 ///
-/// By default it is about all properties that a program states, and goes to engine `auto`, which may use 60 seconds and 4 GiB.
+/// By default it is about all properties that a program states, uses engine `auto`, and is limited to 60 seconds and 4 GiB.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,20 +62,20 @@ impl Question {
         self
     }
 
-    /// Asks about this property, and about no others but those that are named like this too. `deadlock` is a property of every program,
-    /// `termination` of every C program.
+    /// Restricts the question to this property, and to properties named by further calls. `deadlock` is a property of every program, `termination` of every C
+    /// program.
     pub fn property(mut self, name: &str) -> Question {
         self.properties.push(name.to_owned());
         self
     }
 
-    /// Asks another engine than `auto`.
+    /// Uses this engine instead of `auto`.
     pub fn engine(mut self, engine: EngineName) -> Question {
         self.engine = engine;
         self
     }
 
-    /// Sets the options of engines; each uses those that it knows.
+    /// Sets the options of all engines; each engine uses only its own options.
     pub fn options(mut self, options: EngineOptions) -> Question {
         self.options = options;
         self
@@ -87,7 +87,7 @@ impl Question {
         self
     }
 
-    /// Sets how much is done to confirm verdicts.
+    /// Sets how much effort is spent on confirming verdicts.
     pub fn confirm(mut self, confirm: Confirm) -> Question {
         self.confirm = confirm;
         self
@@ -99,31 +99,31 @@ impl Question {
         self
     }
 
-    /// Gives up after this time, and not after 60 seconds.
+    /// Sets the time limit, by default 60 seconds.
     pub fn timeout(mut self, time: Duration) -> Question {
         self.budget.timeout = Some(time);
         self
     }
 
-    /// Gives up when engines store more than this many bytes, and not at 4 GiB.
+    /// Sets the memory limit in bytes, by default 4 GiB.
     pub fn memory(mut self, bytes: u64) -> Question {
         self.budget.memory = Some(bytes);
         self
     }
 
-    /// Gives up only when the answer is there, or the token is cancelled.
+    /// Removes the limits on time and memory. The search then ends only with an answer or when the token is cancelled.
     pub fn without_limits(mut self) -> Question {
         (self.budget.timeout, self.budget.memory) = (None, None);
         self
     }
 
-    /// Gives up when another thread cancels this token.
+    /// Sets a token; the search gives up when another thread cancels it.
     pub fn token(mut self, token: Token) -> Question {
         self.budget.token = token;
         self
     }
 
-    /// Checks the properties: an answer for each of them, in the order of the program or of the names.
+    /// Checks the properties. Returns an answer for each property, in the order of the program or of the names given.
     pub fn check(&self, program: &Program) -> Result<Vec<Answer>, Error> {
         let limits = self.budget.start();
         let mut posed = self.pose(&program.read_for(&self.properties)?)?;
@@ -133,8 +133,8 @@ impl Question {
         Ok(checked.into_iter().map(answer).collect())
     }
 
-    /// Settles which properties of a program are checked and how, to check them under several memory models, with limits of the caller, or with
-    /// each verdict told as soon as it is found. The program has to be read for these properties: see [`Options::ask`](crate::Options::ask).
+    /// Determines which properties of a program are checked, and how. The result can check them under several memory models, with limits of the caller, and reports
+    /// each verdict as soon as it is found. The program must have been read for these properties: see [`Options::ask`](crate::Options::ask).
     ///
     /// ```
     /// use fencewright::engines::{Limits, Progress};
@@ -164,8 +164,8 @@ impl Question {
         Ok(Posed { program: program.clone(), properties, engine, confirm: self.confirm })
     }
 
-    /// Decides whether every execution under TSO has the happens-before relation of one under SC. Neither the memory model nor the properties
-    /// of the question matter. The witness is an execution of [`Program::for_robustness`].
+    /// Decides whether every execution under TSO has the happens-before relation of an execution under SC. The memory model and the properties of the question are
+    /// ignored. The witness is an execution of [`Program::for_robustness`].
     ///
     /// ```
     /// use fencewright::engines::robust::Shape;
@@ -191,7 +191,7 @@ impl Question {
         robust::analyse(&program.loaded().program, &options, &self.budget.start(), &Progress::default())
     }
 
-    /// Limits that start now.
+    /// Limits whose time starts now.
     pub fn limits(&self) -> Limits {
         self.budget.start()
     }
@@ -216,7 +216,7 @@ impl Question {
         &self.properties
     }
 
-    /// The properties that are asked about.
+    /// The properties that the question selects.
     fn selected(&self, loaded: &Loaded) -> Result<Vec<Property>, Error> {
         let stated = &loaded.program.properties;
         if self.properties.is_empty() && stated.is_empty() {
@@ -249,7 +249,7 @@ impl Question {
     }
 }
 
-/// The property that some thread can always take a step unless all have ended. Every program can be asked for it.
+/// The property that some thread can always take a step unless all threads have ended. It can be checked for every program.
 pub const DEADLOCK: &str = "deadlock";
 /// The property of C programs that no thread waits forever in a loop.
 pub const TERMINATION: &str = "termination";
@@ -257,7 +257,7 @@ pub const TERMINATION: &str = "termination";
 /// Maximum number of properties listed in a message.
 const MOST_LISTED: usize = 20;
 
-/// The properties that a program states, with their places, for messages.
+/// The properties that a program states, with their source positions, for messages.
 pub fn stated_by(loaded: &Loaded) -> Vec<String> {
     let Loaded { program, sources, .. } = loaded;
     let place = |property: &Property| match property.span == Span::default() {
@@ -270,11 +270,11 @@ pub fn stated_by(loaded: &Loaded) -> Vec<String> {
     listed
 }
 
-/// A question about one program, ready to be answered: see [`Question::pose`].
+/// A question prepared for one program: see [`Question::pose`].
 pub struct Posed {
     /// The program.
     pub program: Program,
-    /// The properties, in the order of the program or of the names.
+    /// The properties, in the order of the program or of the names given.
     pub properties: Vec<Property>,
     /// The engine with its options.
     engine: Box<dyn Engine>,
@@ -282,8 +282,8 @@ pub struct Posed {
 }
 
 impl Posed {
-    /// Checks the properties under a memory model. `tell` receives the number of a property and its verdict as soon as that is confirmed, and a
-    /// second time only if a later answer contradicts the first.
+    /// Checks the properties under a memory model. `tell` receives the index and the verdict of each property as soon as the verdict is confirmed, and a second time
+    /// only if a later answer contradicts the first one.
     pub fn check(
         &self,
         model: MemoryModel,

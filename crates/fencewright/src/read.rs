@@ -16,7 +16,7 @@ use fencewright_smt::Prover;
 
 use crate::{Error, input};
 
-/// How programs are read: with which constants and macros, in which language, within which limits.
+/// How programs are read: constants and macros, language, and limits.
 ///
 /// ```
 /// use fencewright::{Options, Reader};
@@ -29,16 +29,16 @@ use crate::{Error, input};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// Constants, macros, folders of headers, and how the questions asked later want the program to be translated.
+    /// Constants, macros, include folders, and the translation that later questions require.
     pub options: Options,
-    /// The language; recognised by extension and contents if absent.
+    /// The language; if `None`, it is recognised by extension and contents.
     pub format: Option<&'static dyn FrontEnd>,
-    /// Time and memory.
+    /// The limits on time and memory.
     pub limits: Limits,
 }
 
 impl Reader {
-    /// The same reader with limits.
+    /// The same reader with other limits.
     pub fn within(&self, limits: &Limits) -> Reader {
         Reader { limits: limits.clone(), ..self.clone() }
     }
@@ -57,9 +57,9 @@ impl Reader {
         self.read_with(name, bytes, &open)
     }
 
-    /// The same, where `open` reads the included files.
+    /// Reads a program whose main file has this name and these contents; `open` reads the included files.
     pub fn read_with(&self, name: &str, bytes: &[u8], open: &Open<'_>) -> Result<Program, Error> {
-        // The reason is kept: when the error is reported the memory is free again, and polling the limits again would give another reason.
+        // Keeps the reason for stopping. When the error is reported, memory has been freed, so polling the limits again might give a different reason.
         let reason = OnceCell::new();
         let ask = || self.limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
         let stop = fencewright_lang::Stop::when(&ask);
@@ -98,7 +98,7 @@ impl Program {
         Program::open_with(path, &Options::default())
     }
 
-    /// Reads a program from a file, with other values for its constants, with macros, or with folders for what a C program includes.
+    /// Reads a program from a file with these options: values of constants, macros, or include folders for C.
     ///
     /// ```no_run
     /// use fencewright::{Options, Program};
@@ -111,8 +111,7 @@ impl Program {
         Reader { options: options.clone(), ..Reader::default() }.open(path)
     }
 
-    /// Reads a program that includes no other files from its text. The name is that of a file: its extension says which language this is, and
-    /// messages call the program so.
+    /// Reads a program without included files from its text. The extension of `name` determines the language, and messages use `name` as the file name.
     pub fn parse(name: &str, text: &str) -> Result<Program, Error> {
         Ok(Program { loaded: Arc::new(load(name, text.as_bytes(), None, &[])?) })
     }
@@ -127,7 +126,7 @@ impl Program {
         &self.loaded
     }
 
-    /// The same, to change it: a program that is shared is copied first.
+    /// Mutable access to the texts, syntax tree, control-flow graphs and warnings. A program that is shared is copied first.
     pub fn loaded_mut(&mut self) -> &mut Loaded {
         Arc::make_mut(&mut self.loaded)
     }
@@ -155,7 +154,7 @@ impl Program {
         self.certify_within(certificate, &Limits::default())
     }
 
-    /// The same within limits.
+    /// As [`certify`](Program::certify), within limits.
     pub fn certify_within(&self, certificate: &Certificate, limits: &Limits) -> Result<Accepted, Error> {
         let loaded = match certificate.claim {
             Claim::Robust { .. } => self.for_robustness()?.loaded,
@@ -169,7 +168,7 @@ impl Program {
         fencewright_certify::check(certificate, &loaded.program, &Prover, &stop).map_err(|rejected| {
             match rejected {
                 Rejection::Undecided(Undecided::Stopped) => {
-                    // The checker has freed its memory by now, so if no other limit is exceeded it was the memory.
+                    // The checker has freed its memory by now. So if no limit is exceeded any more, the memory limit was the reason.
                     let memory = limits.memory.map(Reason::Memory);
                     Error::Stopped(limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled))
                 }
@@ -178,7 +177,7 @@ impl Program {
         })
     }
 
-    /// Searches for data races of plain accesses for a moment: a warning for each race that an execution shows. Races may be missed.
+    /// Searches for data races of plain accesses for a short time. Returns a warning for each race that an execution shows; races may be missed.
     pub fn races(&self, limits: &Limits) -> Vec<Diagnostic> {
         if self.loaded.plain.is_empty() {
             return Vec::new();
@@ -196,7 +195,7 @@ impl Program {
         }
     }
 
-    /// The program as it has to be read for questions about these properties ([`Options::ask`]).
+    /// The program, read again if these properties require a different translation ([`Options::ask`]).
     pub(crate) fn read_for(&self, properties: &[String]) -> Result<Program, Error> {
         Ok(Program { loaded: self.loaded_for(properties)? })
     }
@@ -207,7 +206,8 @@ impl Program {
         self.loaded_as(options)
     }
 
-    /// The program as it has to be read for the question whether it is robust ([`Options::ask_robustness`]): what witnesses and certificates of robustness are about.
+    /// The program, read again if the question of robustness requires a different translation ([`Options::ask_robustness`]). Witnesses and certificates of
+    /// robustness are about this program.
     pub fn for_robustness(&self) -> Result<Program, Error> {
         let mut options = self.loaded.options.clone();
         options.ask_robustness();

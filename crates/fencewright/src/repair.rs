@@ -1,4 +1,4 @@
-//! Fences: what they are for, where they go, which of those already there are needed.
+//! Questions about fences: their purpose, the cheapest fences that achieve it, and which existing fences are needed.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -31,18 +31,18 @@ pub enum Purpose {
     /// The properties of the program hold.
     #[default]
     Safety,
-    /// Every execution has the happens-before relation of one under SC.
+    /// Every execution has the happens-before relation of an execution under SC.
     Robustness,
     /// There is no triangular race.
     Triangular,
 }
 
-/// Bound on store buffers that fences have to keep.
+/// A bound on store buffers that fences have to enforce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoOverflow {
     /// Maximum number of stores in a buffer.
     pub stores: u8,
-    /// Whether the stores to each variable are counted apart. By default they are under PSO, and not under TSO.
+    /// Whether the stores to each variable are counted separately; if `None`, they are under PSO but not under TSO.
     pub per_variable: Option<bool>,
 }
 
@@ -67,14 +67,14 @@ pub struct Repair {
     pub question: Question,
     /// The purpose of the fences.
     pub purpose: Purpose,
-    /// Bound on store buffers that they have to keep besides.
+    /// A bound on store buffers that the fences have to enforce as well.
     pub no_overflow: Option<NoOverflow>,
-    /// Prices, number of sets and whether evidence is wanted.
+    /// Prices, the number of sets to list, and whether evidence is wanted.
     pub options: Options,
 }
 
 impl Question {
-    /// The question which fences make the properties hold.
+    /// The question which fences make the properties of this question hold.
     pub fn repair(&self) -> Repair {
         let (question, options) = (self.clone(), Options::default());
         Repair { question, purpose: Purpose::Safety, no_overflow: None, options }
@@ -91,19 +91,19 @@ impl Question {
     }
 }
 
-/// Whether the program with the fences that were found achieves the purpose.
+/// Whether the program with the fences found achieves the purpose.
 pub fn is_met(found: &Synthesis) -> bool {
     matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed)
 }
 
 impl Repair {
-    /// Settles the goal for one program, or says why the question makes no sense for it.
+    /// Determines the goal for one program; an error if the question makes no sense for this program.
     pub fn pose(&self, program: &Program) -> Result<PosedRepair, Error> {
         let goal = self.bounded(self.goal(program)?)?;
         Ok(PosedRepair { program: program.clone(), goal, options: self.options })
     }
 
-    /// The goal with the bound on buffers, if there is one.
+    /// The goal combined with the bound on buffers, if the question has one.
     fn bounded(&self, goal: Box<dyn Goal>) -> Result<Box<dyn Goal>, Error> {
         let Some(NoOverflow { stores, per_variable }) = self.no_overflow else { return Ok(goal) };
         let is_pso = goal.model() == MemoryModel::Pso;
@@ -119,7 +119,7 @@ impl Repair {
         Ok(Box::new(Bounded { goal, bound }))
     }
 
-    /// The goal apart from the bound on buffers.
+    /// The goal without the bound on buffers.
     fn goal(&self, program: &Program) -> Result<Box<dyn Goal>, Error> {
         let (model, explicit) = (self.question.own_model(), self.question.own_options().explicit.clone());
         let confirm = self.question.own_confirm();
@@ -162,13 +162,13 @@ impl Repair {
     }
 }
 
-/// A question about the fences of one program, ready to be answered: see [`Repair::pose`].
+/// A question about fences, prepared for one program: see [`Repair::pose`].
 pub struct PosedRepair {
     /// The program.
     pub program: Program,
     /// The goal.
     pub goal: Box<dyn Goal>,
-    /// Prices, number of sets and whether evidence is wanted.
+    /// Prices, the number of sets to list, and whether evidence is wanted.
     pub options: Options,
 }
 
@@ -185,23 +185,23 @@ impl PosedRepair {
         Ok(synthesise(&placed, &*self.goal, &self.options, limits, progress))
     }
 
-    /// Finds out which of the fences already in the program are needed.
+    /// Determines which of the existing fences are needed.
     pub fn audit(&self, limits: &Limits, progress: &Progress) -> Result<Vec<Audited>, Unmet> {
         audit(&self.program.loaded().program, &*self.goal, limits, progress)
     }
 
-    /// The files with the fences that were found in them. They are read again and verified; in words why they cannot be used.
+    /// The files with the fences inserted, read again and verified; or a message why this is not possible.
     pub fn edited(&self, found: &Synthesis, limits: &Limits) -> Result<Sources, String> {
         edited(self.program.loaded(), found, &*self.goal, limits)
     }
 
-    /// The changes of texts that put all fences there that were found.
+    /// The changes of texts that insert all fences found.
     pub fn changes(&self, found: &Synthesis) -> Result<Changes, String> {
         let edits: Vec<Edit> = found.fences.iter().map(|chosen| edit_for(&chosen.fence)).collect();
         edit::changes(self.program.loaded(), &edits)
     }
 
-    /// The changes of texts that put one fence there, if the result is a program.
+    /// The changes of texts that insert one fence; `None` if the resulting text is not a program.
     pub fn changes_for(&self, fence: &Candidate) -> Option<Changes> {
         let loaded = self.program.loaded();
         let edits = [edit_for(fence)];

@@ -1,6 +1,6 @@
 //! Source edits: inserts fences into the text they were found for, leaving every other byte unchanged.
 //!
-//! | format | a fence before a statement | after the last one of a block | in place of a store |
+//! | format | a fence before a statement | after the last statement of a block | in place of a store |
 //! |---|---|---|---|
 //! | `.fw` | `fence;` | `fence;` | `swap(x, e);` |
 //! | `.rmm` | `fence;`, with braces where the statement is a body without them | `; fence` | `locked write: ...` |
@@ -8,7 +8,7 @@
 //! | C | in the fence notation of the text, with braces where the statement is a body without them | | a stronger memory order |
 //! | litmus | a row of its own with `MFENCE` in the thread's column | | |
 //!
-//! Each row is the `edit` of a front end. An edit is a proposal: the caller has to load and verify the new text before showing it.
+//! Each row is implemented by the `edit` of one front end. An edit is a proposal: the caller has to load and verify the new text before showing it.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +29,10 @@ pub enum What {
     Swap,
 }
 
-/// An edit at a place.
+/// An edit: the fence or locked instruction to insert, and the place.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// The kind of fence to insert.
+    /// The kind of fence, or a locked instruction.
     pub what: What,
     /// The place; to replace a store, only its `statement` is used.
     pub place: Place,
@@ -49,7 +49,7 @@ pub struct Change {
     pub text: String,
 }
 
-/// The files with all edits applied, or the reason why that is not possible.
+/// The files after all edits, or the reason why the edits are not possible.
 pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<Sources, String> {
     let mut changes = changes(loaded, edits)?;
     loaded.sources.with_texts(|id, file| match changes.remove(&id) {
@@ -85,7 +85,7 @@ pub fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
     Ok(result)
 }
 
-/// The white space at the start of the line of an offset, and whether only white space precedes the offset.
+/// Returns the white space at the start of the line that contains the offset, and whether only white space precedes the offset in that line.
 pub fn indentation(text: &str, at: usize) -> (&str, bool) {
     let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let before = &text[line..at];
@@ -98,8 +98,8 @@ pub fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Inserts a statement `word`, which includes its separator, before another one: on its own line if the other one starts its line. A label may be
-/// indented less than its statement; an insertion before the label is indented like the statement.
+/// Inserts `word`, a statement with its separator, at `place`. If only white space precedes the place in its line, `word` gets a line of its own. If the place is
+/// before a label that is indented less than the labelled statement, `word` is indented like the statement.
 pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     let at = place.offset as usize;
     let (indent, starts_line) = indentation(text, at);
@@ -110,7 +110,7 @@ pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     Change { at, length: 0, text }
 }
 
-/// Inserts a statement `word`, which includes its separator, after the statement at these offsets: on its own line if that one ends its line.
+/// Inserts `word`, a statement with its separator, after the statement from `start` to `end`: on a new line if that statement is the last in its line.
 pub fn inserted_after(text: &str, start: usize, end: usize, word: &str) -> Change {
     let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
     let (indent, _) = indentation(text, start);

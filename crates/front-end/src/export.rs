@@ -1,9 +1,8 @@
 //! Helpers of exporters, which write programs in the formats of other tools.
 //!
-//! An exporter either expresses the program exactly, or reports the construct that the format cannot express, with its place in the
-//! source. There are two exceptions. A fault stops the thread in the exported program too, but it is no violation there: no
-//! other format has the property `assertions`. And steps that only touch registers may be split or added; no property of these
-//! formats can tell the difference.
+//! An exporter either expresses the program exactly, or reports the construct that the format cannot express, with its position in the source. There are two
+//! exceptions. First, a fault stops the thread in the exported program too, but is no violation there, because no other format has the property `assertions`.
+//! Second, steps that access only registers may be split or added, because no property of these formats can tell the difference.
 
 use fencewright_program::{Init, Numbers, Program, Range, Span};
 use fencewright_text::Diagnostic;
@@ -22,7 +21,7 @@ pub fn only_integers(program: &Program, format: &str) -> Result<(), Diagnostic> 
     }
 }
 
-/// The initial value, if it is unique.
+/// The initial value; `None` if several initial values are possible.
 pub fn initial_value(init: Init) -> Option<i64> {
     match init {
         Init::Value(value) => Some(value),

@@ -1,6 +1,7 @@
 //! Facts of a front end about the program it made that the syntax tree does not contain: data for reports. No verdict depends on them.
 //!
-//! Threads, labels, variables and registers have the names of the syntax tree.
+//! Threads, labels, variables and registers have the names of the syntax tree. A *place* is a memory cell of the source program. The translation divides places into
+//! *kinds* and numbers the places of each kind; a pointer holds such a number.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +15,15 @@ pub struct Facts {
     pub memory: Memory,
     /// The number that represents an uninitialised value, if there is one.
     pub undefined: Option<i64>,
-    /// The open arrays that are read where the program leaves the modelled part, each with the reason for the verdict `unknown`.
+    /// The `open` arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`.
     pub ends: BTreeMap<String, String>,
-    /// The labels at which threads stay after the end of the process, with their threads.
+    /// The labels at which threads stay after the end of the process: pairs of a thread and its label.
     pub exits: Vec<(String, String)>,
     /// The threads.
     pub threads: Vec<Start>,
     /// The registers, by thread and name. An array of registers has one entry.
     pub registers: BTreeMap<(String, String), Register>,
-    /// Whether all labels of the syntax tree come from the translation.
+    /// Whether the translation made all labels of the syntax tree, so that none is in the source text.
     pub own_labels: bool,
     /// The source expressions that reports show as one step although the syntax tree splits them, ordered by position.
     pub steps: Vec<Whole>,
@@ -33,7 +34,7 @@ pub struct Facts {
 pub struct Whole {
     /// Its position.
     pub span: Span,
-    /// Whether control flow depends on it or inside it. If not, all branches in it come from the translation.
+    /// Whether the source branches on its value or has branches inside it. If not, all branches in it come from the translation.
     pub decides: bool,
 }
 
@@ -46,7 +47,7 @@ pub struct Start {
     pub function: String,
     /// The thread that creates it; `None` for the first one.
     pub creator: Option<String>,
-    /// Whether it runs from the initial state: its creator has no visible step before.
+    /// Whether the thread runs from the initial state, because its creator takes no visible step before creating it.
     pub initial: bool,
     /// The call that creates it.
     pub span: Span,
@@ -66,9 +67,9 @@ pub struct Register {
 pub enum Holds {
     /// A variable of the source program.
     Variable(String),
-    /// Memory that only this thread accesses: the place of this kind and number. In an array of registers, the index is the number.
+    /// Memory that only this thread accesses: the place with this kind and number. For an array of registers, the number is the index in the array.
     Place(usize, i64),
-    /// A mark that this thread has freed the object at the place of this kind and number. In an array of registers, the index is the number.
+    /// A mark that this thread has freed the object at the place with this kind and number. For an array of registers, the number is the index in the array.
     Mark(usize, i64),
     /// A temporary of the translation.
     Temporary,
@@ -80,16 +81,16 @@ pub enum Kind {
     /// Numbers.
     #[default]
     Number,
-    /// Pointers to places of a kind: 0 is the null pointer, others are the number of the place times a factor.
+    /// Pointers to places of this kind: 0 is the null pointer; any other value is the number of the place times this factor.
     Pointer(usize, i64),
 }
 
 /// The purpose of a variable that the translation added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// 1 if these threads were created, 2 if they never will be.
+    /// Records whether these threads start: 1 if they were created, 2 if they never will be.
     Start(Vec<String>),
-    /// 1 if this thread has ended.
+    /// Records whether this thread has ended: 1 if so.
     End(String),
     /// Something else.
     Other,
@@ -100,9 +101,9 @@ pub enum Role {
 pub struct Memory {
     /// All objects that have an address.
     pub objects: Vec<Object>,
-    /// For each kind of place, the parts of objects that pointer values of this kind denote.
+    /// For each kind, the parts of objects that pointer values of this kind denote.
     pub places: BTreeMap<usize, Places>,
-    /// For each shared variable, the kind of its places.
+    /// For each shared variable, the kind of the places that its cells represent.
     pub variables: BTreeMap<String, usize>,
     /// The interpretation of the values in places of a kind; plain numbers for kinds without an entry.
     pub contents: BTreeMap<usize, Kind>,
@@ -112,10 +113,10 @@ pub struct Memory {
     pub functions: BTreeMap<i64, String>,
     /// The labels that threads reach when they make a memory error.
     pub mistakes: Vec<Mistake>,
-    /// For each kind, the threads with an array of registers that is 1 for objects that the thread has freed, and the name of the array.
+    /// For each kind, pairs of a thread and the name of its array of registers that has a 1 for each object freed by the thread.
     pub freed: BTreeMap<usize, Vec<(String, String)>>,
-    /// For each kind, the threads with an array of registers for the parity of how often the thread has passed an object to other threads or taken
-    /// it, and the name of the array. The object is free if the parities of all threads sum to an odd number.
+    /// For each kind, pairs of a thread and the name of its array of registers that records, for each object, the parity of how often the thread has passed the
+    /// object to another thread or taken it from one. The object is free if the parities of all threads sum to an odd number.
     pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 
@@ -124,17 +125,17 @@ pub struct Memory {
 pub struct Object {
     /// The name in the source; `None` for an allocation.
     pub name: Option<String>,
-    /// The word that names it in reports: its name, or the tag of the allocated structure.
+    /// The word that names it in reports: its name, or the tag of the allocated structure type.
     pub noun: String,
-    /// Its number, from 1, if several objects have the same noun; for an allocation in a loop, the number of the first object.
+    /// A number, from 1, that distinguishes objects with the same noun; for an allocation in a loop, the number of the first object. `None` if the noun is unique.
     pub number: Option<u64>,
-    /// The thread that owns it, if objects of other threads have the same noun.
+    /// The thread that owns it, if other threads have objects with the same noun.
     pub owner: Option<String>,
     /// The type; for an allocation, the type of one element.
     pub ty: String,
     /// The storage duration.
     pub storage: Storage,
-    /// How many objects it stands for; more than one only for an allocation in a loop.
+    /// The number of objects that this entry represents; more than one only for an allocation in a loop.
     pub times: u64,
     /// The declaration or the allocation.
     pub span: Span,
@@ -162,14 +163,14 @@ pub struct Places {
     pub paths: Vec<String>,
 }
 
-/// A place, as a part of an object.
+/// A place as a part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The index of the object.
+    /// The index of the object in [`Memory::objects`].
     pub object: usize,
-    /// Which of the object's allocations it belongs to, counted from 0.
+    /// If the object stands for several allocations of a loop, the number of the allocation that the place belongs to, from 0.
     pub time: u64,
-    /// The mark that records whether the object is freed, as the kind of the object and its index there.
+    /// The mark that records whether the object is freed: the kind of the object, and its index in the arrays of [`Memory::freed`] and [`Memory::passed`].
     pub mark: (usize, i64),
 }
 
@@ -182,16 +183,16 @@ pub struct Mistake {
     pub label: String,
     /// The source text that makes the error.
     pub span: Span,
-    /// The conditions that may be violated; the first violated one is the error.
+    /// The conditions that must hold for the text to be free of errors; the first violated one is reported.
     pub claims: Vec<Claim>,
 }
 
 /// A condition on the registers of the thread, and its meaning for the error message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// The condition; `None` if it cannot be evaluated once the thread has reached the label.
+    /// The condition; `None` if it cannot be evaluated any more when the thread has reached the label.
     pub holds: Option<Expr>,
-    /// The kind of error that a violation is.
+    /// The kind of error if the condition is violated.
     pub about: About,
     /// The place that is accessed, as its kind and number, if known.
     pub place: Option<(usize, Expr)>,
@@ -213,16 +214,16 @@ pub enum About {
     Moved,
     /// A value is used that was never written.
     Undefined {
-        /// The register that holds the value.
+        /// The name of the register that holds the value, if known.
         register: Option<String>,
     },
     /// The freed pointer is not the start of an allocation.
     Free,
-    /// The accessed object may be freed; the mark of the place decides.
+    /// The accessed object may have been freed; its mark decides.
     Access,
-    /// The object that is freed may be freed already; the mark of the place decides.
+    /// The object to be freed may have been freed already; its mark decides.
     FreeAgain,
-    /// The error has its own message.
+    /// An error with this message.
     Said(String),
 }
 
@@ -235,14 +236,14 @@ pub struct Made<'a> {
     pub mistake: &'a Mistake,
     /// The violated condition.
     pub claim: &'a Claim,
-    /// The number of the accessed place.
+    /// The number of the accessed place; `None` if it is not known.
     pub number: Option<i64>,
-    /// The part of an object at that place.
+    /// The part of an object at that place; `None` if there is no object.
     pub part: Option<Part>,
 }
 
 impl Memory {
-    /// The memory error that some thread has made in a state, or is about to make.
+    /// The first memory error that some thread has made in a state, or is about to make.
     pub fn mistake(&self, program: &Program, state: &State) -> Option<Made<'_>> {
         self.mistakes.iter().find_map(|mistake| {
             let thread = thread_named(program, &mistake.thread)?;
@@ -273,21 +274,21 @@ impl Memory {
         (!holds).then_some(Made { thread, mistake, claim, number, part })
     }
 
-    /// The path from its object to the place that a number denotes.
+    /// The path from an object to its place with this kind and number.
     pub fn path(&self, kind: usize, number: i64) -> Option<&str> {
         let places = self.places.get(&kind)?;
         let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
         places.paths.get(n).map(String::as_str)
     }
 
-    /// The part of an object that a number of this kind denotes.
+    /// The part of an object at the place with this kind and number; `None` if there is no object.
     pub fn part(&self, kind: usize, number: i64) -> Option<Part> {
         let places = self.places.get(&kind)?;
         let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
         places.parts.get(n).copied().flatten()
     }
 
-    /// Whether some thread has freed the object that a place belongs to.
+    /// Whether the object that the part belongs to has been freed in this state.
     pub fn is_marked(&self, program: &Program, state: &State, part: Part) -> bool {
         let set = |arrays| {
             let marks = marks(arrays, part).filter(|(thread, mark)| {

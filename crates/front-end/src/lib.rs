@@ -37,7 +37,7 @@ pub trait FrontEnd: Send + Sync {
     /// The name on the command line.
     fn name(&self) -> &'static str;
 
-    /// The extension of its files, in lower case, if that identifies the language.
+    /// The extension of its files, in lower case, if the extension alone identifies the language.
     fn extension(&self) -> Option<&'static str>;
 
     /// Whether the beginning of a text without that extension shows that it is in this language.
@@ -54,7 +54,7 @@ pub trait FrontEnd: Send + Sync {
     /// The changes to one file that insert fences at these places, or the reason why that is not possible.
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
 
-    /// A restriction of all answers about this language, if the translation models less than the language allows.
+    /// A restriction that applies to all answers about this language, if the translation models less than the language allows.
     fn meaning(&self) -> Option<&'static str> {
         None
     }
@@ -71,7 +71,7 @@ pub trait FrontEnd: Send + Sync {
         Ok(Words::new(program, facts))
     }
 
-    /// Whether its importer duplicates code (by inlining, for example), so that one fence in the text is a fence in every copy.
+    /// Whether the importer duplicates code (by inlining, for example), so that a fence in the text occurs in every copy.
     fn copies_texts(&self) -> bool {
         false
     }
@@ -96,7 +96,7 @@ pub trait FrontEnd: Send + Sync {
         options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
     }
 
-    /// The options that apply to this language, if several languages share a command line.
+    /// The subset of the options that applies to this language, when files in several languages are read with one command line.
     fn own_options(&self, options: &Options) -> Options {
         Options { defines: options.defines.clone(), ..Options::default() }
     }
@@ -106,7 +106,7 @@ pub trait FrontEnd: Send + Sync {
         true
     }
 
-    /// The properties that can be checked although the program does not state them, besides `deadlock`.
+    /// The properties besides `deadlock` that can be checked although the program does not state them.
     fn more_properties(&self) -> &'static [&'static str] {
         &[]
     }
@@ -129,7 +129,7 @@ pub trait FrontEnd: Send + Sync {
         }
     }
 
-    /// The statement around a range of bytes in a line, as a range in that line.
+    /// The range in `line` of the statement around `part`.
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize>;
 
     /// Prints a program in this language, or reports what the language cannot express.
@@ -156,28 +156,28 @@ pub struct Parsed {
     pub name: Option<String>,
     /// Notes on the translation.
     pub notes: Vec<String>,
-    /// How a litmus test shows its final states.
+    /// The presentation of the final states, for a litmus test.
     pub view: Option<View>,
     /// The calls that spans of the tree refer to, for importers that inline calls.
     pub calls: Vec<Call>,
-    /// The statements beside which fences can be inserted; `None` means between all statements of the tree.
+    /// The statements beside which fences can be inserted; `None` if fences can be inserted beside every statement of the tree.
     pub sites: Option<Sites>,
     /// Warnings about the program.
     pub warnings: Vec<Diagnostic>,
-    /// The spans of plain accesses, which a compiler may move: they must not race.
+    /// The spans of plain (non-atomic) accesses, which a compiler may move. A data race on them is reported.
     pub plain: HashSet<Span>,
     /// Facts for reports.
     pub facts: Facts,
 }
 
-/// Reads an included file, or says why it cannot be read.
+/// Reads an included file by its name; an error is the reason why it cannot be read.
 pub type Open<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// The input of a front end.
 pub struct Input<'a> {
     /// The main file, and the files included so far.
     pub sources: Sources,
-    /// Tells whether to stop.
+    /// Tells whether parsing should stop.
     pub stop: &'a Stop<'a>,
     /// The options of the command line.
     pub options: &'a Options,
@@ -195,7 +195,7 @@ impl<'a> Input<'a> {
         &self.sources.main().text
     }
 
-    /// The file with this name, read on first use; `included_at` is the place of the include.
+    /// The included file with this name, read on first use; `included_at` is the span of the include directive.
     pub fn include(&mut self, name: &str, included_at: Span) -> Result<FileId, Diagnostic> {
         self.read(name).map_err(|unread| match unread {
             Unread::Closed(why) => Diagnostic::new(included_at, format!("cannot include `{name}`: {why}")),
@@ -231,8 +231,7 @@ pub enum Unread {
     NoText(Diagnostic),
 }
 
-/// The range between separators: from after the last of `separators` before the part to after the first of `ends` at or
-/// after its end.
+/// The range around `part` between separators: from after the last of `separators` before `part` to after the first of `ends` at or after the end of `part`.
 pub fn between(line: &str, part: Range<usize>, separators: &[char], ends: &[char]) -> Range<usize> {
     let Range { start, end } = part;
     let first = line[..start].rfind(separators).map_or(0, |i| i + 1);

@@ -29,25 +29,25 @@ pub struct Loaded {
     pub name: Option<String>,
     /// Notes on the translation of an imported program.
     pub notes: Vec<String>,
-    /// How a litmus test shows its final states.
+    /// The presentation of the final states, for a litmus test.
     pub view: Option<View>,
-    /// The final states of a litmus test that count.
+    /// The condition that a final state of a litmus test must satisfy to be counted.
     pub filter: Option<Formula>,
     /// The calls that spans of the syntax tree refer to.
     pub calls: Vec<Call>,
-    /// The statements beside which fences can be inserted; `None` means between all statements of the syntax tree.
+    /// The statements beside which fences can be inserted; `None` if fences can be inserted beside every statement of the syntax tree.
     pub sites: Option<Sites>,
     /// Warnings about the program.
     pub warnings: Vec<Diagnostic>,
-    /// The spans of plain accesses, which a compiler may move: they must not race.
+    /// The spans of plain (non-atomic) accesses, which a compiler may move. A data race on them is reported.
     pub plain: HashSet<Span>,
     /// Facts for reports.
     pub facts: Facts,
-    /// Source names of the parts of the program, for reports.
+    /// The facts of the front end by ids of the program, for reports.
     pub words: Words,
     /// The constants that were overridden, with their values.
     pub defines: Vec<(String, i64)>,
-    /// The options it was read with.
+    /// The options with which the program was read.
     pub options: Options,
 }
 

@@ -24,21 +24,21 @@ pub struct COptions {
     pub no_reuse: bool,
     /// How loops that only wait are translated.
     pub spins: Spins,
-    /// Whether waiting for a condition variable ends only by a signal. C allows spurious wake-ups, which would hide a missing signal.
+    /// Whether a wait for a condition variable ends only when it is signalled. C also allows spurious wake-ups, which would hide a missing signal.
     pub exact_waits: bool,
-    /// Whether the question is about the accesses of the program, as robustness is, and not about a property. Then checks for misuse of condition
-    /// variables make no accesses, and a call that drains buffers only in some states performs one event: a load, or an atomic step.
+    /// Whether the analysis is about the accesses of the program (robustness) instead of a property. Then checks for misuse of condition variables add no accesses,
+    /// and a call that drains buffers only in some states is one event: a load or an atomic step.
     pub accesses_only: bool,
 }
 
 /// The translation of a loop that only waits for other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spins {
-    /// It stays a loop: a thread in it can always take a step and is not blocked. This is the meaning of `deadlock` for loops that the author wrote
-    /// out without `await`.
+    /// The loop stays a loop: a thread in it can always take a step, so it is not blocked. `deadlock` has this meaning for loops that the author wrote out instead
+    /// of using `await`.
     Loop,
-    /// It becomes one step that is enabled when the wait is over (`snapshot { assume x == 1; }`): a thread that waits in
-    /// vain is blocked. The property `termination` is then the absence of deadlocks.
+    /// The loop becomes one step that is enabled when the awaited condition holds (`snapshot { assume x == 1; }`), so a thread whose condition never holds is
+    /// blocked. The property `termination` is then the absence of deadlocks.
     #[default]
     Step,
 }
@@ -73,7 +73,7 @@ impl Options {
         self.defines.iter().map(constant).collect()
     }
 
-    /// The first of these options that applies to C programs only.
+    /// The name of the first option set here that applies to C programs only.
     pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions { folders, heap, no_reuse, spins: _, exact_waits: _, accesses_only: _ } = &self.c;
         [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]

@@ -1,19 +1,18 @@
 //! The places of a program where a fence can be inserted.
 //!
-//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after the
-//! last statement of a block. To determine the effect of a fence there exactly,
-//! an empty step is inserted into the syntax tree at every place and lowered with the rest. A
-//! fence at a place then replaces the action of its step's edges, in every thread that shares the text.
+//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after the last statement of a block. To determine
+//! the effect of a fence at each place exactly, an empty step is inserted into the syntax tree at every place, and the tree is lowered again. A fence at a place
+//! then replaces the actions of the edges of this empty step, in every thread that shares the text.
 //!
-//! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the source
-//! itself has an empty step, and a fence there replaces it: such a step is a place, and stays if the place is unused. In
-//! `l: { stop; }` there are two places, either of which can be that step.
+//! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the program without places already has an empty step. A fence
+//! there replaces this step; so the step counts as a place, but is kept if the place is unused. In `l: { stop; }` there are two places whose fence could replace the
+//! one empty step.
 //!
-//! If the tree was made from another language, its statements are finer than those of the text, and some have no text at all. Then
-//! [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the statements beside which a fence can be inserted.
+//! If the tree was translated from another language, its statements are finer than those of the source text, and some correspond to no text at all. Then
+//! [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the source statements beside which a fence can be inserted.
 //!
-//! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
-//! there would commit to the alternative before it is known whether it is enabled.
+//! There are no places inside an atomic block, because it is a single step, nor before the first statement of an alternative of `choose`, because a step there would
+//! commit to the alternative before it is known whether the alternative is enabled.
 
 mod marks;
 
@@ -30,10 +29,10 @@ use fencewright_text::{Diagnostic, Stop};
 use self::marks::{Marks, Start, mentioned};
 use crate::loaded::Loaded;
 
-/// The file of the spans that mark empty steps; the start of the span is the number of the place. No program has this many files.
+/// The file id of the spans that mark empty steps; the start of such a span is the index of the place. No program has this many files.
 const EMPTY_STEPS: FileId = FileId(u32::MAX);
 
-/// The number of the place that a span marks, if it marks one.
+/// The index of the place that a span marks; `None` for other spans.
 fn place_of(span: Span) -> Option<usize> {
     (span.file == EMPTY_STEPS).then_some(span.start as usize)
 }
@@ -41,19 +40,19 @@ fn place_of(span: Span) -> Option<usize> {
 /// A place for a fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The offset in the file of the statement.
+    /// The offset of the place in the file of `statement`.
     pub offset: u32,
-    /// The side of the statement.
+    /// The side of `statement` that the place is on.
     pub side: Side,
     /// The statement beside the place, without its labels.
     pub statement: Span,
     /// The first label of the statement.
     pub label: Option<Span>,
-    /// Whether the statement is the body of another one, without braces.
+    /// Whether `statement` is, without braces, the body of another statement.
     pub bare: bool,
-    /// Inside the definition of a macro, the number of uses of the macro; otherwise 0.
+    /// If the place is inside the definition of a macro, the number of uses of the macro; otherwise 0.
     pub uses: u32,
-    /// The empty steps that represent the place in the threads.
+    /// The edges of the place's empty step, in all threads that share the text.
     pub edges: Vec<(ThreadId, EdgeId)>,
 }
 
@@ -75,7 +74,8 @@ pub enum Side {
     After,
 }
 
-/// The source statements beside which a fence can be inserted, for a language whose statements are not those of the tree.
+/// The source statements beside which a fence can be inserted. Only for imported languages: the statements of their generated syntax tree are finer than those of
+/// the source text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
     statements: HashMap<Span, Site>,
@@ -84,24 +84,24 @@ pub struct Sites {
 /// The sides of a statement on which a fence can be inserted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Before the statement.
+    /// Whether before the statement.
     pub before: bool,
-    /// After the statement.
+    /// Whether after the statement.
     pub after: bool,
-    /// Whether the statement is the body of another one, without braces.
+    /// Whether the statement is, without braces, the body of another statement.
     pub bare: bool,
-    /// Inside the definition of a macro, the number of uses of the macro; otherwise 0.
+    /// If the statement is inside the definition of a macro, the number of uses of the macro; otherwise 0.
     pub uses: u32,
 }
 
 impl Sites {
-    /// Adds a statement. If two statements come from the same text, as in a macro, no fence can be inserted beside either.
+    /// Adds a statement. If another statement with the same text was added (as for a macro), no fence can be inserted beside either of them.
     pub fn insert(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
         known.and_modify(|known| *known = Site::default()).or_insert(site);
     }
 
-    /// Adds a statement inside the definition of a macro, for one more use of the macro.
+    /// Adds a statement from the definition of a macro; called for each use of the macro. A fence can be inserted only where all uses allow it.
     pub fn insert_in_macro(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
         let both = |known: &mut Site| {
@@ -121,16 +121,16 @@ impl Sites {
 /// A program with an empty step at every place.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
-    /// The program with its empty steps.
+    /// The program including the empty steps.
     pub program: Program,
     /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps at places that the original program has as well: they stay even if the place is unused. For each of them, the
-    /// preceding empty steps where a fence would replace it just as well.
+    /// The empty steps at places that the program without places also has, so that they are kept even if no fence is inserted. For each of them, the empty steps of
+    /// preceding places where a fence replaces the same step.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,
-    /// The stores that cannot be replaced by a locked instruction.
+    /// The stores for which no locked instruction can be substituted.
     pub fixed: HashSet<Span>,
     /// The stores in definitions of macros, with the number of uses of each macro.
     pub in_macros: HashMap<Span, u32>,
@@ -139,8 +139,8 @@ pub struct Placed {
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // Two labels may name the same location, and an empty step between them would separate them. At an unreachable place the step would have no
-    // other effect; so if a property mentions labels, unreachable places are left out.
+    // If two labels name the same location, an empty step between them would separate them. The step of an unreachable place has no other effect; so if a property
+    // mentions labels, the program is lowered again without the unreachable places.
     let reached: HashSet<usize> = program
         .threads
         .iter()
@@ -191,7 +191,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     Ok(Placed { program, places, steps, indivisible, fixed, in_macros })
 }
 
-/// The program with an empty step at every place except those that are left out.
+/// Lowers the program with an empty step at every place except those in `left_out`.
 fn marked<'l>(
     loaded: &'l Loaded,
     defines: &Defines,
@@ -227,7 +227,7 @@ fn marked<'l>(
     Ok((program, marks))
 }
 
-/// The procedures that are called inside an atomic block, where no fence can be inserted.
+/// The procedures that an atomic block calls, directly or through other procedures: no fence can be inserted in them.
 fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
     let procedures: HashMap<&str, &Procedure> = file
         .items
@@ -267,7 +267,7 @@ fn looks_at_labels(program: &Program) -> bool {
     found
 }
 
-/// A place that the walk has passed: its step, the target of the step, and whether a block or a `for` follows.
+/// A place on the current path: the edge of its empty step, the target of that edge, and whether a block or a `for` follows the place.
 #[derive(Clone, Copy)]
 struct Passed<'p> {
     edge: EdgeId,
@@ -276,9 +276,9 @@ struct Passed<'p> {
     opens: bool,
 }
 
-/// The places of a thread whose empty step the original program has too, each with the preceding places that could stand for the same step.
-/// Walks the threads without and with places in parallel. Where the first has an empty step and the second nothing
-/// but places, the step belongs to the last place before the same statement.
+/// The empty steps at places of a thread that its program without places also has, each with the preceding places whose fence would replace the same step. Walks the
+/// thread without places and the thread with places in parallel. Where the former has an empty step and the latter has only places, the step is identified with the
+/// last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,
@@ -301,7 +301,8 @@ fn own_steps<'p>(
             passed.push(Passed { edge, to: code.to, place, opens });
             here = code.to;
         }
-        // A loop of places only stays a loop, whichever of its steps the original has: only places before the loop count.
+        // A cycle that consists of places only is an empty infinite loop whichever of its steps belongs to the original program, so only the places before the cycle
+        // are candidates.
         if on_the_way.contains(&here) {
             let before = passed.iter().take_while(|p| marked.edge(p.edge).from != here).count();
             passed.truncate(before);
@@ -316,8 +317,8 @@ fn own_steps<'p>(
             && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.covers(inner);
-            // Chooses the innermost statement that contains the step, its first place (there may be several copies), and of its two
-            // sides the one after the labels.
+            // Of the places before statements that contain the step, takes those of the innermost statement. There may be several copies of them: takes the first
+            // one, and the place after the labels if it follows directly.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
             let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;
@@ -327,7 +328,7 @@ fn own_steps<'p>(
                     p.place.side == Side::Labelled && p.place.statement == found.place.statement
                 };
                 let last = nearest + usize::from(passed.get(nearest + 1).filter(labelled).is_some());
-                // A place before a block is also a place before the first statement in it, unless that statement has labels.
+                // A place before a block is also a place before the first statement in the block, unless that statement has labels.
                 let mut first = last;
                 while first > 0
                     && passed[first].place.label.is_none()
@@ -350,9 +351,9 @@ fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
     leaving.next().filter(|_| leaving.next().is_none())
 }
 
-/// Merges places at the same point of the text in different threads, because an importer may make several threads from one text. Places of
-/// the same thread stay separate: its first place is merged with the first place of other threads, its second with their second, and so on.
-/// Only with `copies`, where code is duplicated within a thread, they become one place too.
+/// Merges places of different threads at the same point of the text, because an importer may make several threads from one text. Places of the same thread at one
+/// point stay separate: the first one is merged with the first ones of other threads, the second with the second ones, and so on. Only with `copies`, where code is
+/// duplicated within a thread, places of the same thread are merged too.
 fn one_for_each_text(places: Vec<Place>, copies: bool) -> Vec<Place> {
     let mut joined: Vec<Place> = Vec::new();
     let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();

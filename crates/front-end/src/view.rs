@@ -7,9 +7,9 @@ use fencewright_fw::ast;
 pub struct View {
     /// The condition in herd's notation, with its quantifier.
     pub condition: String,
-    /// The registers and locations that are shown: those in the condition, and those that `locations` names.
+    /// The registers and locations to show: those in the condition, and those that the test lists under `locations`.
     pub shown: Vec<Shown>,
-    /// The filter on final states, as a property of the same form as the condition.
+    /// The test's filter on final states, as a property of the same form as the condition.
     pub filter: Option<ast::Property>,
 }
 
@@ -26,7 +26,7 @@ pub struct Shown {
     pub signed: bool,
 }
 
-/// The place in the program of a value that is shown.
+/// The register, variable or address of a value that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownPlace {
     /// A shared variable of this name.

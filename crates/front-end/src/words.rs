@@ -12,13 +12,13 @@ use crate::facts::{About, Facts, Holds, Kind, Memory, Object, Role};
 /// The facts of a front end by the ids of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words {
-    /// The open arrays that are read where the program leaves the modelled part, with the reason.
+    /// The `open` arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`.
     pub ends: BTreeMap<VariableId, String>,
     /// The locations where threads stay after the end of the process.
     pub exits: BTreeSet<(ThreadId, LocationId)>,
-    /// The edges on which a memory check of the translation passes: source and target.
+    /// The edges, as source and target, on which a thread passes a memory check that the translation added.
     pub checks: BTreeSet<(ThreadId, LocationId, LocationId)>,
-    /// For each variable, the kind of its places and the number of the first.
+    /// For each variable, the kind of the places that its cells represent, and the number of the first one.
     variables: HashMap<VariableId, (usize, i64)>,
     registers: HashMap<(ThreadId, RegisterId), Named>,
 }
@@ -45,7 +45,7 @@ pub enum Meaning<'a> {
     Function(&'a str),
     /// A pointer to a place.
     Pointer(Spot<'a>),
-    /// A pointer one past the last element of an array, which is this place.
+    /// A pointer one past the last element of an array; the place is that element.
     Behind(Spot<'a>),
     /// A place.
     Place(Spot<'a>),
@@ -56,7 +56,7 @@ pub enum Meaning<'a> {
 pub struct Spot<'a> {
     /// The object that it is part of.
     pub object: &'a Object,
-    /// The number of the object, from 1, if several have the same noun.
+    /// A number, from 1, that distinguishes objects with the same noun; `None` if the noun is unique.
     pub number: Option<u64>,
     /// The path from the object to the place: `.next`, `[2]`.
     pub path: &'a str,
@@ -101,7 +101,8 @@ impl Words {
         self.registers.get(&(thread, register))
     }
 
-    /// The place of a cell of shared memory: its kind and number.
+    /// The place of a shared memory cell, as its kind (a key of `Memory::places`) and its number within the kind; `None` if no kind is known for the cell's
+    /// variable.
     pub fn place(&self, program: &Program, cell: u32) -> Option<(usize, i64)> {
         let n = program.variables.partition_point(|variable| variable.base <= cell).checked_sub(1)?;
         let (kind, first) = *self.variables.get(&VariableId(n as u32))?;
@@ -109,8 +110,9 @@ impl Words {
     }
 }
 
-/// The ways of a thread past checks of memory. A check that fails leads to a label at which the thread has made a mistake; where an undefined
-/// value decides something, by way of a choice what that means.
+/// The edges, as source and target, on which a thread passes a memory check, except the checks whether an object has been freed. If a check fails, it leads to the
+/// label of a mistake: directly or, if an undefined value decides a branch, through a location that chooses nondeterministically between this label and other
+/// targets.
 fn checks(facts: &Facts, thread: &Thread) -> Vec<(LocationId, LocationId)> {
     let touches = |about: &About| matches!(about, About::Access | About::FreeAgain);
     let mistakes = facts.memory.mistakes.iter().filter(|mistake| {
@@ -136,7 +138,7 @@ fn checks(facts: &Facts, thread: &Thread) -> Vec<(LocationId, LocationId)> {
     checked.flat_map(|at| passed(at).map(move |to| (at, to))).collect()
 }
 
-/// The facts about the register of this name, which may be an element of an array.
+/// The facts about the register with this name; the register may be an element of an array.
 fn named(facts: &Facts, thread: &str, name: &str) -> Option<Named> {
     let known = |name: &str| facts.registers.get(&(thread.to_string(), name.to_string()));
     if let Some(register) = known(name) {
@@ -154,7 +156,7 @@ fn named(facts: &Facts, thread: &str, name: &str) -> Option<Named> {
 }
 
 impl Facts {
-    /// The meaning of a number under an interpretation.
+    /// The meaning of a number, interpreted as a value of this kind.
     pub fn meaning(&self, kind: Kind, number: i64) -> Meaning<'_> {
         if self.undefined == Some(number) {
             return Meaning::Undefined;
@@ -182,7 +184,7 @@ impl Facts {
 }
 
 impl Memory {
-    /// The place that a number denotes.
+    /// The place with this kind and number, as a part of an object; `None` if there is no object.
     pub fn spot(&self, kind: usize, number: i64) -> Option<Spot<'_>> {
         let part = self.part(kind, number)?;
         let object = self.objects.get(part.object)?;
@@ -195,7 +197,7 @@ impl Memory {
         self.contents.get(&kind).copied().unwrap_or_default()
     }
 
-    /// The purpose of a place that the translation added.
+    /// The purpose of the place with this kind and number, if the translation added it.
     pub fn role(&self, kind: usize, number: i64) -> Option<&Role> {
         self.roles.get(&(kind, number))
     }

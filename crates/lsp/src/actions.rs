@@ -16,10 +16,10 @@ use crate::client::Client;
 use crate::fixes::{Fence, Fences, Fixes};
 use crate::places::Places;
 
-/// An action on the whole file.
+/// The kind of an action that inserts fences into the whole file.
 pub const SOURCE_FENCES: CodeActionKind = CodeActionKind::new("source.fencewright.fences");
 
-/// The context of code actions.
+/// The data from which code actions are made.
 pub struct Offer<'a> {
     /// The program with its answers.
     pub answers: &'a Answers,
@@ -32,7 +32,7 @@ pub struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// The actions at a place of the main file, `shown` being the diagnostics of the program.
+    /// The actions for a range of the main file; `shown` are the diagnostics of the program.
     pub fn actions(
         &self,
         range: Range,
@@ -49,7 +49,7 @@ impl Offer<'_> {
         for fixes in &self.answers.fixes {
             let violations: Vec<Diagnostic> =
                 shown.iter().filter(|d| is_about(d, fixes) && touches(d.range, range)).cloned().collect();
-            // At a violation it is a fix of that, elsewhere one of the file.
+            // If the range has a violation, the action is a quick fix of this violation; otherwise it is an action on the whole file.
             let kind = if violations.is_empty() { SOURCE_FENCES } else { CodeActionKind::QUICKFIX };
             match &fixes.fences {
                 Ok(fences) => {
@@ -78,7 +78,7 @@ impl Offer<'_> {
         actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
     }
 
-    /// All fences at once.
+    /// The action that inserts all fences at once.
     fn all(
         &self,
         fixes: &Fixes,
@@ -102,7 +102,7 @@ impl Offer<'_> {
         }
     }
 
-    /// One of several fences.
+    /// The action that inserts one of several fences; `None` if this fence alone cannot be inserted.
     fn single(&self, fixes: &Fixes, fences: &Fences, fence: &Fence) -> Option<CodeAction> {
         let changes = fence.changes.as_ref()?;
         let of = format!("one of the {} needed under {}", fences.each.len(), fixes.model.name());
@@ -114,7 +114,7 @@ impl Offer<'_> {
         })
     }
 
-    /// Changes as the client wants them, with reasons where it can show them.
+    /// The changes as a workspace edit that the client supports, with the reasons of the fences if the client can show them.
     fn edit(&self, changes: &Changes, fences: &[&Fence]) -> WorkspaceEdit {
         let mut plain: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
         let mut documents = Vec::new();
@@ -152,7 +152,7 @@ impl Offer<'_> {
     }
 }
 
-/// Why a change is made: for the fence that it puts in or, if that cannot be told apart, for all of them.
+/// The reason for a change: that of the fence it inserts or, if several fences are inserted by the same change, those of all fences.
 fn annotation(file: FileId, change: &Change, fences: &[&Fence]) -> ChangeAnnotation {
     let makes = |fence: &Fence| {
         let own = fence.changes.as_ref().and_then(|changes| changes.get(&file));
@@ -168,7 +168,7 @@ fn annotation(file: FileId, change: &Change, fences: &[&Fence]) -> ChangeAnnotat
     ChangeAnnotation { label, needs_confirmation: Some(false), description: Some(description) }
 }
 
-/// Whether a diagnostic is a violation that the fences prevent or, if there are none, is to be prevented.
+/// Whether a diagnostic is a violation that the fences prevent; if there are no fences, any violation under their memory model.
 fn is_about(diagnostic: &Diagnostic, fixes: &Fixes) -> bool {
     let data = |key: &str| diagnostic.data.as_ref()?.get(key)?.as_str();
     data("model") == Some(fixes.model.name())

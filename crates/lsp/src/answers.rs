@@ -1,4 +1,4 @@
-//! All that is known about a program at one moment.
+//! All results about a program so far.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,24 +16,24 @@ use fencewright_report::{Source, Style, text};
 use crate::check::Found;
 use crate::fixes::Fixes;
 
-/// All that is known about a program. Large parts are reference counted, so that other threads can read them while more results arrive.
+/// All results about a program so far. Large parts are reference counted, so that other threads can read them while more results arrive.
 #[derive(Clone)]
 pub struct Answers {
     /// The program.
     pub program: Program,
-    /// The memory models of the last question; empty before the first one.
+    /// The memory models under which the program was last examined; empty before that.
     pub models: Vec<MemoryModel>,
     /// Whether verdicts are still to come.
     pub checking: bool,
     /// Warnings found after the program was read.
     pub warnings: Vec<Diagnostic>,
-    /// The verdicts, by model and number of the property.
+    /// The verdicts, by memory model and index of the property.
     pub verdicts: BTreeMap<(MemoryModel, usize), Arc<Checked>>,
-    /// Missing fences.
+    /// The missing fences, for each memory model under which a property is violated.
     pub fixes: Vec<Arc<Fixes>>,
-    /// The existing fences, and whether each is needed.
+    /// For each memory model under which all properties hold, the existing fences, and whether each is needed.
     pub needs: Vec<(MemoryModel, Arc<Vec<Audited>>)>,
-    /// Facts about variables from proofs.
+    /// For each memory model, facts about variables from proofs.
     pub known: Vec<(MemoryModel, Arc<Known>)>,
 }
 
@@ -86,13 +86,13 @@ impl Answers {
         self.of(n).find(|(known, _)| known.name() == model)
     }
 
-    /// A verdict and what it stands on, as the command prints it.
+    /// A verdict with its evidence, as the command prints them.
     pub fn told(&self, model: MemoryModel, checked: &Checked) -> String {
         let (source, style) = (self.source(), Style::PLAIN);
         text::verdict(source, model, checked, style) + &text::evidence(source, checked, style)
     }
 
-    /// The same as a page: for a panel of the editor, or for a browser.
+    /// A verdict with its evidence as an HTML page, for a panel of the editor or for a browser.
     pub fn page(&self, model: MemoryModel, checked: &Checked, for_editor: bool) -> String {
         let source = self.source();
         let name = Path::new(source.name()).file_name().map(|name| name.to_string_lossy());

@@ -20,15 +20,15 @@ use crate::fixes::{Fixes, fixes};
 use crate::load::budget;
 use crate::settings::Settings;
 
-/// A result.
+/// A result of examining a program.
 pub enum Found {
     /// Warnings about data races.
     Warnings(Vec<Diagnostic>),
-    /// The verdict on the property with this number.
+    /// The verdict on the property with this index.
     Verdict(MemoryModel, usize, Box<Checked>),
-    /// That all properties have their verdicts.
+    /// All properties have their verdicts.
     Decided,
-    /// Fences that make the program safe, or why there are none.
+    /// Fences that make the program safe, or the reason why there are none.
     Fixes(Fixes),
     /// The existing fences, and whether each is needed.
     Needs(MemoryModel, Vec<Audited>),
@@ -42,11 +42,11 @@ pub struct Question {
     pub program: Program,
     /// The settings.
     pub settings: Arc<Settings>,
-    /// The process of the server.
+    /// The process of the server, which measures memory.
     pub environment: Environment,
-    /// Stops it.
+    /// Cancels the examination.
     pub token: Token,
-    /// The progress of the run.
+    /// The progress of the examination.
     pub progress: Arc<Progress>,
 }
 
@@ -107,7 +107,7 @@ impl Question {
         posed.check(model, &self.budget().start(), &self.progress, &mut each)
     }
 
-    /// Facts about variables: from one of the proofs or, if they contain none, from the set of all states if it is small.
+    /// Facts about variables: from one of the proofs or, if the proofs contain no such facts, from the set of all states if it can be enumerated in a short time.
     fn known(&self, model: MemoryModel, verdicts: &[Checked]) -> Option<Known> {
         let source = Source::from(self.program.loaded());
         let limits = self.budget().start().within(FOR_VALUES);
@@ -126,7 +126,7 @@ impl Question {
             };
             let mut universal =
                 self.program.loaded().program.properties.iter().filter(|p| !p.kind.is_existence()).peekable();
-            // A question about no property would be one about all of them.
+            // Without this check, a program with existential properties only would give a question with no property named, which means all properties.
             universal.peek()?;
             let question = self
                 .under(model)
@@ -139,14 +139,14 @@ impl Question {
         })
     }
 
-    /// Which of the existing fences are needed; `None` if there are no fences.
+    /// The existing fences, and whether each is needed; `None` if there are no fences or the audit did not succeed.
     fn needs(&self, model: MemoryModel) -> Option<Vec<Audited>> {
         let is_fence = |action: &Action| matches!(action, Action::Fence | Action::StoreFence);
         let mut edges = self.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);
         if model == MemoryModel::Sc || !edges.any(|edge| is_fence(&edge.action)) {
             return None;
         }
-        // If no property can depend on fences, none of them is needed, and that is not worth reporting.
+        // If no property can depend on fences, no fence is needed. This is not worth reporting.
         let posed = self.under(model).repair().pose(&self.program).ok()?;
         posed.audit(&self.budget().start(), &self.progress).ok()
     }

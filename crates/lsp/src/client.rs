@@ -7,13 +7,13 @@ use crate::text::Encoding;
 /// The capabilities of the client that the server uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// The unit of columns.
+    /// The unit of columns in positions.
     pub encoding: Encoding,
-    /// Whether a diagnostic may point at other places.
+    /// Whether it shows related locations of a diagnostic.
     pub related: bool,
     /// Whether the server can ask it to refresh code lenses.
     pub refreshes_lenses: bool,
-    /// Whether it shows progress.
+    /// Whether it can show the progress of the server's jobs.
     pub progress: bool,
     /// Whether edits may say which version of a document they are for.
     pub versioned_edits: bool,
@@ -30,7 +30,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Reads the capabilities from the first request.
+    /// Reads the capabilities from the parameters of the `initialize` request.
     pub fn new(capabilities: &ClientCapabilities) -> Self {
         let general = capabilities.general.as_ref();
         let offered = general.and_then(|general| general.position_encodings.as_deref());

@@ -18,27 +18,27 @@ use serde_json::json;
 use crate::answers::Answers;
 use crate::places::Places;
 
-/// An execution with more steps is shown without its beginning.
+/// Maximum number of steps shown of an execution; earlier steps are left out.
 const MOST_STEPS: usize = 200;
-/// The source of all diagnostics.
+/// The name of the tool in all diagnostics.
 const SOURCE: &str = "fencewright";
 
 /// Diagnostics by file. An empty list clears earlier diagnostics of the file.
 pub type ByFile = BTreeMap<Uri, Vec<Diagnostic>>;
 
-/// How diagnostics are made for a program.
+/// Makes the diagnostics of a program.
 pub struct Writer<'a> {
-    /// Its files.
+    /// The URIs and lines of its files.
     pub places: &'a Places<'a>,
-    /// The same files, for words.
+    /// The texts of its files, for messages.
     pub sources: &'a Sources,
     /// The URI of its main file.
     pub main: &'a Uri,
-    /// Whether a diagnostic may point at other places.
+    /// Whether the client shows related locations of a diagnostic.
     pub related: bool,
 }
 
-/// Something about a whole file that is no error in it.
+/// A warning about a whole file.
 pub fn warning(message: String) -> Diagnostic {
     let severity = Some(DiagnosticSeverity::WARNING);
     Diagnostic { severity, source: Some(SOURCE.into()), message, ..Diagnostic::default() }
@@ -67,7 +67,8 @@ impl Writer<'_> {
         sorted
     }
 
-    /// The location where a diagnostic is shown. If the editor cannot show the file, this is the beginning of the program, and the message names the place.
+    /// The location and message of a diagnostic. If the editor cannot show the file, the location is the beginning of the program, and the message names the
+    /// position.
     fn shown(&self, span: Span, message: String) -> (Location, String) {
         match self.places.location(span) {
             Some(location) => (location, message),
@@ -115,7 +116,7 @@ impl Writer<'_> {
                 message.push_str(&format!(": {words}"));
             }
             let skipped = replayed.events.len().saturating_sub(MOST_STEPS);
-            // A flush has no location: it is shown with the next step.
+            // A flush has no source location, so it is shown together with the next step.
             let mut flushes = String::new();
             for (n, step) in steps(source, replayed).enumerate().skip(skipped) {
                 let words = step.words();

@@ -1,4 +1,4 @@
-//! The documents that are open, as they are on the screen: what is on the disk does not count for them.
+//! The open documents, with their current texts in the editor. For an open document, the file on the disk is not read.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::uri::path_of;
 pub struct Document {
     /// Its path, if it is a file.
     pub path: Option<PathBuf>,
-    /// The version of its text, which the client counts.
+    /// The version number that the client gave its text.
     pub version: i32,
     /// Its text.
     pub text: Arc<str>,
@@ -22,7 +22,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Its path, or its URI if it has none. Included files are searched in the same folder.
+    /// Its path, or its URI if it has no path. Included files are searched in the folder of this name.
     pub fn name(&self, uri: &Uri) -> String {
         match &self.path {
             Some(path) => path.to_string_lossy().into_owned(),
@@ -51,7 +51,7 @@ pub struct Documents {
     open: HashMap<Uri, Document>,
 }
 
-/// The texts of open files, at one moment.
+/// A snapshot of the texts of open files.
 pub type Texts = HashMap<PathBuf, Arc<str>>;
 
 impl Documents {
@@ -62,7 +62,7 @@ impl Documents {
         self.open.insert(uri, Document { path, version, text: text.into(), language });
     }
 
-    /// Changes a document as the client has; whether it is open.
+    /// Applies the client's changes to a document; returns whether it is open.
     pub fn change(
         &mut self,
         uri: &Uri,
@@ -85,7 +85,7 @@ impl Documents {
         true
     }
 
-    /// Closes a document; whether it was open.
+    /// Closes a document and returns it; `None` if it was not open.
     pub fn close(&mut self, uri: &Uri) -> Option<Document> {
         self.open.remove(uri)
     }
@@ -95,7 +95,7 @@ impl Documents {
         self.open.get(uri)
     }
 
-    /// The URIs by which the client knows files that are open.
+    /// For the path of each open file, the URI that the client uses for it.
     pub fn uris(&self) -> HashMap<PathBuf, Uri> {
         self.open.iter().filter_map(|(uri, document)| Some((document.path.clone()?, uri.clone()))).collect()
     }
@@ -154,7 +154,7 @@ mod tests {
         let changes = vec![
             change(Some(Range::new(at(0, 1), at(0, 2))), "𝛼"),
             change(Some(Range::new(at(0, 3), at(0, 3))), "!"),
-            // Backwards, and beyond the end.
+            // The end before the start, and both beyond the end of the text.
             change(Some(Range::new(at(9, 9), at(0, 0))), "end"),
         ];
         assert!(documents.change(&uri, 2, changes, Encoding::Utf16));

@@ -7,23 +7,23 @@ use fencewright::program::Span;
 use fencewright::{Changes, DEADLOCK, Error, MemoryModel, Program, Question, Verdict};
 use fencewright_report::{Source, Style, fences};
 
-/// Fences for a memory model.
+/// The result of a search for fences under a memory model.
 pub struct Fixes {
     /// The memory model.
     pub model: MemoryModel,
-    /// The properties that hold with them; those that are violated under SC too are left out.
+    /// The properties that hold with the fences; properties that are violated under SC too are left out.
     pub properties: Vec<String>,
-    /// Whether these are all properties.
+    /// Whether `properties` are all properties of the program.
     pub all: bool,
-    /// The fences; in words why there are none.
+    /// The fences, or the reason why there are none.
     pub fences: Result<Fences, String>,
 }
 
 /// Fences that suffice.
 pub struct Fences {
-    /// All of them together, verified.
+    /// The changes that insert all of them; the resulting text was verified.
     pub changes: Changes,
-    /// Each alone.
+    /// Each fence by itself.
     pub each: Vec<Fence>,
     /// Whether no cheaper set suffices.
     pub optimal: bool,
@@ -35,13 +35,13 @@ pub struct Fence {
     pub words: String,
     /// Why it is needed.
     pub why: String,
-    /// Where.
+    /// The statement at which the fence is inserted.
     pub place: Span,
-    /// The changes that insert this fence alone; `None` if the result is not a program.
+    /// The changes that insert this fence alone; `None` if the resulting text is not a program.
     pub changes: Option<Changes>,
 }
 
-/// Looks for fences that make the answers to a question `safe`.
+/// Searches for fences that turn the violated verdicts on a question into `safe`.
 pub fn fixes(
     program: &Program,
     question: &Question,
@@ -81,7 +81,7 @@ fn found(program: &Program, question: &Question, progress: &Progress) -> Result<
     if found.fences.is_empty() {
         return Err(in_words(source, posed.goal.model(), &found));
     }
-    // This loads and verifies the new texts; the editor gets the changes that lead to them.
+    // Loads and verifies the new texts, to be sure of them; the editor receives only the changes.
     posed.edited(&found, &limits)?;
     let changes = posed.changes(&found)?;
     let each = found.fences.iter().map(|chosen| Fence {

@@ -12,11 +12,11 @@ use crate::answers::{Answers, word};
 use crate::lenses::is_instance;
 use crate::names::{Declaration, Kind, declaration, word_at};
 
-/// Maximum number of lines about points of threads.
+/// Maximum number of lines with facts at points of threads.
 const MOST_POINTS: usize = 8;
-/// Maximum number of cells of an array.
+/// Maximum number of array cells with facts.
 const MOST_CELLS: usize = 16;
-/// A declaration longer than this is cut.
+/// Maximum length of a declaration in characters; the rest is cut.
 const LONGEST: usize = 400;
 
 /// The contents of a hover.
@@ -25,12 +25,12 @@ pub struct Shown {
     pub code: String,
     /// Facts about it, one per line.
     pub lines: Vec<String>,
-    /// Its position.
+    /// The range of the text that the hover is about.
     pub span: Span,
 }
 
 impl Shown {
-    /// As Markdown. Text of the program is in code, which it cannot end, or is nothing but text.
+    /// As Markdown. Source text is put in a code block, with backticks replaced so that it cannot close the block; Markdown syntax in other lines is escaped.
     pub fn markdown(&self, language: &str) -> String {
         let mut text = format!("```{language}\n{}\n```\n", self.code.replace('`', "'"));
         for line in &self.lines {
@@ -45,28 +45,28 @@ impl Shown {
     }
 }
 
-/// Text in which Markdown sees nothing but text and the code between backticks.
+/// Escapes a text so that Markdown shows it literally, except code between backticks.
 fn escaped_markdown(text: &str) -> String {
     let mut escaped = String::new();
     let mut code = false;
     for c in text.chars() {
         code ^= c == '`';
-        // With `/` and `@`, what looks like an address does not become a link.
+        // `/` and `@` are escaped so that web and mail addresses do not become links.
         if !code && "\\*_{}[]()<>#+-.!|~&/@".contains(c) {
             escaped.push('\\');
         }
         escaped.push(c);
     }
-    // A backtick without a partner would begin code that never ends.
+    // A backtick without a partner would start code that extends to the end of the text.
     if code { escaped.replace('`', "'") } else { escaped }
 }
 
-/// Text of the program between backticks.
+/// Source text as Markdown code, between backticks.
 fn code(text: &str) -> String {
     format!("`{}`", plain(text))
 }
 
-/// Text of the program among other words.
+/// Source text without control characters and backticks.
 fn plain(text: &str) -> String {
     escape(text).replace('`', "'")
 }
@@ -99,7 +99,7 @@ pub fn hover(answers: &Answers, offset: usize) -> Option<Shown> {
 /// A declaration as it is written, on one line.
 fn introduction(answers: &Answers, declared: &Declaration) -> String {
     let source = answers.source();
-    // Of what has a body, the first line is enough.
+    // The first line suffices for a declaration with a body.
     let whole = source.files.text(declared.whole);
     let line = whole.lines().next().unwrap_or(&declared.name).trim_end_matches(['{', ' ']);
     let line = if line.contains(&declared.name) { line } else { &declared.name };
@@ -115,7 +115,7 @@ fn introduction(answers: &Answers, declared: &Declaration) -> String {
     shortened(&format!("{what}{}{inside}", escape(line)), LONGEST)
 }
 
-/// The cells that a name stands for.
+/// The memory cells and registers that a name stands for.
 fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Span) -> Vec<Cell> {
     let program = &answers.program.loaded().program;
     let memory = |name: &str| {
@@ -132,12 +132,12 @@ fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Sp
     match declared {
         Some(Declaration { kind: Kind::Shared | Kind::Mutex, .. }) => memory(name),
         Some(Declaration { kind: Kind::Register, inside: Some(inside), .. }) => {
-            // A register of a procedure is one of each thread that calls it.
+            // Each thread that calls a procedure has registers of its own for the procedure's variables.
             let called = format!("{inside}.{name}");
             registers(&|id, known| is_instance(program, id, inside) && known == name || known == called)
         }
         Some(_) => Vec::new(),
-        // In another language what is written there may have the same name in the program.
+        // The names in an imported language are not declared in the syntax tree, but the program may have variables with the same names.
         None => {
             let shared = memory(name);
             let here = |id: ThreadId| program.thread(id).edges.iter().any(|edge| edge.span.covers(span));
@@ -147,7 +147,7 @@ fn cells(answers: &Answers, declared: Option<&Declaration>, name: &str, span: Sp
     }
 }
 
-/// Facts about cells from proofs: at the position of the text, and at all positions.
+/// Facts about cells from proofs: facts that hold at this position of the text, and facts that hold everywhere.
 fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
     let program = &answers.program.loaded().program;
     let mut lines = Vec::new();
@@ -176,12 +176,12 @@ fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
     lines
 }
 
-/// The points of threads from which the step at a place of the text is taken.
+/// The locations of threads before the step that the source position belongs to.
 fn points_at(program: &Program, span: Span) -> Vec<(ThreadId, LocationId)> {
     let mut points = Vec::new();
     for (id, thread) in program.threads() {
         let covering = thread.edges.iter().filter(|edge| edge.span.covers(span));
-        // The innermost statement; of its steps the first.
+        // Takes the first step of the innermost statement.
         let length = |span: Span| span.end - span.start;
         if let Some(edge) = covering.min_by_key(|edge| length(edge.span)) {
             points.push((id, edge.from));
@@ -236,7 +236,7 @@ fn verdicts(answers: &Answers, name: &str) -> Vec<String> {
     verdicts.map(|(model, checked)| format!("{} under {}", word(checked), model.name())).collect()
 }
 
-/// Why a fence is needed, if there is one at this offset and that is known.
+/// The reason why the fence at this offset is needed or superfluous; `None` if there is no fence or it was not audited.
 fn fence(answers: &Answers, offset: usize) -> Option<Shown> {
     let here = Span::new(offset, offset);
     let edges = answers.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);

@@ -1,4 +1,4 @@
-//! Verdicts above the properties and threads that they are about.
+//! Code lenses: verdicts above the properties and threads that the verdicts are about.
 
 use fencewright::engines::{Checked, Verdict};
 use fencewright::lang::ast::{Item, Thread};
@@ -36,7 +36,7 @@ pub fn lenses(uri: &Uri, answers: &Answers, places: &Places<'_>, settings: &Sett
     lenses
 }
 
-/// Where a property is stated; one that need not be stated is shown at the beginning, one of an included file not at all.
+/// The range where a property is stated: the beginning of the file for a property that need not be stated, `None` for a property of an included file.
 fn place(property: &Property, places: &Places<'_>) -> Option<Range> {
     if property.span == Span::default() { Some(Range::default()) } else { places.range(property.span) }
 }
@@ -65,7 +65,7 @@ fn of_property(
     shown(uri, title, name, model)
 }
 
-/// The verdicts on the properties that a thread has to do with, in one line.
+/// The verdicts on the properties that mention a thread, in one line.
 fn of_thread(uri: &Uri, answers: &Answers, thread: &Thread, model: MemoryModel) -> Option<Command> {
     let program = &answers.program.loaded().program;
     let own = |id: ThreadId| is_instance(program, id, &thread.name.text);
@@ -80,18 +80,18 @@ fn of_thread(uri: &Uri, answers: &Answers, thread: &Thread, model: MemoryModel) 
     Some(shown(uri, format!("{}: {}", model.name(), words.join(", ")), &first.property.name, model))
 }
 
-/// Asks for verdicts.
+/// The command that checks the program.
 fn check(uri: &Uri, title: String) -> Command {
     Command { title, command: CHECK.into(), arguments: Some(vec![json!(uri)]) }
 }
 
-/// Shows what a verdict stands on.
+/// The command that shows the execution or proof behind a verdict.
 fn shown(uri: &Uri, title: String, property: &str, model: MemoryModel) -> Command {
     let arguments = vec![json!(uri), json!(property), json!(model.name())];
     Command { title, command: EXECUTION.into(), arguments: Some(arguments) }
 }
 
-/// The threads as the source has them: one for each family.
+/// The threads of the source, in which a family of threads is one thread.
 fn threads(answers: &Answers) -> impl Iterator<Item = &Thread> {
     answers.program.loaded().file.items.iter().filter_map(|item| match item {
         Item::Thread(thread) => Some(thread),
@@ -99,13 +99,13 @@ fn threads(answers: &Answers) -> impl Iterator<Item = &Thread> {
     })
 }
 
-/// Whether a thread of the program is one that the source calls so, or one of that family.
+/// Whether a thread of the program comes from the thread or family of threads with this name in the source.
 pub fn is_instance(program: &Program, id: ThreadId, name: &str) -> bool {
     let thread = program.thread(id);
     thread.family.as_ref().map_or(&thread.name, |(family, _)| family) == name
 }
 
-/// Whether a property looks at one of these threads.
+/// Whether a property mentions one of these threads.
 fn concerns(program: &Program, property: &Property, own: &dyn Fn(ThreadId) -> bool) -> bool {
     if let Some(formula) = property.formula() {
         let mut found = false;

@@ -1,17 +1,18 @@
-//! A language server: what an editor shows of programs, verdicts and fences.
+//! A language server: presents programs, verdicts and fences in an editor.
 //!
-//! * `server`: the loop and the messages of the protocol; `requests`: what is asked about documents; `programs`: what happens to programs;
-//!   `speak`: what the server says; `transport`: messages read and written;
-//! * `client`, `settings`: what the client can do, and what a user has set;
-//! * `documents`, `text`, `uri`, `places`: what is open, and where something is;
-//! * `load`, `check`, `fixes`: what takes long, in threads of a `pool`; `session`: when they run, and what becomes of their `answers`;
-//! * `diagnostics`, `lenses`, `actions`, `hover`, `names`, `symbols`, `tokens`: what is shown.
+//! * `server`: the message loop; `requests`: handlers of requests about documents; `programs`: handlers of program events (text changed, read, examined); `speak`:
+//!   outgoing messages; `transport`: message framing;
+//! * `client`, `settings`: client capabilities and user settings;
+//! * `documents`, `text`, `uri`, `places`: open documents, positions and URIs;
+//! * `load`, `check`, `fixes`: long-running jobs, run on the worker threads of `pool`; `session`: schedules these jobs for each open program and keeps their
+//!   `answers`;
+//! * `diagnostics`, `lenses`, `actions`, `hover`, `names`, `symbols`, `tokens`: presentation in the editor.
 //!
-//! The main loop never blocks: long computations run in worker threads, can be cancelled, and are dropped if the text has changed meanwhile. A panic
-//! in a worker is reported and ends nothing else.
+//! The main loop never blocks: long computations run in worker threads, can be cancelled, and their results are dropped if the text has changed meanwhile. A panic
+//! in a worker is reported and terminates neither the worker nor the server.
 
 #![forbid(unsafe_code)]
-// A `Uri` caches how it is taken apart; what it is compared and hashed by, its text, never changes.
+// A `Uri` caches its parsed form, but is compared and hashed by its text, which never changes.
 #![allow(clippy::mutable_key_type)]
 
 mod actions;
@@ -45,20 +46,20 @@ pub use settings::Settings;
 
 /// The command that checks a program; its argument is the URI.
 pub const CHECK: &str = "fencewright.check";
-/// The command that shows what a verdict stands on; its arguments are the URI, the property and the memory model.
+/// The command that shows the execution or proof behind a verdict; its arguments are the URI, the property and the memory model.
 pub const EXECUTION: &str = "fencewright.execution";
 
-/// A client that does not read what was written for it has so much time left when it has taken leave.
+/// Maximum time to wait at the end of the session for the client to read the remaining messages.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// The process that the server runs in.
+/// Services of the process that the server runs in.
 #[derive(Clone, Copy)]
 pub struct Environment {
-    /// The number of bytes in use.
+    /// Returns the number of bytes of memory in use.
     pub memory: fn() -> u64,
 }
 
-/// Serves one client over the standard input and output. Whether it took leave as it should: `shutdown`, then `exit`.
+/// Serves one client over the standard input and output. Returns whether the client ended the session properly: `shutdown`, then `exit`.
 pub fn serve(settings: Settings, environment: Environment) -> bool {
     let (to_client, outgoing) = crossbeam_channel::unbounded();
     let (received, incoming) = crossbeam_channel::unbounded();
@@ -73,7 +74,7 @@ pub fn serve(settings: Settings, environment: Environment) -> bool {
     thread("reader").spawn(reader).expect("the system starts another thread");
     thread("writer").spawn(writer).expect("the system starts another thread");
     let orderly = server::Server::new(settings, environment, to_client).run(&incoming);
-    // The server ends when the reader has, so both have dropped their senders: the writer writes what is left and ends too, unless the client does not read it.
+    // The server drops its sender when it ends. The writer ends after writing the remaining messages, unless the client has stopped reading; this bounds the wait.
     let _ = written.recv_timeout(FAREWELL);
     orderly
 }

@@ -1,4 +1,4 @@
-//! Reading programs, with the texts of open documents in place of those on the disk.
+//! Reads programs. For open documents, the text in the editor is used instead of the file on the disk.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Question {
     pub texts: Texts,
     /// The settings.
     pub settings: Arc<Settings>,
-    /// Stops it.
+    /// Cancels reading.
     pub token: Token,
 }
 
@@ -34,17 +34,17 @@ pub struct Question {
 pub enum Outcome {
     /// A program.
     Program(Program),
-    /// Something is wrong with its text.
+    /// The text has errors.
     Wrong(Box<LoadError>),
-    /// A limit was reached; the message.
+    /// Reading failed for another reason, such as a limit that was reached; the message.
     TooMuch(String),
-    /// It is C without a `main`: a part of a program.
+    /// The text is C without a `main`: a part of a program.
     Part,
     /// Reading was cancelled.
     Cancelled,
 }
 
-/// The outcome, with the files on which it depends.
+/// The outcome of reading a program, with the files on which the outcome depends.
 pub struct Answer {
     /// The outcome.
     pub outcome: Outcome,
@@ -52,9 +52,9 @@ pub struct Answer {
     pub files: Vec<PathBuf>,
 }
 
-/// The time and memory of each question; the memory is that of the whole server.
+/// The limits of each question on time and memory; memory is counted for the whole server.
 pub fn budget(settings: &Settings, environment: Environment, token: &Token) -> Budget {
-    // Several questions run side by side, so the memory of earlier ones is not freed before another one starts.
+    // Memory left over from earlier questions cannot be freed before a question starts, because other questions run at the same time.
     let meter = Meter { used: environment.memory, make_room: |_| {} };
     Budget {
         timeout: settings.timeout,

@@ -1,6 +1,7 @@
 //! Name resolution: from a position in a text to the declaration of the name there.
 //!
-//! It works on the syntax tree. Other languages are translated to such trees too, so it works for them where names of the tree occur in the text.
+//! It works on the syntax tree. Programs in other languages are translated to such trees, so names are resolved in them where names of the tree occur in the source
+//! text.
 
 use std::collections::HashMap;
 
@@ -39,15 +40,15 @@ pub struct Declaration {
     pub kind: Kind,
     /// The name.
     pub name: String,
-    /// Where the name stands.
+    /// The span of the name.
     pub span: Span,
-    /// All of it.
+    /// The span of the whole declaration.
     pub whole: Span,
-    /// The thread or procedure that it is in.
+    /// The thread or procedure that contains it.
     pub inside: Option<String>,
 }
 
-/// The name at an offset, or right before it, with where it starts.
+/// The name at or right before an offset, with the offset of its start.
 pub fn word_at(text: &str, offset: usize) -> Option<(usize, &str)> {
     let is_part = |c: char| c == '_' || c.is_alphanumeric();
     let before = text.get(..offset)?;
@@ -64,17 +65,17 @@ pub fn declaration(file: &File, text: &str, offset: usize) -> Option<Declaration
     Names::new(file).declaration(text, offset).cloned()
 }
 
-/// The declarations of a file, for many questions about it.
+/// The declarations of a file, indexed for many queries.
 pub struct Names {
     all: Vec<Declaration>,
-    /// Which of them have a name, by what they are in.
+    /// For each enclosing thread or procedure and each name, the indices of the declarations in `all`.
     named: HashMap<(Option<String>, String), Vec<usize>>,
-    /// Those of threads and procedures.
+    /// The indices of the declarations of threads and procedures.
     outer: Vec<usize>,
 }
 
 impl Names {
-    /// The declarations of a file.
+    /// Indexes the declarations of a file.
     pub fn new(file: &File) -> Self {
         let all = declarations(file);
         let mut named: HashMap<(Option<String>, String), Vec<usize>> = HashMap::new();
@@ -86,7 +87,7 @@ impl Names {
         Names { all, named, outer }
     }
 
-    /// All of them.
+    /// All declarations.
     pub fn all(&self) -> &[Declaration] {
         &self.all
     }
@@ -94,7 +95,7 @@ impl Names {
     /// The declaration of the name at an offset of the text.
     pub fn declaration(&self, text: &str, offset: usize) -> Option<&Declaration> {
         let (start, word) = word_at(text, offset)?;
-        // `p.r`, `p[1]@l`, `p.f.r`: the thread or procedure before it says whose.
+        // In `p.r`, `p[1]@l` or `p.f.r`, the thread or procedure before the name contains the declaration.
         let owner = owner(&text[..start]).or_else(|| {
             let here = Span::new(start, start + word.len());
             let outer = self.outer.iter().rev().map(|n| &self.all[*n]);
@@ -105,7 +106,7 @@ impl Names {
             let found = found.iter().map(|n| &self.all[*n]);
             found.filter(|d| text.get(d.span.range()) == Some(word))
         };
-        // The last one that stands before it, or else the first one: labels may come later.
+        // The last declaration before the name or, because labels may be declared after their use, the first one after it.
         let own = |owner: String| {
             let mut before = named(Some(owner.clone())).rev();
             before.find(|d| d.span.start as usize <= start).or_else(|| named(Some(owner)).next())
@@ -118,7 +119,7 @@ impl Names {
 fn owner(before: &str) -> Option<String> {
     let mut rest = before.strip_suffix(['.', '@'])?;
     if rest.ends_with('.') {
-        // `0..N`
+        // In `0..N`, the dot is part of the range operator.
         return None;
     }
     if rest.ends_with(']') {
@@ -127,7 +128,7 @@ fn owner(before: &str) -> Option<String> {
     word_at(rest, rest.len()).map(|(_, word)| word.to_owned())
 }
 
-/// All declarations of a file that are in its main text.
+/// All declarations in the main file.
 pub fn declarations(file: &File) -> Vec<Declaration> {
     let mut found = Collector { found: Vec::new(), inside: None };
     file.items.iter().for_each(|item| found.item(item));
@@ -231,7 +232,7 @@ fn get(v) { var r; again: r = v; goto again; return r; }
 thread p[me in 0..N] { var r; cs: r = x + me; r = get(r); }
 forbid both: p[0]@cs && p[1]@cs && p[0].r == 1 && y == N;";
 
-    /// Where the name at the `n`th place where this is written is declared.
+    /// Checks the kind, line and name of the declaration that the `n`th occurrence of `written` refers to.
     fn check(written: &str, n: usize, kind: Kind, declared: &str) {
         let (file, diagnostics) = fw::parse(TEXT);
         assert!(diagnostics.is_empty());

@@ -10,7 +10,7 @@ use lsp_types::{Location, Range, Uri};
 use crate::text::{Encoding, Lines};
 use crate::uri::{plain, uri_of};
 
-/// The files of a program with their URIs and lines. Built-in headers have neither, so no editor can show them.
+/// The files of a program with their URIs and lines. Built-in headers are left out, because no editor can show them.
 pub struct Places<'a> {
     files: BTreeMap<FileId, (Uri, Lines<'a>)>,
 }
@@ -35,7 +35,7 @@ impl<'a> Places<'a> {
         Some(Location { uri: uri.clone(), range: lines.range(span.range()) })
     }
 
-    /// Where a span is, if it is in the main file.
+    /// The range of a span, if it is in the main file.
     pub fn range(&self, span: Span) -> Option<Range> {
         let (_, lines) = self.files.get(&FileId::MAIN).filter(|_| span.file == FileId::MAIN)?;
         Some(lines.range(span.range()))

@@ -8,12 +8,12 @@ use crossbeam_channel::{Sender, unbounded};
 /// A job of a worker thread.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that take jobs in the order in which they come. They end when the pool is dropped and all jobs are done.
+/// Threads that run jobs in the order in which the jobs are queued. They end when the pool is dropped and all jobs are done.
 pub struct Pool {
     jobs: Sender<Job>,
 }
 
-/// Parsers and engines recurse over expressions.
+/// Stack size of a thread in bytes: parsers and engines recurse over expressions.
 const STACK: usize = 16 << 20;
 
 impl Pool {
@@ -29,21 +29,21 @@ impl Pool {
         Pool { jobs }
     }
 
-    /// Queues a job. If it panics, `panicked` is called with the message, and the thread continues.
+    /// Queues a job. If the job panics, `panicked` is called with the message, and the thread continues.
     pub fn run(&self, job: impl FnOnce() + Send + 'static, panicked: impl FnOnce(String) + Send + 'static) {
         let job = move || {
             if let Err(why) = caught(job) {
                 panicked(why);
             }
         };
-        // The threads live as long as the pool.
+        // Sending cannot fail, because the threads live as long as the pool.
         let _ = self.jobs.send(Box::new(job));
     }
 }
 
 /// The result of a function, or the message of its panic.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    // Everything the job has access to is dropped with it.
+    // All data that a panicking job can access is dropped with the job, so nobody observes it in an inconsistent state.
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| in_words(&*panic))
 }
 

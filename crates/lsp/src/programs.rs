@@ -22,7 +22,8 @@ use crate::session::{Event, Program, What};
 use crate::uri::path_of;
 
 impl Server {
-    /// Makes new revisions of the programs that a document is part of, or a new program if it is one.
+    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If it no longer is one, its program is
+    /// removed.
     pub(crate) fn revise(&mut self, uri: &Uri, at_once: bool) {
         let path = path_of(uri);
         let mut programs = self.session.with_file(uri, path.as_deref());
@@ -33,7 +34,7 @@ impl Server {
         }
         for program in programs {
             if program == *uri && !is_program {
-                // Its text is no longer that of a program.
+                // The document was a program and no longer is one.
                 if let Some(left) = self.session.forget(&program) {
                     self.leave(left);
                 }
@@ -45,7 +46,7 @@ impl Server {
         }
     }
 
-    /// Closes a document. The programs that include it are read again, from the disk.
+    /// Closes a document. The programs that include it are read again, with its file on the disk.
     pub(crate) fn close(&mut self, uri: &Uri) -> Result<(), Refusal> {
         self.documents.close(uri).ok_or_else(|| not_open(uri))?;
         if let Some(left) = self.session.forget(uri) {
@@ -64,7 +65,7 @@ impl Server {
         self.end_progress(left.run);
     }
 
-    /// Examines a program, now or as soon as it has been read.
+    /// Examines a program now, or as soon as it has been read if its reading is not finished.
     pub(crate) fn check(&mut self, uri: &Uri) {
         self.session.hurry(uri);
         let Some(program) = self.session.get_mut(uri) else { return };
@@ -131,7 +132,7 @@ impl Server {
                 said = Some(ByFile::from([(uri.clone(), vec![warning(why)])]));
             }
             Outcome::Part => said = Some(ByFile::new()),
-            // Loading is cancelled only for a new revision, and results of old revisions are dropped before.
+            // Never happens: loading is cancelled only when a new revision starts, and events of old revisions were dropped above.
             Outcome::Cancelled => {}
         }
         let Some(program) = self.session.get_mut(uri) else { return };
@@ -174,7 +175,7 @@ impl Server {
         self.documents.uris()
     }
 
-    /// Publishes what is known about a program.
+    /// Publishes the diagnostics for all results about a program.
     pub(crate) fn publish_answers(&mut self, uri: &Uri) {
         let open = self.open();
         let Some(answers) = self.session.get(uri).and_then(|program| program.answers.as_ref()) else {
@@ -187,7 +188,7 @@ impl Server {
         self.publish(uri, said);
     }
 
-    /// Publishes what a program says about files, together with what other programs say about the same files.
+    /// Publishes the diagnostics of a program for each file, together with the diagnostics of other programs for the same files.
     pub(crate) fn publish(&mut self, program: &Uri, said: ByFile) {
         let before = self.published.insert(program.clone(), said).unwrap_or_default();
         let now = self.published.get(program).into_iter().flat_map(ByFile::keys);
@@ -195,7 +196,7 @@ impl Server {
         for uri in files {
             let mut all = self.published.values().filter_map(|said| said.get(&uri));
             let mut diagnostics = all.next().cloned().unwrap_or_default();
-            // Two programs that include a header say the same about it.
+            // Two programs that include the same header have the same diagnostics about it; each is published once.
             for found in all.flatten() {
                 if !diagnostics.contains(found) {
                     diagnostics.push(found.clone());

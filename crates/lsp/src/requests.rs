@@ -28,7 +28,7 @@ use crate::tokens::tokens;
 use crate::{CHECK, EXECUTION};
 
 impl Server {
-    /// Answers a request, now or later.
+    /// Answers a request, at once or when a worker thread or a program has finished.
     pub(crate) fn ask(&mut self, request: Request) {
         let id = request.id.clone();
         if let Err(refused) = self.try_ask(request) {
@@ -117,7 +117,7 @@ impl Server {
         }
     }
 
-    /// Answers a request about a program in a worker thread, after the program has been read. If it has errors, the answer is `null`.
+    /// Answers a request about a program in a worker thread, after the program has been read. If the program has errors, the answer is `null`.
     fn with_program(
         &mut self,
         request: Request,
@@ -145,7 +145,8 @@ impl Server {
         Ok(())
     }
 
-    /// Answers a request about a text in a worker thread. A `.fw` text may have errors; for other languages, the syntax tree of the program is used.
+    /// Answers a request about the text of a document in a worker thread. A `.fw` text is parsed at once, even if it has errors; in other languages, the request
+    /// waits until the program has been read and uses its syntax tree.
     fn with_text(
         &mut self,
         request: Request,
@@ -203,7 +204,7 @@ impl Server {
                     return Err((ErrorCode::RequestFailed, "this is not a program".into()));
                 };
                 program.waiting.push(request.id);
-                // What is being found out already, about this text and with these settings, is not begun again.
+                // If a check of this text with these settings is already running, no second one is started: its result answers this request too.
                 let is_under_way = program.run.as_ref().is_some_and(|run| {
                     Arc::ptr_eq(&run.settings, &self.settings) && !run.token.is_cancelled()
                 });
@@ -232,7 +233,7 @@ impl Server {
     }
 }
 
-/// The subject of a request about a program.
+/// The data for a request about a program.
 struct About {
     uri: Uri,
     answers: Answers,
@@ -267,7 +268,7 @@ impl About {
     }
 }
 
-/// The subject of a request about a text.
+/// The data for a request about a text.
 struct Read {
     uri: Uri,
     text: Arc<str>,

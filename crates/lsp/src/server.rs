@@ -1,4 +1,4 @@
-//! The server: messages of the protocol, one after the other.
+//! The server: handles the messages of the protocol one after the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -38,10 +38,10 @@ const TICK: Duration = Duration::from_millis(500);
 /// Number of threads that answer requests.
 const ANSWERERS: usize = 2;
 
-/// Why a request fails.
+/// The reason why a request fails: an error code and a message.
 pub type Refusal = (ErrorCode, String);
 
-/// How far the client has come with the protocol.
+/// The stage of the protocol that the client has reached.
 #[derive(PartialEq)]
 enum Stage {
     /// It has not sent `initialize`.
@@ -52,11 +52,11 @@ enum Stage {
     Leaving,
 }
 
-/// A request of ours that the client has not answered.
+/// A request of the server that the client has not answered.
 pub(crate) enum Asked {
-    /// A request to create a progress token with this name for this program.
+    /// Creates a progress token with this name for this program.
     Progress(Uri, String),
-    /// A request for the settings.
+    /// Queries the settings.
     Settings,
     /// A request whose answer is ignored.
     Anything,
@@ -81,15 +81,15 @@ pub struct Server {
     pub(crate) published: BTreeMap<Uri, ByFile>,
     pub(crate) asked: HashMap<RequestId, Asked>,
     pub(crate) numbers: i32,
-    /// Where texts are written that the client is asked to show.
+    /// The folder of the texts and pages that the client is asked to show; `None` before the first one.
     pub(crate) texts: Option<TempDir>,
 }
 
-/// An answer from elsewhere.
+/// The result of a request that a worker thread has answered.
 pub(crate) type Reply = (RequestId, Result<Answer, Refusal>);
 
 impl Server {
-    /// A server with these settings; messages go here.
+    /// A server with these settings that sends its messages to `to_client`.
     pub fn new(settings: Settings, environment: Environment, to_client: Sender<Outgoing>) -> Self {
         let (events_in, events) = unbounded();
         Server {
@@ -111,7 +111,7 @@ impl Server {
         }
     }
 
-    /// Serves until the client has gone. Whether it took leave as it should.
+    /// Serves until the client exits or disconnects. Returns whether it sent `shutdown` before.
     pub fn run(mut self, incoming: &Receiver<Message>) -> bool {
         let mut ticked = Instant::now();
         loop {
@@ -281,7 +281,7 @@ impl Server {
             notes::DidChangeWatchedFiles::METHOD => {
                 let params: lsp_types::DidChangeWatchedFilesParams = parsed(note.params)?;
                 for change in params.changes {
-                    // What is open counts as it is on the screen.
+                    // For an open document, only its text in the editor matters, so changes of the file are ignored.
                     if self.documents.get(&change.uri).is_none() {
                         self.revise(&change.uri, false);
                     }
@@ -311,7 +311,7 @@ impl Server {
                 };
                 self.cancel(id);
             }
-            // Those that begin with `$/` may be ignored, and so is any other that is unknown.
+            // Notifications whose names begin with `$/` may be ignored; so are all unknown ones.
             _ => {}
         }
         Ok(())

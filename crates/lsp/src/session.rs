@@ -1,7 +1,7 @@
-//! The programs that are open: when each is read and examined, and what is known about it.
+//! The open programs: schedules their reading and examination, and keeps the results.
 //!
-//! A change makes a new *revision* of every program that the text is part of. Whatever runs for an older one is cancelled, and whatever it still says
-//! is dropped. Reading begins a moment after the last change.
+//! A change of a text starts a new *revision* of every program that the text is part of. All jobs for earlier revisions are cancelled, and their later results are
+//! dropped. Reading begins a moment after the last change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::settings::Settings;
 
 /// A program is read after its text was unchanged for this time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Number of threads that read programs, and that examine them.
+/// Number of threads that read programs, and also number of threads that examine them.
 const READERS: usize = 2;
 const EXAMINERS: usize = 2;
 
@@ -39,55 +39,55 @@ pub struct Event {
 
 /// The kinds of events.
 pub enum What {
-    /// It was read.
+    /// The program was read.
     Loaded(Answer),
     /// A run that examines it has begun.
     Begun,
-    /// Something was found out.
+    /// The run that examines it has a result.
     Found(Found),
-    /// It has been examined; if that did not go well, in words.
+    /// The run has ended; the message if it panicked.
     Ended(Option<String>),
 }
 
 /// A program that is open.
 #[derive(Default)]
 pub struct Program {
-    /// Which revision this is. Numbers are never used again, even if the document is closed and opened.
+    /// The number of the current revision. Numbers are never used again, even if the document is closed and reopened.
     pub revision: u64,
-    /// When to read it.
+    /// The time at which to start reading it; `None` if reading has started.
     due: Option<Instant>,
-    /// Stops reading it.
+    /// Cancels the job that reads it.
     loading: Option<Token>,
     /// The files that it includes, including missing ones.
     files: Vec<PathBuf>,
-    /// The program with its answers; `None` before it was read, or if it has errors.
+    /// The program with its results; `None` before it was read, or if it has errors.
     pub answers: Option<Answers>,
     /// The run that examines it.
     pub run: Option<Run>,
     /// Whether it is to be examined when it has been read.
     pub wanted: bool,
-    /// Requests that wait for the verdicts.
+    /// Requests that are answered with the verdicts when the examination has ended.
     pub waiting: Vec<RequestId>,
-    /// Requests that wait until it has been read.
+    /// Requests that are handled when it has been read.
     pub deferred: Vec<Request>,
 }
 
 /// A run that examines a program.
 pub struct Run {
-    /// Stops it.
+    /// Cancels the run.
     pub token: Token,
-    /// How far it has come.
+    /// The progress of the run.
     pub progress: Arc<Progress>,
-    /// The settings that it follows.
+    /// The settings with which the run was started.
     pub settings: Arc<Settings>,
-    /// When its turn came.
+    /// The time at which a worker thread started it; `None` while it is queued.
     pub begun: Option<Instant>,
-    /// The name under which the client shows how far it has come, and whether that has begun.
+    /// The token for the progress display in the client, and whether the display has begun.
     pub shown: Option<(String, bool)>,
 }
 
 impl Program {
-    /// Whether it is still to be read.
+    /// Whether the program has not been read completely.
     pub fn is_pending(&self) -> bool {
         self.due.is_some() || self.loading.is_some()
     }
@@ -104,7 +104,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// No programs; what happens to them goes here.
+    /// A session without programs; their events are sent to `events`.
     pub fn new(environment: Environment, events: Sender<Event>) -> Self {
         Session {
             programs: BTreeMap::new(),
@@ -131,12 +131,12 @@ impl Session {
         self.programs.iter_mut()
     }
 
-    /// A program, if this is still its revision.
+    /// The program if this is still its revision.
     pub fn at(&mut self, uri: &Uri, revision: u64) -> Option<&mut Program> {
         self.programs.get_mut(uri).filter(|program| program.revision == revision)
     }
 
-    /// The programs that a file is part of: their main file, or one that they include.
+    /// The programs that a file is part of: as the main file or as an included file.
     pub fn with_file(&self, uri: &Uri, path: Option<&Path>) -> Vec<Uri> {
         let is_part = |(main, program): &(&Uri, &Program)| {
             *main == uri || path.is_some_and(|path| program.files.iter().any(|file| file == path))
@@ -164,14 +164,14 @@ impl Session {
         self.programs.remove(uri).map(stopped)
     }
 
-    /// Makes a program due now, if it is still to be read.
+    /// Makes a program due for reading now, if reading has not started.
     pub fn hurry(&mut self, uri: &Uri) {
         if let Some(due) = self.programs.get_mut(uri).and_then(|program| program.due.as_mut()) {
             *due = Instant::now();
         }
     }
 
-    /// When the next program is to be read.
+    /// The time at which the next program is due for reading.
     pub fn next(&self) -> Option<Instant> {
         self.programs.values().filter_map(|program| program.due).min()
     }
@@ -219,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Begins to examine a program that has been read; whether there is one.
+    /// Starts to examine a program that has been read; returns false if there is no such program.
     pub fn examine(&mut self, uri: &Uri, settings: &Arc<Settings>) -> bool {
         let Some(program) = self.programs.get_mut(uri) else { return false };
         let Some(answers) = &mut program.answers else { return false };
@@ -233,7 +233,7 @@ impl Session {
             token: token.clone(),
             progress: Arc::clone(&progress),
         };
-        // What an earlier run still says would be about another question.
+        // The results of an earlier run may be for other settings; a new revision makes sure that they are dropped.
         self.revisions += 1;
         program.revision = self.revisions;
         let run = Run { token, progress, settings: Arc::clone(settings), begun: None, shown: None };
@@ -253,13 +253,13 @@ impl Session {
     }
 }
 
-/// Makes events about a revision of a program.
+/// Returns a function that makes events for this revision of a program.
 fn about(uri: &Uri, revision: u64) -> impl Fn(What) -> Event + Send + use<> {
     let uri = uri.clone();
     move |what| Event { uri: uri.clone(), revision, what }
 }
 
-/// Cancels everything that runs for a program.
+/// Cancels all jobs for a program.
 fn stopped(program: Program) -> Program {
     program.loading.iter().for_each(|token| _ = token.cancel());
     program.run.iter().for_each(|run| _ = run.token.cancel());

@@ -9,21 +9,21 @@ use serde_json::Value;
 /// The settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The memory models that verdicts are about.
+    /// The memory models under which programs are checked.
     pub models: Vec<MemoryModel>,
-    /// Maximum time of a question, for each model; `None` for no limit.
+    /// Maximum time for each question and memory model; `None` for no limit.
     pub timeout: Option<Duration>,
     /// Maximum memory of the whole server in bytes.
     pub memory: Option<u64>,
-    /// How programs are read. What only C programs have is said of C programs only.
+    /// How programs are read. Options that exist only for C are ignored for programs in other languages.
     pub options: Options,
     /// Whether only the built-in solver may be used.
     pub own_solver: bool,
     /// Whether saving a program checks it.
     pub check_on_save: bool,
-    /// Whether the client itself shows what commands give back.
+    /// Whether the client itself shows the executions and proofs that commands return.
     pub shows_texts: bool,
-    /// Whether executions and proofs are shown as pages, not as text only.
+    /// Whether executions and proofs are shown as HTML pages as well as text.
     pub pages: bool,
 }
 
@@ -43,11 +43,11 @@ impl Default for Settings {
     }
 }
 
-/// The longest time that can be set: a day.
+/// The longest time limit that can be set, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
 
 impl Settings {
-    /// Overrides settings by those of a JSON object, in which `null` means not set. Also returns the errors in the object, in words.
+    /// Overrides settings by those of a JSON object, in which `null` means not set. Also returns messages about errors in the object.
     pub fn with(&self, json: &Value) -> (Settings, Vec<String>) {
         let (mut settings, mut complaints) = (self.clone(), Vec::new());
         let object = match json {
@@ -95,7 +95,7 @@ impl Settings {
                 });
                 self.pages = is_page.ok_or("text or page")?;
             }
-            // Settings of the client, such as the path of the server, come with the rest.
+            // The object may also contain settings that only the client uses, such as the path of the server.
             _ => {}
         }
         Ok(())

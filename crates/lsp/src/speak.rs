@@ -22,7 +22,7 @@ use crate::session::Run;
 use crate::transport::Outgoing;
 use crate::uri::uri_of;
 
-/// Runs shorter than this report no progress.
+/// A run shows no progress before it has taken this long.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// An execution or a proof, for display.
@@ -30,12 +30,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Shown {
     /// The title.
     pub title: String,
-    /// As the command prints it.
+    /// Its text, as the command prints it.
     pub text: String,
-    /// As a page.
+    /// The HTML page, if the settings ask for pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
-    /// The files that the page speaks of, by their numbers; none where the user has no such file.
+    /// For each file number on the page, the URI of the file; `None` for a file that the editor cannot show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<Option<Uri>>>,
 }
@@ -86,7 +86,7 @@ impl Server {
         self.progress(name, WorkDoneProgress::Begin(begin));
     }
 
-    /// Asks to show how far those runs have come that take their time.
+    /// Asks the client to show the progress of runs that have taken a while.
     fn announce_progress(&mut self) {
         let takes_time = |run: &Run| run.begun.is_some_and(|begun| begun.elapsed() >= PATIENCE);
         let mut new = Vec::new();
@@ -139,7 +139,7 @@ impl Server {
         self.notify(notes::Progress::METHOD, json!(ProgressParams { token, value }));
     }
 
-    /// Has a request answered elsewhere.
+    /// Answers a request in a worker thread.
     pub(crate) fn later(
         &mut self,
         id: RequestId,
@@ -148,7 +148,7 @@ impl Server {
         self.elsewhere(id, move || answer().map(Answer::Value));
     }
 
-    /// Has something made elsewhere that is then shown.
+    /// Makes an execution or proof in a worker thread, to be shown afterwards.
     pub(crate) fn shown_later(
         &mut self,
         id: RequestId,
@@ -167,7 +167,7 @@ impl Server {
         self.pending.insert(id.clone(), token.clone());
         let (replies, broken) = (self.replies.0.clone(), self.replies.0.clone());
         let also = id.clone();
-        // What was cancelled before its turn came costs nothing.
+        // A request that was cancelled before a thread was free is not computed.
         let job = move || {
             if !token.is_cancelled() {
                 let _ = replies.send((id, answer()));
@@ -178,7 +178,7 @@ impl Server {
         });
     }
 
-    /// A request was answered elsewhere. If it was cancelled meanwhile, it has its answer.
+    /// Handles the result of a worker thread. If the request was cancelled meanwhile, it has already been answered.
     pub(crate) fn replied(&mut self, id: RequestId, result: Result<Answer, Refusal>) {
         if self.pending.remove(&id).is_some() {
             let result = result.and_then(|answer| match answer {
@@ -215,11 +215,11 @@ impl Server {
     }
 
     pub(crate) fn send(&mut self, message: Message) {
-        // If the writer is gone, the client is too, and the loop will end.
+        // Sending fails only if the writer has ended because the client is gone; then the main loop will end too.
         let _ = self.to_client.send(Outgoing::Message(Box::new(message)));
     }
 
-    /// Shows something: the client gets it as the result of its command, or as a document if it cannot do anything with the result.
+    /// Shows an execution or proof: as the result of the client's command or, if the client cannot show such results, as a document.
     fn show(&mut self, shown: &Shown) -> Result<Value, Refusal> {
         let result = json!(shown);
         if self.settings.shows_texts {
@@ -244,7 +244,7 @@ impl Server {
         let path = folder.join(format!("{plain:.100}.{extension}"));
         std::fs::write(&path, content).map_err(failed)?;
         if let Some(uri) = uri_of(&path) {
-            // A page is for a browser.
+            // A page is opened in a browser.
             let params = json!({"uri": uri, "external": shown.page.is_some(), "takeFocus": true});
             self.ask_client(requests::ShowDocument::METHOD, params, Asked::Anything);
         }

@@ -6,7 +6,7 @@ use lsp_types::{DocumentSymbol, SymbolKind};
 use crate::names::{Declaration, Kind, declarations};
 use crate::text::Lines;
 
-/// The outline of a file. What is inside a thread or procedure is a child of it.
+/// The outline of a file. The declarations inside a thread or procedure are its children.
 pub fn symbols(file: &File, lines: &Lines<'_>) -> Vec<DocumentSymbol> {
     let mut symbols: Vec<DocumentSymbol> = Vec::new();
     for declared in declarations(file) {
@@ -32,7 +32,7 @@ fn symbol(declared: &Declaration, lines: &Lines<'_>) -> DocumentSymbol {
         Kind::Procedure => (SymbolKind::FUNCTION, "fn"),
         Kind::Property => (SymbolKind::EVENT, "property"),
     };
-    // Where an importer made up what surrounds a name, the name is all there is to show.
+    // If an importer generated the declaration around a name, only the name has a position in the text.
     let whole = if declared.whole.covers(declared.span) { declared.whole } else { declared.span };
     DocumentSymbol {
         name: declared.name.clone(),

@@ -30,7 +30,7 @@ impl Encoding {
         }
     }
 
-    /// How long a text is.
+    /// The length of a text in this unit.
     pub fn length(self, text: &str) -> usize {
         match self {
             Encoding::Utf8 => text.len(),
@@ -39,7 +39,7 @@ impl Encoding {
     }
 }
 
-/// A text and where its lines begin. A line ends with `\n`, `\r\n` or `\r`.
+/// A text with the offsets of its lines. A line ends with `\n`, `\r\n` or `\r`.
 pub struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -55,7 +55,7 @@ impl<'t> Lines<'t> {
         Lines { text, starts, encoding }
     }
 
-    /// The position of a byte; one beyond the end, or inside a character, means the end or the start of the character.
+    /// The position of a byte offset. An offset beyond the end of the text means the end; an offset inside a character means the start of the character.
     pub fn position(&self, offset: usize) -> Position {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -66,12 +66,12 @@ impl<'t> Lines<'t> {
         Position { line: number(line), character: number(column) }
     }
 
-    /// The positions of some bytes.
+    /// The range of positions of a range of bytes.
     pub fn range(&self, bytes: Range<usize>) -> lsp_types::Range {
         lsp_types::Range { start: self.position(bytes.start), end: self.position(bytes.end) }
     }
 
-    /// The byte at a position; one beyond the end of its line, or of the text, means that end.
+    /// The byte offset of a position. A position beyond the end of its line or of the text means that end.
     pub fn offset(&self, position: Position) -> usize {
         let Some(&start) = self.starts.get(position.line as usize) else { return self.text.len() };
         let end = self.starts.get(position.line as usize + 1).copied().unwrap_or(self.text.len());
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn columns_count_what_was_agreed() {
-        // Two bytes and one unit; four bytes and two units.
+        // One character has two bytes and one UTF-16 unit, the other four bytes and two units.
         let text = "ä𝛼x\r\ny\rz\n";
         let (wide, narrow) = (Lines::new(text, Encoding::Utf16), Lines::new(text, Encoding::Utf8));
         for (offset, utf16, utf8) in [(0, 0, 0), (2, 1, 2), (6, 3, 6), (7, 4, 7)] {
@@ -120,10 +120,10 @@ mod tests {
             assert_eq!(wide.offset(at(0, utf16)), offset);
             assert_eq!(narrow.offset(at(0, utf8)), offset);
         }
-        // Inside a character.
+        // An offset and a position inside a character.
         assert_eq!((wide.position(4), wide.offset(at(0, 2))), (at(0, 1), 2));
         assert_eq!((wide.offset(at(1, 0)), wide.offset(at(2, 0)), wide.offset(at(3, 0))), (9, 11, 13));
-        // Beyond a line, and beyond the text.
+        // Positions beyond the end of a line, and beyond the end of the text.
         assert_eq!((wide.offset(at(0, 99)), wide.offset(at(1, 99)), wide.offset(at(9, 9))), (7, 10, 13));
         assert_eq!(wide.position(1_000), at(3, 0));
     }

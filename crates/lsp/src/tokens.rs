@@ -10,7 +10,7 @@ use lsp_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokens
 use crate::names::{Kind, Names};
 use crate::text::{Encoding, Lines};
 
-/// In a longer text, words are coloured as the grammar says: finding out what each means takes too long.
+/// Maximum number of names that are resolved, because resolving each takes time. Later names are coloured by the editor's grammar.
 const MOST_NAMES: usize = 20_000;
 
 const LABEL: SemanticTokenType = SemanticTokenType::new("label");
@@ -21,22 +21,22 @@ const TYPES: [SemanticTokenType; 7] = [
     SemanticTokenType::ENUM_MEMBER,
     SemanticTokenType::CLASS,
     SemanticTokenType::FUNCTION,
-    // Not one of the protocol's own; editors that do not know it colour as their grammar does.
+    // Not a standard token type; editors that do not know it use the colour of their grammar.
     LABEL,
     SemanticTokenType::PROPERTY,
 ];
 
-/// The kinds of words there are.
+/// The token types in the order of their numbers.
 pub fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend { token_types: TYPES.to_vec(), token_modifiers: Vec::new() }
 }
 
-/// The names of a text with what they stand for. Everything else is as the grammar says.
+/// The tokens of declared names, by the kind of their declaration. All other words are coloured by the editor's grammar.
 pub fn tokens(file: &File, text: &str, encoding: Encoding) -> SemanticTokens {
     let lexed = fw::lex(text, MAX_TOKENS);
     let names = lexed.tokens.iter().filter(|token| token.kind == TokenKind::Name).map(|token| token.span);
     let names: Vec<Span> = names.take(MOST_NAMES).collect();
-    // What is declared once in the whole file needs no search.
+    // A name that is declared only once in the file need not be resolved at each use.
     let mut once: HashMap<String, Option<Kind>> = HashMap::new();
     let known = Names::new(file);
     for declared in known.all() {

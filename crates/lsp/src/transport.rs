@@ -9,16 +9,16 @@ use crossbeam_channel::{Receiver, Sender};
 use lsp_server::{ErrorCode, Message};
 use serde_json::{Value, json};
 
-/// The longest message that is read: a file of 64 MiB in JSON fits.
+/// Maximum length of a message in bytes: enough for a file of 64 MiB in JSON.
 const MOST_BYTES: u64 = 512 << 20;
-/// The longest line of a header.
+/// Maximum length of a header line in bytes.
 const LONGEST_LINE: u64 = 4 << 10;
 
 /// A message to the client.
 pub enum Outgoing {
     /// A message.
     Message(Box<Message>),
-    /// An error about malformed input, whose request is unknown.
+    /// An error about malformed input, which cannot be attributed to a request.
     Misunderstood(ErrorCode, String),
 }
 
@@ -30,7 +30,7 @@ enum Incoming {
     End,
 }
 
-/// Reads messages until the stream ends or their receiver is gone.
+/// Reads messages until the stream ends or their receiver is dropped.
 pub fn read_all(mut input: impl BufRead, messages: &Sender<Message>, replies: &Sender<Outgoing>) {
     loop {
         match read(&mut input) {
@@ -50,7 +50,7 @@ pub fn read_all(mut input: impl BufRead, messages: &Sender<Message>, replies: &S
     }
 }
 
-/// Writes messages until their sender is gone or the stream is closed.
+/// Writes messages until their sender is dropped or the stream is closed.
 pub fn write_all(mut output: impl Write, messages: &Receiver<Outgoing>) {
     for message in messages {
         let written = match message {
@@ -87,7 +87,7 @@ fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
             Incoming::Wrong(ErrorCode::InvalidRequest, why)
         });
     }
-    // Memory is taken as bytes come, not as the header promises.
+    // Memory is allocated as bytes arrive, because the length in the header may be wrong.
     let mut body = Vec::new();
     if input.take(length).read_to_end(&mut body)? < length as usize {
         return Ok(Incoming::End);
@@ -95,7 +95,7 @@ fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
     Ok(understood(&body))
 }
 
-/// A message from its JSON.
+/// Parses a message from JSON.
 fn understood(body: &[u8]) -> Incoming {
     let value: Value = match serde_json::from_slice(body) {
         Ok(value) => value,
@@ -136,7 +136,7 @@ fn read_header(input: &mut impl BufRead) -> io::Result<Header> {
         match length {
             Some(length) => return Ok(Header::Length(length)),
             None if seen => return Ok(Header::Wrong("a header without Content-Length".into())),
-            // Empty lines between messages are no harm.
+            // Empty lines between messages are ignored.
             None => {}
         }
     }

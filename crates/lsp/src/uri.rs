@@ -1,4 +1,4 @@
-//! Names of files as editors write them, and back.
+//! Conversion between `file:` URIs of editors and paths.
 
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use lsp_types::Uri;
 pub fn path_of(uri: &Uri) -> Option<PathBuf> {
     let rest = uri.as_str().strip_prefix("file://")?;
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    // An authority, as in file://localhost/x, stands before the first slash.
+    // The URI may have an authority, as in file://localhost/x; the path begins at the first slash after it.
     let path = &rest[rest.find('/')?..];
     let path = decoded(path)?;
-    // Windows: /c:/folder.
+    // On Windows, the path of /c:/folder begins after the slash.
     let drive = path.as_bytes().get(2) == Some(&b':') && path.as_bytes()[1].is_ascii_alphabetic();
     Some(plain(Path::new(if cfg!(windows) && drive { &path[1..] } else { &path })))
 }
 
-/// The URI of a path, if there is one.
+/// The `file:` URI of a path; `None` if the path cannot be written as one.
 pub fn uri_of(path: &Path) -> Option<Uri> {
     let mut text = String::from("file://");
     let path = path.to_str()?;
@@ -36,7 +36,7 @@ pub fn uri_of(path: &Path) -> Option<Uri> {
     Uri::from_str(&text).ok()
 }
 
-/// A path without `.` and, as far as that can be seen, without `..`: the same file has the same name.
+/// Removes `.`, and `..` after a folder name, so that the same file has the same path.
 pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,5 +1,5 @@
-//! Forward data-flow analysis: an upper bound on the contents of a thread's buffers at each location, so that `P_M` neither tests nor flushes buffers
-//! that are known to be empty.
+//! Forward data-flow analysis: an upper bound on the contents of a thread's buffers at each location, so that the reduced program neither tests nor
+//! flushes buffers that are known to be empty.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,12 +18,12 @@ pub(crate) struct Held {
     pub total: u32,
     /// The memory cells that may have forgotten stores.
     pub forgotten: BTreeSet<u32>,
-    /// Whether a store fence may have been passed since the buffers were last empty. Only under PSO.
+    /// Whether a store fence may have been executed since the buffers were last empty. Only under PSO.
     pub marked: bool,
 }
 
 impl Held {
-    /// Whether the buffers are empty.
+    /// Whether the buffers are known to be empty.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty() && self.forgotten.is_empty()
     }

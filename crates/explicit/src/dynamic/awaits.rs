@@ -54,7 +54,7 @@ pub type Origins = Vec<Vec<Vec<EdgeId>>>;
 pub struct Waiting {
     /// The transformed program.
     pub program: Program,
-    /// For each of its edges, the sequence of original edges it stands for.
+    /// For each thread and edge of the transformed program, the sequence of original edges that the edge stands for.
     pub origins: Origins,
 }
 
@@ -83,7 +83,7 @@ impl Waiting {
                     return None;
                 }
             }
-            // Outer loops first: then conditions of inner and outer loop merge into one step.
+            // Outer loops, which have larger regions, come first, so that the conditions of an outer loop and its inner loop merge into one step.
             heads.sort_by_key(|(size, head)| (std::cmp::Reverse(*size), *head));
             for (n, (_, head)) in heads.into_iter().enumerate() {
                 found |= graph.wait_at(head);
@@ -259,7 +259,7 @@ impl<'t> Graph<'t> {
         !back.is_empty()
     }
 
-    /// Merges a load with the only remaining path through the region behind it.
+    /// Merges a load with the path that follows it through the region, if only one path remains.
     fn load_and_go(&self, load: usize, region: &[LocationId]) -> Option<Step> {
         let mut step = self.steps[load].clone();
         let Action::Op(op @ Op::Load(..)) = &step.edge.action else { return None };

@@ -16,7 +16,8 @@ use fencewright_verdict::Task;
 
 use super::waits::{Classes, Waits};
 
-/// An object that steps read and write: a memory cell, the global lock, a buffered store, or one of the others that [`Tables`] numbers.
+/// An object that steps read and write: a memory cell, the global lock, a buffered store, or a class of cells, formula or buffer, which [`Tables`]
+/// numbers.
 pub type Key = u64;
 
 /// Keys from here on are buffered stores, numbered per thread.
@@ -60,7 +61,7 @@ impl Item {
         self.mode & WAITS != 0
     }
 
-    /// Whether the step writes it.
+    /// Whether the step writes the object.
     pub fn writes(self) -> bool {
         self.mode & WRITES != 0
     }

@@ -67,8 +67,9 @@ pub struct Machine<'p> {
     samples: &'p [i64],
     /// The edges that each edge stands for, if the program is a transformed one.
     origins: Option<&'p Origins>,
-    /// Offset of the registers of each thread in the values of a state; `memory` is the offset of the first cell.
+    /// For each thread, the offset of its registers in the values of a state.
     pub(super) registers: Vec<usize>,
+    /// The offset of the first memory cell in the values of a state.
     pub(super) memory: usize,
     /// Discarded states, whose allocations are reused: every step copies a state, and all states have the same size.
     pub(super) spare: Vec<State>,
@@ -192,7 +193,7 @@ impl<'p> Machine<'p> {
         !state.buffers.iter().any(|b| b.thread == thread as u32)
     }
 
-    /// Adds the keys that steps from the location of a thread read, whether they are taken or not.
+    /// Adds accesses to the keys that all steps from the current location of a thread read, whichever of the steps is taken.
     fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
         let location = self.location(state, thread);
         let Some(place) = self.tables.places[thread].get(location.index()) else { return };
@@ -214,7 +215,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// (WM): TSO flushes the oldest store, PSO the oldest store to the cell unless an older one is separated from it by a store fence.
+    /// (WM): TSO flushes the oldest store, PSO the oldest store to the cell, unless a store fence separates it from an older buffered store.
     fn flush(
         &mut self,
         state: &State,

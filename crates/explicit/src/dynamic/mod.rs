@@ -96,7 +96,8 @@ pub(crate) enum Endless {
 }
 
 impl Endless {
-    /// Executions with more events than this count as infinite. The memory for sequences to be explored is quadratic in the length of executions.
+    /// Maximum number of events of an execution; longer executions count as infinite. The memory for sequences to be explored is quadratic in the
+    /// length of executions.
     fn longest(self) -> usize {
         match self {
             Endless::Cut => 4_000,
@@ -190,7 +191,7 @@ impl<'a> Judge<'a> {
         self.answers[property].is_none() && !self.task.is_settled(property)
     }
 
-    /// Whether any property or set of final states is still undecided.
+    /// Whether the search has to go on: some property is open, or the task asks for all final states.
     fn goes_on(&self) -> bool {
         let violated = |answer: &Option<Answer>| matches!(answer, Some(Answer::Violated(_)));
         if self.task.first_violation && self.answers.iter().any(violated) {

@@ -98,7 +98,7 @@ impl Machine<'_> {
                 };
                 match flow {
                     Flow::Disabled => {}
-                    // A limit is reported by a step of its own.
+                    // A step that reaches a limit is not merged, so that it is explored and reports the limit.
                     Flow::Limit(_) => return,
                     Flow::Done | Flow::Fault if only.is_some() => return,
                     Flow::Done | Flow::Fault => only = Some((id, edge, flow, copy)),

@@ -48,7 +48,7 @@ pub trait SleepSink: Sink {
 #[derive(Clone, Copy)]
 struct Entry {
     asleep: u64,
-    /// The persistent set with which the state was expanded; 0 if it has not been expanded.
+    /// The persistent set with which the state was expanded; 0 if the state has not been expanded.
     set: u64,
     /// The index of the state, or [`NONE`] for an empty entry.
     number: u32,
@@ -301,7 +301,7 @@ impl<S: SleepSink> Awake<'_, '_, S> {
         mut asleep: u64,
     ) -> Result<Summary, Growth> {
         let Awake { expander, layout, state, sink } = self;
-        // Sleeping parts have steps.
+        // A sleeping part has steps, so the state counts as one that can move.
         let mut summary = Summary { moved: set & asleep != 0, ..Summary::default() };
         dependence.look(view, layout, state, set | asleep);
         for bit in bits(set & !asleep) {

@@ -59,7 +59,7 @@ impl Footprint {
     }
 
     /// Whether two sets of steps of different threads may be dependent. The release of the lock is not considered: only the holder of the lock can
-    /// take it, and dependences with threads that wait are handled by looking at the holder.
+    /// take it, and dependences with threads that wait for it are handled where the holder of the lock is known.
     pub fn disturbs(self, other: Footprint) -> bool {
         let conflict = (self.reads & other.writes) | (self.writes & (other.reads | other.writes));
         let locks = |one: Footprint, two: Footprint| one.has(LOCK) && two.has(ACCESS | LOCK);
@@ -159,7 +159,7 @@ impl Classes {
         for variable in program.variables.iter().filter(|v| v.cells().len() > SMALL_ARRAY) {
             group[variable.cells()].fill(variable.base);
         }
-        // For each group, the first thread that accesses it, whether others do, and whether any thread writes it.
+        // For each group, the first thread that accesses it, whether other threads access it, and whether any thread writes it.
         let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); program.cells()];
         for (id, thread) in program.threads() {
             for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {

@@ -19,8 +19,8 @@ use fencewright_program::{
 use fencewright_testing::bounds::exceeds;
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// A program with a place before every location that has outgoing edges. A formula about a location refers to the location after
-/// its place or, with `before`, before it.
+/// The program with a place before every location that has outgoing edges. Where a formula mentions a location, `before` decides whether this becomes the location
+/// before its place or the one after it.
 fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
     let mut places = Vec::new();
     let mut moved: Vec<Vec<LocationId>> = Vec::new();
@@ -107,8 +107,8 @@ fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<
     Some(found)
 }
 
-/// A random program whose threads mostly store and load, because few others need fences. Some stores fault; a store to replace is identified
-/// by its span.
+/// A random program whose threads mostly store and load, because most other programs need no fences. Some stores fault. Each store has a span of its own, by which
+/// the candidate that replaces it is recognised.
 fn accesses(random: &mut Random) -> Program {
     let mut program = program(random, Shape { threads: 2, length: 4, loops: false, ..Shape::default() });
     for variable in &mut program.variables {
@@ -136,7 +136,7 @@ fn accesses(random: &mut Random) -> Program {
     program
 }
 
-/// Whether a set suffices, by the reference semantics; `None` if there are too many states.
+/// Whether a set of fences suffices, by the reference semantics; `None` if there are too many states.
 fn suffices(placed: &Placed, set: &[&Candidate], model: MemoryModel) -> Option<bool> {
     let program = Fenced::new(placed, set).program;
     let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
@@ -193,7 +193,7 @@ fn no_cheaper_set_suffices() {
         let found = synthesise(&placed, &goal, &options, &Limits::default(), &Progress::default());
         let full: Vec<&Candidate> = all.iter().collect();
         if found.verdict == Verdict::Unfixable {
-            // More fences leave fewer executions: if all together do not suffice, no subset does.
+            // More fences leave fewer executions, so if all fences together do not suffice, no subset does.
             assert_eq!(suffices(&placed, &full, model), Some(false), "seed {seed}, {model:?}");
             unfixable += 1;
             continue;
@@ -227,7 +227,7 @@ fn seen(state: &State) -> Vec<Formula> {
     parts
 }
 
-/// A formula about data and labels that holds in no reachable state: some state's description, with a thread at other locations.
+/// A formula about data and labels that holds in no reachable state: the description of a reachable state, with a thread moved to other locations.
 fn elsewhere(random: &mut Random, program: &Program, states: &[State]) -> Option<Formula> {
     if states.is_empty() {
         return None;
@@ -251,7 +251,7 @@ fn elsewhere(random: &mut Random, program: &Program, states: &[State]) -> Option
             }
         }
         let formula = match random.one_in(4) {
-            // Labels are numbers too.
+            // A formula may also use the truth value of a label as a number.
             true => Formula::binary(BinaryOp::Gt, Formula::all(parts), Expr::Const(0)),
             false => Formula::all(parts),
         };
@@ -260,7 +260,7 @@ fn elsewhere(random: &mut Random, program: &Program, states: &[State]) -> Option
     })
 }
 
-/// Fences are not monotone: properties mention labels on either side of a place, and existential properties occur. All subsets are tried.
+/// Compares with all subsets where more fences may be worse: properties mention labels on either side of a place, or are existential.
 #[test]
 fn fences_that_do_harm_are_avoided() {
     let (mut fixed, mut unfixable, mut safe, mut harmful, mut seed) = (0, 0, 0, 0, 0);
@@ -273,7 +273,7 @@ fn fences_that_do_harm_are_avoided() {
         let mut random = Random::new(5_000_000 + seed);
         let mut program = accesses(&mut random);
         if random.one_in(3) {
-            // A loop: the last step of a thread leads back.
+            // Makes a loop: the last edge of a thread leads back to its entry.
             let thread = random.below(program.threads.len());
             let code = &mut program.threads[thread];
             let entry = code.entry;
@@ -357,7 +357,7 @@ fn fences_that_do_harm_are_avoided() {
             assert_eq!(found.verdict, Verdict::Unfixable, "{about}");
             let why = found.unfixable.expect("a reason");
             assert!(!why.properties.is_empty(), "{about}");
-            // The named properties cannot hold together.
+            // The properties that the answer names must be unsatisfiable by themselves.
             let mut fewer = placed.clone();
             fewer.program.properties.retain(|p| why.properties.contains(&p.name));
             for (set, _) in &known {
@@ -386,7 +386,7 @@ fn fences_that_do_harm_are_avoided() {
             sufficient.iter().filter(|s| price(s) == cheapest).cloned().collect();
         assert_eq!(sets, expected, "{about}");
         assert!(found.sets_complete, "{about}");
-        // Some superset of a sufficient set does not suffice.
+        // Counts the cases in which a superset of a sufficient set does not suffice.
         let within = |few: &Vec<usize>, many: &Vec<usize>| few.iter().all(|n| many.contains(n));
         harmful += usize::from(known.iter().any(|(set, e)| !e && sufficient.iter().any(|s| within(s, set))));
         fixed += 1;
@@ -408,7 +408,7 @@ fn keeps(placed: &Placed, set: &[&Candidate], model: MemoryModel, bound: Bound) 
     Some(within && suffices(placed, set, model)?)
 }
 
-/// With a bound on buffers: the set keeps them within it, no cheaper one does, and without each of its fences there is an overflow or a violation.
+/// With a bound on buffers: the set keeps buffers within the bound, no cheaper set does, and without each of its fences there is an overflow or a violation.
 #[test]
 fn buffers_are_kept_within_a_bound() {
     let (mut fixed, mut unfixable, mut safe, mut overflows, mut seed) = (0, 0, 0, 0, 0);
@@ -417,7 +417,7 @@ fn buffers_are_kept_within_a_bound() {
         let mut random = Random::new(11_000_000 + seed);
         let mut program = accesses(&mut random);
         if random.one_in(3) {
-            // A loop: the last step of a thread leads back.
+            // Makes a loop: the last edge of the thread leads back to its entry.
             let entry = program.threads[0].entry;
             program.threads[0].edges.last_mut().into_iter().for_each(|edge| edge.to = entry);
         }

@@ -25,7 +25,7 @@ const ALGORITHMS: [(&str, &str); 7] = [
     ("ticket-lock", "mutex"),
 ];
 
-/// An example with the cheapest fences such that a property holds and no buffer holds more than one store; and the number of fences.
+/// An example with the cheapest fences with which the property holds and every buffer has at most one store; and the number of fences.
 fn with_fences(name: &str, property: &str, model: MemoryModel) -> (Program, usize) {
     let path = format!("{}/../../examples/{name}.fw", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -77,7 +77,7 @@ fn one_store_in_a_buffer_is_enough_with_fences_that_keep_it() {
                 let (k, attempt) = prove(&program, property, model, *method);
                 println!("{name} under {model:?}, {count} fences, {method:?}: k = {k}, {attempt:?}");
                 assert_eq!(k, 1, "{name} under {model:?}, {method:?}");
-                // The SC proof gives sufficient predicates: none came from refinement on P_M.
+                // The predicates of the SC proof suffice: none were found by refinement on P_M, the program with the memory model encoded.
                 assert_ne!(attempt, Attempt::Refined, "{name} under {model:?}, {method:?}");
             }
         }

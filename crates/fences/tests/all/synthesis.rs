@@ -121,10 +121,10 @@ fn labels_ends_and_pending_stores_count_as_they_should() {
         assert_eq!((&found.verdict, found.cost), (&verdict, cost), "{text}");
         assert!(found.optimal, "{text}");
     };
-    // A label on a loop is passed in every iteration.
+    // A thread is at the label of a loop in every iteration.
     let text = "shared x; thread p { L: while x < 3 { x = x + 1; fence; } } forbid again: p@L && x == 2;";
     check(text, usual, Verdict::Unfixable, 0);
-    // A blocked thread has not left its label.
+    // A blocked thread stays at its label.
     let text =
         "shared y; thread p { var r; L: assume r == 1; } thread q { y = 1; } forbid left: !(p@L) && y == 1;";
     check(text, usual, Verdict::AlreadySafe, 0);
@@ -137,7 +137,7 @@ fn labels_ends_and_pending_stores_count_as_they_should() {
     let text = "shared x; thread p { x = 1; } forbid early: p@end && x == 0;";
     check(text, usual, Verdict::Fixed, 2);
     check(text, swap, Verdict::Fixed, 1);
-    // A thread that has faulted stays where it is.
+    // A faulted thread stays at its location.
     let text =
         "shared x; thread p { x = 1; L: skip; } thread r { var v; atomic { v = 1; assert v == 0; } skip; }
                 forbid b: p@L && r.v == 1 && x == 0;";
@@ -151,7 +151,7 @@ fn labels_ends_and_pending_stores_count_as_they_should() {
 
 #[test]
 fn an_sc_execution_is_shown_as_one() {
-    // The store must visibly arrive after the other thread has read.
+    // The violation requires that the store reaches memory after the other thread has read.
     let text = "shared x; thread p { x = 1; L: skip; } thread q { var r; r = x; Q: skip; }
                 forbid a: p@L && q@Q && q.r == 0 && x == 1;";
     let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
@@ -167,7 +167,7 @@ fn all_cheapest_sets_are_listed_and_verified() {
                 forbid sb: p@P && q@Q && p.r == 0 && q.r == 0;";
     let options = Options { sets: 100, ..Options::default() };
     let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &options);
-    // Before the loop, at either end of its body (it runs at least once), and after it.
+    // The four places: before the loop, at either end of its body (which runs at least once), and after the loop.
     assert_eq!((found.sets.len(), found.sets_complete), (4, true));
     let one = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
     assert_eq!(one.cost, found.cost);
@@ -221,12 +221,12 @@ const STEPLESS: [&str; 20] = [
     "goto l; k: x = 1; l: if x == 1 && 1 { m: stop; } else if x == 2 { n: goto k; } ",
 ];
 
-/// For every place: the program that is verified with a fence there is the one that the edited text means.
+/// For every place: the verified program with a fence there equals the program of the edited text.
 #[test]
 fn the_verified_program_is_the_edited_text() {
     let stepless = STEPLESS.iter().map(|body| {
         let text = format!("shared x; thread p[i in 0..2] {{ {body} }} forbid p[0]@l && p[1]@end && x == 7;");
-        // Without the label, uses another property.
+        // If the body has no label, the property is about memory instead.
         loaded(
             "stepless",
             if body.contains("l:") { text } else { text.replace("p[0]@l", "x == 5") }.as_bytes(),
@@ -279,7 +279,7 @@ fn existential_properties_must_stay_satisfied() {
     // An existential property may ask for executions that fences preserve.
     let fixed = check(&text.replace("exists p.r == 0", "exists p.r == 1"));
     assert_eq!((fixed.verdict, fixed.cost), (Verdict::Fixed, 4));
-    // An execution that does not exist even without fences.
+    // No execution satisfies the property even without fences.
     let found = check(&text.replace("exists p.r == 0", "exists p.r == 7"));
     assert_eq!(found.verdict, Verdict::Unfixable);
     let why = found.unfixable.expect("a reason");
@@ -299,7 +299,7 @@ fn spared_places_are_named_as_the_reason() {
     assert_eq!(found.verdict, Verdict::Unfixable);
     let spared = found.unfixable.expect("a reason").spared;
     assert!(spared.len() == 1 && spared[0].spared, "{spared:?}");
-    // Violations under SC happen without `spare` too.
+    // If the violation occurs under SC, spared places are not the reason.
     let found = check("spare p@a;", &text.replace("x == 7", "x == 1"));
     assert!(found.unfixable.expect("a reason").spared.is_empty());
 }

@@ -23,11 +23,11 @@ pub const NAME: &str = "expected.toml";
 pub struct Entry {
     /// The program.
     pub file: PathBuf,
-    /// The property asked for, if it is one.
+    /// The property to check; `None` for all properties.
     pub property: Option<String>,
     /// Constants or macros with their values.
     pub define: Vec<(String, Option<String>)>,
-    /// The verdict under each model that is named.
+    /// The expected verdict under each memory model that the entry names.
     verdicts: Vec<(MemoryModel, String)>,
 }
 
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// Reads the expected verdicts of a folder; empty if it has no such file; an error message if the file is malformed.
+/// Reads the expected verdicts of a folder. Returns an empty list if the folder has no such file, and an error message if the file is malformed.
 pub fn of(folder: &Path) -> Result<Vec<Entry>, String> {
     let path = folder.join(NAME);
     if !path.exists() {
@@ -81,7 +81,7 @@ fn entry(folder: &Path, number: usize, entry: &Value) -> Result<Entry, String> {
     Ok(Entry { file: folder.join(file), property: text("property")?, define, verdicts })
 }
 
-/// The value of a definition: as it stands, or nothing where it is only defined.
+/// The value of a definition; `None` for a macro that is defined without a value.
 fn defined(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() => None,

@@ -1,8 +1,8 @@
-//! Checking many programs side by side: all programs of folders.
+//! Checks all programs in folders, several at a time.
 //!
-//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about each of them under each memory model, on several
-//! threads of one process that share its memory. A run that lacks memory beside others is repeated alone. A folder may contain a file
-//! [`expected.toml`](expected) with the verdicts to expect.
+//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about each program under each memory model, on several threads of one process
+//! that share its memory. A run that lacks memory because of the other runs is repeated alone. A folder may contain a file [`expected.toml`](expected) with the
+//! expected verdicts.
 //!
 //! ```no_run
 //! use std::path::PathBuf;
@@ -85,16 +85,16 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// A program of a folder, or one that was named itself.
+/// A program of a folder, or a program that the user named directly.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Its file.
     pub file: PathBuf,
     /// Its entry in `expected.toml`.
     pub entry: Option<Entry>,
-    /// Its text, if it comes from something that can be read only once.
+    /// Its text, if it was read from a pipe or the standard input, which can be read only once.
     text: Option<Arc<Vec<u8>>>,
-    /// Why it cannot be read, if that is already known.
+    /// The reason why it cannot be read, if that is already known.
     wrong: Option<String>,
 }
 
@@ -103,12 +103,12 @@ impl Item {
         Item { file, entry, text: None, wrong: None }
     }
 
-    /// A file or folder that exists and cannot be read.
+    /// An existing file or folder that cannot be read.
     fn wrong(file: &Path, why: impl Into<String>) -> Self {
         Item { wrong: Some(why.into()), ..Item::new(file.to_owned(), None) }
     }
 
-    /// A path that is not a folder. Pipes and the standard input are read at once, because they can be read only once.
+    /// A path that the user named and that is not a folder. Pipes and the standard input are read at once, because they can be read only once.
     fn given(path: &Path) -> Self {
         let item = Item::new(path.to_owned(), None);
         if !is_standard_input(path) && fs::metadata(path).map_or(true, |about| about.is_file()) {
@@ -141,13 +141,13 @@ impl Asked {
         name
     }
 
-    /// The expected verdict, if there is one.
+    /// The expected verdict under the memory model, if `expected.toml` has one.
     pub fn expected(&self) -> Option<&str> {
         self.program.entry.as_ref().and_then(|entry| entry.verdict(self.model))
     }
 }
 
-/// The programs that paths name: files as they are, folders with all programs in them. Duplicates are left out.
+/// The programs that these paths name: each file itself, and for each folder all programs in it. Duplicates are left out.
 pub fn programs(paths: &[PathBuf]) -> Result<Vec<Item>, Unreadable> {
     let mut all: Vec<Item> = Vec::new();
     let mut known: BTreeSet<(PathBuf, Option<Entry>)> = BTreeSet::new();
@@ -164,7 +164,7 @@ pub fn programs(paths: &[PathBuf]) -> Result<Vec<Item>, Unreadable> {
     Ok(all)
 }
 
-/// The programs of a folder and of the folders in it, by name, with their expected verdicts.
+/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts.
 fn programs_in(folder: &Path, depth: usize) -> Result<Vec<Item>, Unreadable> {
     let entries = expected::of(folder)
         .map_err(|why| Unreadable { name: name_of(&folder.join(expected::NAME)), why })?;
@@ -178,11 +178,11 @@ fn programs_in(folder: &Path, depth: usize) -> Result<Vec<Item>, Unreadable> {
         Err(error) if depth == 0 => return Err(Unreadable { name: name_of(folder), why: in_words(&error) }),
         Err(error) => return Ok(vec![Item::wrong(folder, in_words(&error))]),
     }
-    // A missing file with an expected verdict is reported like a program.
+    // Files that `expected.toml` names are added, so that a missing one is reported like a program.
     paths.extend(entries.iter().map(|entry| entry.file.clone()));
     let mut found = Vec::new();
     for path in paths {
-        // A link to a folder may lead back.
+        // Symbolic links to folders are not followed, because they may form a cycle.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_dir()) {
             match depth < DEEPEST {
                 true => found.extend(programs_in(&path, depth + 1)?),
@@ -212,7 +212,7 @@ fn is_program(path: &Path) -> bool {
         .is_some_and(|extension| front_end::ALL.iter().any(|known| known.extension() == Some(&extension)))
 }
 
-/// The outcome of a question about one property, or about a program that cannot be asked about.
+/// The outcome of a question: a verdict on one property, or a failure for a whole program.
 #[derive(Clone, Copy)]
 pub enum Outcome<'a> {
     /// A verdict.
@@ -224,7 +224,7 @@ pub enum Outcome<'a> {
         /// The verdict with its evidence.
         checked: &'a Checked,
     },
-    /// Why there is none.
+    /// There are no verdicts, for this reason.
     Failure(&'a Failure),
 }
 
@@ -253,7 +253,7 @@ fn outcome<'a>(program: &'a Program, asked: &Asked, checked: &'a Checked) -> Out
     Outcome::Answer { program, model: asked.model, checked }
 }
 
-/// Renders outcomes, on the thread that found them.
+/// Renders outcomes. It is called on the thread that found the outcome.
 pub trait Scribe: Sync {
     /// An outcome in the form in which it is shown at once.
     type Line: Send;
@@ -267,31 +267,31 @@ pub trait Scribe: Sync {
     fn part(&self, asked: &Asked, outcome: Outcome<'_>) -> Self::Part;
 }
 
-/// An event of a question of a batch.
+/// An event of one question of a batch.
 pub enum Event<L, P> {
     /// A property has an outcome.
     Answer {
-        /// The number of the property.
+        /// The index of the property.
         property: usize,
-        /// The number of properties.
+        /// The number of properties of the question.
         of: usize,
-        /// The outcome.
+        /// The rendered outcome.
         line: L,
     },
-    /// All properties have their outcomes, which are these, in the order of the properties.
+    /// All properties have their outcomes; the rendered outcomes in the order of the properties.
     Done(Vec<P>),
 }
 
-/// An event with the number of its question.
+/// An event with the index of its question in [`Batch::asked`].
 pub type Numbered<S> = (usize, Event<<S as Scribe>::Line, <S as Scribe>::Part>);
 
-/// Programs that are checked side by side.
+/// Questions about programs that are answered several at a time.
 pub struct Batch {
     /// The programs and memory models.
     pub asked: Vec<Asked>,
-    /// How the programs are read. What `expected.toml` defines is overridden by the definitions here.
+    /// How the programs are read. Definitions given here override those of `expected.toml`.
     pub reader: Reader,
-    /// The question about each of them; its memory model is that of [`Asked`]. Without properties, the one in `expected.toml` is asked for.
+    /// The question about each program. Its memory model is replaced by that of [`Asked`]. If it names no properties, the property in `expected.toml` is checked.
     pub question: Question,
     /// Number of threads; 0 for the number of cores.
     pub jobs: usize,
@@ -300,8 +300,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Answers all questions. `receive` gets the events with the number of their question, in the order in which they happen, until all
-    /// questions are answered or their token is cancelled.
+    /// Answers all questions. `receive` is called with the events, each with the index of its question, in the order in which they occur, until all questions are
+    /// answered or their token is cancelled.
     pub fn run<S: Scribe>(
         &self,
         scribe: &S,
@@ -328,7 +328,7 @@ impl Batch {
                         run.answer(n);
                     }
                 };
-                // With fewer workers than wanted it takes longer.
+                // If a thread cannot be started, the remaining workers just take longer.
                 started +=
                     thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).is_ok() as usize;
             }
@@ -343,14 +343,14 @@ impl Batch {
     }
 }
 
-/// An outcome that lacks memory, rendered in case there is no better one.
+/// An outcome that lacks memory, rendered in case repeating the search alone gives no better one.
 struct Pressed<L, P> {
-    /// The number of the property.
+    /// The index of the property.
     property: usize,
     of: usize,
     line: L,
     part: P,
-    /// Bytes that the search itself had.
+    /// Number of bytes that this search used itself.
     bytes: u64,
 }
 
@@ -359,20 +359,20 @@ struct Run<'a, S: Scribe> {
     batch: &'a Batch,
     scribe: &'a S,
     progress: &'a Progress,
-    /// Read by runs side by side, written by a run that needs all memory and is alone.
+    /// Locked for reading by runs beside others, and for writing by a run that is alone because it needs all memory.
     turns: &'a RwLock<()>,
     /// Whether there are other workers.
     beside: bool,
     sender: mpsc::Sender<Numbered<S>>,
 }
 
-/// The rendered outcomes of a question, by the numbers of their properties.
+/// The rendered outcomes of a question, by the indices of their properties.
 type Parts<S> = BTreeMap<usize, <S as Scribe>::Part>;
 /// The outcomes of a question that lack memory.
 type PressedOnes<S> = Vec<Pressed<<S as Scribe>::Line, <S as Scribe>::Part>>;
 
 impl<S: Scribe> Run<'_, S> {
-    /// Answers one question, beside others if there are any.
+    /// Answers the question with index `n`, beside others if there are any.
     fn answer(&self, n: usize) {
         let mut parts = BTreeMap::new();
         let mut pressed = {
@@ -396,19 +396,19 @@ impl<S: Scribe> Run<'_, S> {
         self.batch.question.own_budget().token.is_cancelled()
     }
 
-    /// Whether a search could have considerably more memory when it is alone.
+    /// Whether a search could have considerably more memory if it ran alone.
     fn may_gain(&self, pressed: &PressedOnes<S>) -> bool {
         let had = pressed.iter().map(|pressed| pressed.bytes).max().unwrap_or(0);
         self.batch.question.own_budget().memory.is_none_or(|limit| had < limit / 8 * 7)
     }
 
-    /// Sends an event. If the receiver is gone, the events are not needed any more.
+    /// Sends an event. If the receiver is gone, the event is dropped.
     fn tell(&self, n: usize, event: Event<S::Line, S::Part>) {
         let _ = self.sender.send((n, event));
     }
 
-    /// Asks about all properties of a program or about `only` these, and sends each outcome as soon as it is there. Outcomes that lack memory are
-    /// returned instead.
+    /// Checks all properties of a program, or the properties with the indices `only`, and sends each outcome as soon as it is found. Outcomes that lack memory are
+    /// not sent but returned.
     fn ask(&self, n: usize, only: Option<&[usize]>, parts: &mut Parts<S>) -> PressedOnes<S> {
         let asked = &self.batch.asked[n];
         self.ask_about(n, asked, only, parts).unwrap_or_else(|failure| {
@@ -468,7 +468,7 @@ impl<S: Scribe> Run<'_, S> {
         Ok(pressed)
     }
 
-    /// The question about a program: what `expected.toml` asks for, unless properties are given.
+    /// The question about a program. If it names no properties, the property in `expected.toml` is added.
     fn question(&self, asked: &Asked) -> Question {
         let question = self.batch.question.clone();
         match asked.program.entry.as_ref().and_then(|entry| entry.property.as_deref()) {
@@ -477,7 +477,7 @@ impl<S: Scribe> Run<'_, S> {
         }
     }
 
-    /// Reads a program as its question needs it.
+    /// Reads a program with the translation that its question requires.
     fn read(&self, asked: &Asked, question: &Question, limits: &Limits) -> Result<Program, Error> {
         let mut reader = self.batch.reader.within(limits);
         let own = asked.program.entry.iter().flat_map(|entry| entry.define.iter().cloned());

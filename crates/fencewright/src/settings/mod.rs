@@ -1,8 +1,8 @@
-//! Options: [`TABLE`] has one line for each, from which the help of the command, the reference in `docs/cli.md` and the options in JSON are made.
+//! Options: [`TABLE`] has one line for each option. The help of the command, the reference in `docs/cli.md` and the options in JSON are made from it.
 //!
-//! A line gives the field of [`Settings`], how often the option may be given, its type, its names on the command line (`-q|--quiet`), the name
-//! of its value, its default, the commands that have it, the engines that use it (empty if it is not about engines), and its help; for the
-//! manual there may be more to say. To add an option, add a line to the table and use the field of `Settings`.
+//! A line gives the field of [`Settings`], how often the option may be given, its type, its names on the command line (`-q|--quiet`), the name of its value, its
+//! default, the commands that have it, the engines that use it (empty if it is not about engines), and its help; further explanations for the manual are optional.
+//! To add an option, add a line to the table and use the field of `Settings`.
 //!
 //! ```
 //! use fencewright::settings::{Command, Settings, row};
@@ -107,7 +107,7 @@ pub enum Group {
     Engines,
     /// For experiments with engines.
     Research,
-    /// Accepted and not shown.
+    /// Accepted but not shown in the help.
     Hidden,
 }
 
@@ -150,7 +150,7 @@ pub struct Row {
     pub more: &'static str,
     /// The values to choose from; empty if they cannot be listed.
     pub choices: fn() -> Vec<Choice>,
-    /// Checks a value; the error message if it is wrong.
+    /// Checks a value; returns the error message if the value is wrong.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -165,7 +165,7 @@ impl Row {
         self.names.split('|').find_map(|name| name.strip_prefix("--"))
     }
 
-    /// The name with its dashes, the long one if there is one.
+    /// The name with its dashes: the long name or, if there is none, the short one.
     pub fn name(&self) -> String {
         self.long().map_or_else(|| self.names.to_owned(), |long| format!("--{long}"))
     }
@@ -181,7 +181,7 @@ pub fn rows(command: Command) -> impl Iterator<Item = &'static Row> {
     TABLE.iter().filter(move |row| row.commands.contains(&command))
 }
 
-/// The options of `check` that an engine uses and not every engine does, with their dashes.
+/// The options of `check` that this engine uses but not every engine does, with their dashes.
 pub fn known_to(engine: EngineName) -> Vec<String> {
     rows(Check).filter(|row| row.engines.contains(&engine)).map(Row::name).collect()
 }
@@ -195,7 +195,7 @@ macro_rules! field {
     (list $type:ty) => { Vec<$type> };
 }
 
-/// Stores a value in a field of [`Settings`].
+/// Assigns a value to a field of [`Settings`].
 macro_rules! store {
     (flag $type:ty, $field:expr, $text:expr) => {
         $field = true
@@ -264,7 +264,7 @@ macro_rules! options {
         }
 
         impl Settings {
-            /// Sets the field with this name from a text; in words what is wrong with it. For flags the text does not matter.
+            /// Sets the field with this name from a text; an error is the message about the text. For flags, the text is ignored.
             pub fn set(&mut self, field: &str, text: impl AsRef<OsStr>) -> Result<(), String> {
                 let text = text.as_ref();
                 match field {
@@ -375,13 +375,13 @@ impl Settings {
         TABLE.iter().filter(|row| self.given.contains_key(row.field))
     }
 
-    /// The options of engines that were set, by their long names, with their values: empty for flags.
+    /// The options of engines that were set: their long names with their values, which are empty for flags.
     pub fn of_engines(&self) -> BTreeMap<String, String> {
         let rows = self.given().filter(|row| !row.engines.is_empty());
         rows.filter_map(|row| Some((row.long()?.to_owned(), self.given.get(row.field)?.clone()))).collect()
     }
 
-    /// How programs are read, for questions about the properties that are named.
+    /// How programs are read for questions about the selected properties.
     pub fn reader(&self) -> Reader {
         let folders = self.folders.clone();
         let c = COptions {
@@ -396,7 +396,7 @@ impl Settings {
         Reader { options, format: self.format.map(|format| format.0), ..Reader::default() }
     }
 
-    /// Time and memory, except for a token and the memory of the process.
+    /// The limits on time and memory, without a token and without the memory meter of the process.
     pub fn budget(&self) -> Budget {
         Budget {
             timeout: self.timeout.get(),
@@ -407,12 +407,12 @@ impl Settings {
         }
     }
 
-    /// How far verdicts are confirmed.
+    /// The effort for confirming verdicts.
     pub fn confirm(&self) -> Confirm {
         if self.no_certify { Confirm::NOTHING } else { Confirm::default() }
     }
 
-    /// The question that is asked under the first memory model, unless there is no such engine.
+    /// The question under the first memory model; `None` if there is no engine with the given name.
     pub fn question(&self) -> Option<Question> {
         let engine = registry().iter().find(|info| info.name.as_str() == self.engine.0)?.name;
         let question = Question::under(self.model.models()[0])
@@ -427,7 +427,7 @@ impl Settings {
         })
     }
 
-    /// The question about fences, unless it is about several memory models.
+    /// The question about fences; an error if several memory models are given.
     pub fn repair(&self) -> Result<Repair, Error> {
         let [model] = self.model.models() else {
             return Err(Error::Setting("model", "fences are found for one memory model at a time".into()));
@@ -443,7 +443,7 @@ impl Settings {
         Ok(Repair { question, purpose: self.goal, no_overflow: self.no_overflow, options })
     }
 
-    /// The question about robustness.
+    /// The options of the question about robustness.
     pub fn robustness(&self) -> robust::Options {
         robust::Options {
             notion: self.notion,
@@ -499,7 +499,7 @@ impl Settings {
         }
     }
 
-    /// How the explicit engine searches, wherever it runs.
+    /// The options of the explicit engine, also when another engine runs it.
     fn searched(&self) -> explicit::Options {
         let defaults = explicit::Options::default();
         let workers = match self.jobs.get() {
@@ -515,7 +515,7 @@ impl Settings {
         }
     }
 
-    /// How engine lazy delays stores.
+    /// The options of engine `lazy` for delaying stores.
     pub fn delays(&self) -> lazy::Options {
         lazy::Options {
             oracle: self.oracle,

@@ -15,7 +15,7 @@ pub fn reference(command: Command) -> String {
     text
 }
 
-/// The option with its values.
+/// The option in the notation of the command line, with its values.
 fn usage(row: &Row) -> String {
     let choices: Vec<&str> = (row.choices)().iter().map(|choice| choice.name).collect();
     let value = match (row.value, choices.is_empty()) {
@@ -28,7 +28,7 @@ fn usage(row: &Row) -> String {
     format!("`{}{value}`{short}", row.name())
 }
 
-/// The help, what each value means, and what else the manual says.
+/// The help, the meaning of each value, and the further explanations for the manual.
 fn meaning(row: &Row) -> String {
     let choices = (row.choices)();
     let mut text = row.help.to_owned();

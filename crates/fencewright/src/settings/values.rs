@@ -22,7 +22,7 @@ use crate::{BufferBound, NoOverflow, Purpose};
 /// One of the values of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// How it is written.
+    /// The value as it is written.
     pub name: &'static str,
     /// Its help; may be empty.
     pub help: &'static str,
@@ -30,21 +30,21 @@ pub struct Choice {
 
 /// The type of an option.
 pub trait Value: Sized {
-    /// Reads a value; in words what is wrong with the text.
+    /// Parses a value; an error is the message about the text.
     fn read(text: &str) -> Result<Self, String>;
 
-    /// The same for a text that may not be UTF-8, as names of files need not be.
+    /// Parses a value from a text that may not be UTF-8, such as a file name.
     fn read_os(text: &OsStr) -> Result<Self, String> {
         Self::read(text.to_str().ok_or("this is not UTF-8")?)
     }
 
-    /// The values, if they can be listed.
+    /// The values, if they can be listed; otherwise empty.
     fn choices() -> Vec<Choice> {
         Vec::new()
     }
 }
 
-/// Implements [`Value`] for a type with few values: how each is written, and its help.
+/// Implements [`Value`] for a type with few values: each with its notation and its help.
 macro_rules! choices {
     ($type:ty { $($name:literal => $value:expr, $help:literal;)* }) => {
         impl Value for $type {
@@ -139,7 +139,7 @@ choices!(Method {
 /// One memory model, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Models {
-    /// This one.
+    /// This model.
     One(MemoryModel),
     /// All of them.
     All,
@@ -155,7 +155,7 @@ impl Models {
     }
 }
 
-/// A parameter that engine cegar does not refine.
+/// A parameter of engine cegar that refinement does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fixed {
     /// The number of stores that are kept in order.
@@ -166,7 +166,7 @@ pub enum Fixed {
     Predicates,
 }
 
-/// The name of an engine. An unknown name is an error when the question is asked, so that it is reported as JSON where JSON is wanted.
+/// The name of an engine. An unknown name is reported only when the question is asked, so that the error can be printed as JSON if JSON is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(pub String);
 
@@ -255,7 +255,7 @@ impl<T> Limit<T> {
     }
 }
 
-/// A finite number that is not negative, and the unit behind it.
+/// A finite non-negative number and the unit after it.
 fn quantity(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
@@ -306,7 +306,7 @@ impl Value for Limit<u64> {
     }
 }
 
-/// Maximum number of stores that can be asked to be kept in order.
+/// Maximum value of `K` in `partial:K`: the number of stores kept in order.
 const MOST_KEPT: u32 = 64;
 
 impl Value for BufferDomain {

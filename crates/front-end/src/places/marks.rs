@@ -7,12 +7,12 @@ use fencewright_program::{Observable, Program, Property, Span};
 
 use super::{EMPTY_STEPS, Place, Side, Site, Sites};
 
-/// Whether a fence may be inserted before the first statement of a block.
+/// Whether there is a place before the first statement of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// It may.
+    /// There is one.
     Free,
-    /// It may not, because the statement starts an alternative of `choose`.
+    /// There is none, because the statement starts an alternative of `choose`.
     Choice,
 }
 
@@ -20,14 +20,15 @@ pub(super) struct Marks<'l> {
     pub(super) places: Vec<Place>,
     /// For each place, whether a block or a `for` follows it.
     pub(super) opens: Vec<bool>,
-    /// The numbers of the places that get no step.
+    /// The indices of the places at which no empty step is inserted.
     pub(super) left_out: HashSet<usize>,
     pub(super) mentioned: BTreeSet<String>,
-    /// The prefix of the labels in the current code: the name of a procedure.
+    /// The prefix of labels in the code that is being walked: the name of the procedure and a dot, or empty in a thread.
     pub(super) prefix: String,
-    /// The statements beside which a fence can be inserted; `None` for all.
+    /// The statements beside which a fence can be inserted; `None` if all of them.
     pub(super) sites: Option<&'l Sites>,
-    /// The enclosing source statements. A tree statement with the same text as one of them is part of it and has no places of its own.
+    /// The source statements that enclose the current one. A tree statement with the same text as one of them is part of that source statement and has no places of
+    /// its own.
     pub(super) around: Vec<Span>,
 }
 
@@ -46,7 +47,7 @@ pub(super) fn mentioned(program: &Program) -> BTreeSet<String> {
 }
 
 impl Marks<'_> {
-    /// Inserts empty steps into a block; `ends` says whether there is a place after its last statement.
+    /// Inserts empty steps into a block; `start` says whether there is a place before its first statement, `ends` whether there is one after its last.
     pub(super) fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
         let mut start = start;
         let statements = std::mem::take(&mut block.statements);
@@ -64,12 +65,12 @@ impl Marks<'_> {
             let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
             if start == Start::Free && is_written && site.before {
                 let offset = label.map_or(statement.span.start, |l| l.start);
-                // Labels stand between this place and the statement.
+                // If the statement has labels, they are between this place and the block, so that the block does not follow the place directly.
                 let opens = opens && label.is_none();
                 block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
             }
-            // Every jump to the labels passes a place after them. A label that a property mentions gets no such place: being at the label
-            // would then include waiting at the fence.
+            // Adds a place between the labels and the statement, which every jump to the labels passes. If a property mentions one of the labels, there is no such
+            // place: a thread that waits at a fence there would count as being at the label.
             let named = |l: &Name| format!("{}{}", self.prefix, l.text);
             let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
             if is_labelled && !looked_at {
@@ -83,12 +84,12 @@ impl Marks<'_> {
             start = Start::Free;
             let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
-            // If the next statement has a place before it, that is also the place after this one.
+            // If the next statement has a place before it, a place after this statement would be the same.
             if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }
         }
-        // In an alternative of declarations only, a fence would be the first statement.
+        // No place at the end of an alternative of `choose` that has only declarations: a fence there would be its first statement.
         if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
             block.statements.extend(self.mark(span.end, Side::After, span, None, false));
         }
@@ -135,7 +136,7 @@ impl Marks<'_> {
         }
     }
 
-    /// The empty step of the next place, unless the place is left out.
+    /// Adds a place and returns its empty step; `None` if the place is left out.
     fn mark(
         &mut self,
         offset: u32,
@@ -154,7 +155,7 @@ impl Marks<'_> {
     }
 }
 
-/// Whether a label precedes a statement in the text; importers also create labels that are not in the text.
+/// Whether a label is written before the statement; importers also create labels that are not in the text.
 fn stands_before(label: Span, statement: Span) -> bool {
     label.file == statement.file && label.start < label.end && label.end <= statement.start
 }

@@ -49,7 +49,7 @@ fn difference(
     if let Some(invented) = found.difference(&expected.reachable.states).next() {
         return Some(Err(format!("invented {invented:?}")));
     }
-    // Only this comparison detects a load that does not wait for the lock: the states it reaches are reachable anyway.
+    // Only this comparison detects a load that does not wait for the lock, because the states that such a load leads to are reachable anyway.
     let stuck: HashSet<State> = reachable.deadlocks.iter().filter_map(|s| reduced.state(s)).collect();
     if let Some(state) = stuck.symmetric_difference(&expected.reachable.deadlocks).next() {
         return Some(Err(format!("one of the two can move in {state:?}")));

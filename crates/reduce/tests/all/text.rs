@@ -63,7 +63,7 @@ fn printed_programs_have_the_same_verdicts() {
         for property in &reduced.program.properties {
             let expected = here.satisfies(&reduced.program, MemoryModel::Sc, property);
             let found = match property.kind {
-                // It need not be printed: every program can be checked for it.
+                // Freedom from deadlock is not printed, because every program can be checked for it.
                 PropertyKind::NoDeadlock => there.satisfies(&read, MemoryModel::Sc, property),
                 _ => {
                     let again = read.properties.iter().find(|p| p.name == property.name);

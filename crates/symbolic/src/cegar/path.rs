@@ -157,8 +157,8 @@ fn follow<D: Domain>(
     Ok(false)
 }
 
-/// The known memory cells, and those to which some flush on the path writes an arbitrary value: a summary of the stores to such a cell would restrict
-/// it.
+/// The memory cells in `known`, and those to which some flush on the path writes an arbitrary value, because a summary of the stores to such a cell
+/// would restrict the value.
 pub fn summarised(path: &Path, known: Summarised) -> Summarised {
     let arbitrary =
         |step: &Step| step.name.flushed.filter(|&cell| step.commands.contains(&Command::Havoc(cell)));

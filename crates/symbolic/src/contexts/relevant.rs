@@ -169,7 +169,7 @@ impl Machine for Relevant<'_, '_> {
         Some(steps.into_iter().map(relevant).collect())
     }
 
-    /// Evidence is searched for in last contexts only: each context is the last one for some bound.
+    /// Evidence is searched for in last contexts only, because each context is the last one for some bound.
     fn evidence(&self, control: &RelevantControl, property: &Property) -> Option<Vec<Evidence>> {
         if control.last { self.contexts.evidence(&control.at, property) } else { Some(Vec::new()) }
     }

@@ -75,7 +75,7 @@ pub struct Predicates {
     fixed: bool,
     /// Cached answers of the solver.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// The vocabularies for sets of live cells: there are few such sets, and many steps between them.
+    /// Cached vocabularies, by set of live cells: many steps share few such sets.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// The budget of the solver per query.
     budget: Budget,
@@ -130,8 +130,8 @@ enum Predicate {
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Vec<Linear>,
-    /// Predicates about summary cells hold for copies of their values too: the index of the predicate before the step, and the same predicate about a
-    /// copy.
+    /// Predicates about summary cells hold for copies of their values too: the index of such a predicate before the step, and the same predicate
+    /// about a copy, in both forms.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }

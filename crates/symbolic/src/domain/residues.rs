@@ -82,7 +82,7 @@ impl Residue {
         candidates.find(|r| (r - less.rest) % less.modulus == 0).map(|r| Residue::of(r, modulus))
     }
 
-    /// The strongest residue implied by either of the two (least upper bound).
+    /// The strongest residue that each of the two implies (least upper bound).
     pub fn join(self, other: Residue) -> Self {
         self.modulo(gcd(gcd(self.modulus, other.modulus), self.rest - other.rest))
     }
@@ -134,8 +134,9 @@ pub fn common_multiple(a: i64, b: i64) -> i64 {
 pub struct ResidueStep {
     /// All residues are computed modulo this number.
     modulus: i64,
-    /// The number of cells, and how many of them are live before the step.
+    /// The number of cells that the step accesses.
     cells: usize,
+    /// How many of the cells, the first ones, are live before the step.
     before: usize,
     /// The live cells after the step, with their moduli; empty if no residues are kept.
     after: Vec<(usize, i64)>,
@@ -237,7 +238,7 @@ impl ResidueStep {
             let others: Vec<(usize, i64)> =
                 terms.iter().copied().filter(|(other, _)| *other != cell).collect();
             let rest = Residue::of_form(&others, *constant, m, |cell| known[cell]);
-            // The cell equals minus the rest or the rest, depending on its sign.
+            // The cell is congruent to minus the rest; or to the rest, if the coefficient of the cell is -1.
             let wanted = if c > 0 { multiple.minus(rest) } else { rest };
             known[cell] = known[cell].meet(wanted)?;
         }
@@ -284,7 +285,7 @@ impl Moduli {
             };
             index.into_iter().chain(value).for_each(|e| found.ask(e, &register(t)));
         }
-        // Propagate moduli backward along assignments to a fixpoint: each modulus grows only a few times.
+        // Propagate moduli backward along assignments to a fixpoint, which is reached soon because each modulus grows only a few times.
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (n, (t, op)) in ops().enumerate() {

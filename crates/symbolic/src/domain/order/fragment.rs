@@ -44,9 +44,9 @@ struct Scan {
     components: Components,
     constants: BTreeSet<i64>,
     ordered: bool,
-    /// The first place where a distance is required.
+    /// The first source position of a condition that requires a distance.
     distance: Option<Span>,
-    /// The first place with a constant other than 0.
+    /// The first constant other than 0 that was found, with its source position.
     constant: Option<(i64, Span)>,
 }
 
@@ -117,7 +117,7 @@ pub fn fragment(
         if let Some(reason) = limits.exceeded(0) {
             return Err(reason);
         }
-        // Labels are control, not values; any constant can replace them here.
+        // Labels depend on control states, not on values, so any constant can replace them here.
         let condition = formula.map(&mut |observable| match observable {
             Observable::At(..) => Expr::Const(1),
             Observable::Register(t, r) => Expr::Leaf(machine.cells.id(Cell::Register(*t, *r))),
@@ -163,7 +163,7 @@ impl Scan {
                     }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
-                        // The negated condition is used as well.
+                        // If the negated condition holds, 0 is assigned, so that condition must be in the fragment too.
                         let other = truth(e, false, numbers).map_err(unfit)?;
                         self.condition(&other, span);
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));

@@ -61,7 +61,7 @@ pub struct OrderTransition {
     after: Vec<(u8, u8)>,
 }
 
-/// An operation on cells and points, which are denoted by an `I`.
+/// An operation on cells and points. Values of type `I` denote cells and points.
 enum RankOp<I> {
     Assume(Condition<I>),
     /// The first operand is assigned the second.
@@ -93,7 +93,7 @@ impl Order {
         work
     }
 
-    /// Performs the operations from index n on.
+    /// Performs the operations from index n on, and adds the resulting states to `out`.
     fn perform(&self, transition: &OrderTransition, n: usize, mut work: Work, out: &mut Vec<(u32, Ranks)>) {
         for (n, op) in transition.ops.iter().enumerate().skip(n) {
             match op {

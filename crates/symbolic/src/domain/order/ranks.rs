@@ -113,7 +113,7 @@ impl Scale {
             placed[to as usize] = greatest + 1;
             return next(&placed);
         }
-        // Directly above each of the others, and below all of them.
+        // A fresh value different from all others is directly above one of them, or below all of them.
         let above_last = self.points.last().map_or(0, |last| last + 1);
         let above_points = self.points.iter().map(|p| p + 1);
         let rooms: SmallVec<[u8; 64]> = match self.numbers {

@@ -19,7 +19,8 @@ pub(super) enum ZoneOp {
     Approximate(usize, Vec<(usize, i64)>, i64),
     /// Assumes that a linear form is at most 0, as far as the bounds of its cells decide it.
     AtMost(Vec<(usize, i64)>, i64),
-    /// Likewise for a form with auxiliary variables, about which nothing else is known: bounds each of its cells by the bounds of the others.
+    /// Assumes that a linear form with auxiliary variables, about which nothing else is known, is at most 0: bounds each of its cells by the bounds
+    /// of the others.
     Bounds(Vec<(usize, i64)>, i64),
     /// Summary i additionally stands for the value of index j, which is then removed.
     Fold(usize, usize),
