@@ -25,7 +25,7 @@ pub fn lex(text: &str, limit: usize) -> Lexed {
     lex_unless(&Stop::never(), text, limit)
 }
 
-/// The same as [`lex`], unless `stop` asks to stop: then some tokens are missing.
+/// The same as [`lex`], but if `stop` asks to stop, the remaining tokens are missing.
 pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };

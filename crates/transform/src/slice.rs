@@ -1,11 +1,9 @@
 //! Slices: programs without some threads that are irrelevant to a property.
 //!
-//! A thread affects another one only through memory: it stores to a cell that the other one loads. So a set of threads is *closed* if no thread
 //! A thread affects another one only through memory: it stores to a cell that the other thread loads. So a set of threads is *closed* if no thread
 //! outside it may store to a cell that a thread inside may load. A [`Slice`] is the program restricted to the threads of a closed set. Addresses are
 //! over-approximated: a computed index may denote any cell of its array.
 //!
-//! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
 //! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
 //! remove all events (steps and flushes) of the threads that are not kept. The result is an execution of the slice: by induction, after each event of
 //! a kept thread the two executions agree on the locations, registers and buffers of the kept threads, and on all cells to which no omitted thread

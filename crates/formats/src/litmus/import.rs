@@ -91,9 +91,9 @@ struct Location {
     declared: Option<Type>,
     /// The width of its accesses in bits; `None` until an instruction accesses it.
     accessed: Option<u32>,
-    /// The number of elements before it in its array; 0 if it is a variable.
+    /// The number of array elements before this one; 0 for a scalar location.
     before: usize,
-    /// The number of elements after it in its array; 0 if it is a variable.
+    /// The number of array elements after this one; 0 for a scalar location.
     after: usize,
     span: Span,
 }
