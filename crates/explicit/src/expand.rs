@@ -22,7 +22,7 @@ pub struct Step<'a> {
     pub thread: u32,
     /// The action of the step.
     pub kind: StepKind<'a>,
-    /// Whether it may change the value of a property's formula.
+    /// Whether the step may change the value of a property's formula.
     pub visible: bool,
     /// Whether the thread faulted.
     pub fault: bool,

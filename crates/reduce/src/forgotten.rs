@@ -66,7 +66,7 @@ pub(crate) fn lookup(
     Lookup { hits, miss }
 }
 
-/// Extends a store: in order if no store is forgotten (PSO: to its cell), otherwise the store itself is forgotten.
+/// Extends the ways to store: a store is kept in order if no store is forgotten (PSO: to its cell) and there is room; otherwise it is forgotten.
 pub(crate) fn store(
     program: &Program,
     forgotten: &[Forgotten],

@@ -41,7 +41,7 @@ impl Elaborator<'_> {
                     self.nodes.mark_integer(points);
                 }
                 match to {
-                    // Same representation in 64 bits.
+                    // A pointer and an unsigned 64-bit integer have the same representation.
                     Arithmetic::Integer(Integer { signed: false, .. })
                         if to.greatest() == u64::MAX.into() =>
                     {

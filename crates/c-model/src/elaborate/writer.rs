@@ -32,7 +32,7 @@ pub(super) struct Writer {
     pub branches: usize,
     /// Nesting depth of functions, loops and switches.
     pub level: usize,
-    /// Levels at whose end conditional jumps land that skip the code up to there.
+    /// Nesting levels at whose end a conditional jump lands, which skips the code up to there.
     pub pending: BTreeSet<usize>,
     /// The threads that this one has certainly joined.
     pub joined: BTreeSet<usize>,

@@ -135,7 +135,7 @@ impl Writer {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
                 let old = self.value(old)?;
-                // The range of the new value would be checked only on success.
+                // The program checks the range of the new value only if the `cas` succeeds; the C text cannot check it there.
                 if known.range.is_some_and(|range| !self.is_inside(new, range)) {
                     return Err(cannot("a `cas` that is checked against a range", e.span));
                 }

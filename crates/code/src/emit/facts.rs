@@ -1,4 +1,4 @@
-//! Facts for reports: the objects behind the numbers of classes, the threads, and what registers stand for.
+//! Facts for reports: the objects to which the numbers of each class belong, the threads, and the variables that registers represent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -75,7 +75,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects with the same noun are numbered; local variables with the same noun in several threads have their owners.
+/// All objects with their nouns. Objects of one owner with the same noun are numbered; if objects with the same noun have several owners, each object
+/// names the thread that owns it.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();

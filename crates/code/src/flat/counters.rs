@@ -57,7 +57,7 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
             match change {
                 Some(Change::Write(number)) => counter.write(number),
                 Some(Change::Add(number)) if *once => {
-                    // Before the first read, the register holds 0.
+                    // Before the first load, the register holds 0, so the statement may also write 0 plus the number.
                     counter.write(0);
                     counter.add(number);
                 }

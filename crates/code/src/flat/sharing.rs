@@ -1,5 +1,5 @@
-//! Register sharing: temporaries that are live within one statement only share registers with those of other statements. Without it, a long function
-//! would need a register for every value that it reads.
+//! Register sharing: temporaries that are live only within one statement share registers with such temporaries of other statements. Without sharing,
+//! a long function would need a register for every value that it reads.
 //!
 //! Such a temporary occurs in one statement without labels inside, and is written before it is read: all its other occurrences follow the write in
 //! the same block.
@@ -24,7 +24,7 @@ pub(crate) fn has_many_registers(thread: &Thread) -> bool {
 pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let mut mentions = Mentions::default();
     mentions.block(&thread.code, None, &mut Vec::new(), stop);
-    // The occurrences are incomplete, so no register can be removed safely.
+    // An interrupted walk may have missed occurrences, so no register can be removed safely.
     if stop.at_once() {
         return;
     }

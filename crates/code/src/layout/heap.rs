@@ -2,9 +2,9 @@
 //!
 //! An allocation in a loop returns its objects one after the other, counted by a register; after the last one the model ends. A freed object is
 //! marked in registers of the thread that freed it, so that marking is not an event of the memory model. With reuse, an allocation may instead return
-//! an object of the same kind that its thread has freed, and clears the mark. Where dangling pointers are compared, an object may also be passed to
-//! other threads: the freeing thread sets a flag in shared memory, and the allocating thread finds the flag there. Local variables that pointers may
-//! outlive are marked in the same way while their lifetime is over.
+//! an object of the same class and size that its thread has freed, and clears the mark. Where dangling pointers are compared, an object may also be
+//! passed to other threads: the freeing thread sets a flag in shared memory, and the allocating thread reads it. A local variable to which pointers
+//! may exist after its lifetime is marked in the same way while its lifetime is over.
 
 use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Frees an object: for this thread to allocate again, or for other threads.
+    /// Frees an object. Either this thread may allocate it again, or other threads may.
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));

@@ -50,8 +50,9 @@ const fn int(rank: Rank, signed: bool) -> Arithmetic {
 struct Machine {
     registers: Vec<i64>,
     faults: Vec<&'static str>,
-    /// Numbers of registers and checks requested.
+    /// Number of registers requested for values.
     named: usize,
+    /// Number of checks requested.
     checked: usize,
 }
 

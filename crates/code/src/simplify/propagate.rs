@@ -1,7 +1,7 @@
 //! Constant and copy propagation in the code of a thread: registers that hold a copy of another register, a number or an address.
 //!
-//! Variables that only this thread writes are followed too: under every memory model a thread reads there the value that it wrote last, from its
-//! buffer or from memory. Unreachable code is removed.
+//! Variables that only this thread writes are tracked too: under every memory model the thread reads from such a variable the value that it wrote
+//! last, from its buffer or from memory. Unreachable code is removed.
 
 use fencewright_program::BinaryOp;
 use fencewright_text::Stop;

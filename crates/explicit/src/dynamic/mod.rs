@@ -163,7 +163,7 @@ struct Judge<'a> {
     answers: Vec<Option<Answer>>,
     finals: BTreeSet<Vec<i64>>,
     stopped: Option<Reason>,
-    /// A formula whose value does not fit 64 bits.
+    /// Set if the value of some formula did not fit 64 bits.
     limit: Option<(Limit, Span)>,
     bytes: u64,
     count: Executions,

@@ -83,7 +83,7 @@ impl<'c> Ample<'c> {
         }));
     }
 
-    /// Conditions C1 and C2 for steps of a thread with this footprint.
+    /// Whether conditions C1 and C2 hold for steps of a thread with this footprint.
     fn is_ample(&self, t: usize, steps: Footprint) -> bool {
         let waits = self.view.is_locked_out(t) && steps.has(ACCESS | LOCK);
         let disturbed = self.view.holder != t + 1 && (waits || steps.disturbs(self.others[t]));

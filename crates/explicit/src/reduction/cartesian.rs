@@ -92,7 +92,7 @@ impl<'c> Cartesian<'c> {
             let left = expander.expand_parts(layout, &self.here, [Part::Edges(t)], &mut between)?;
             let taken = between.taken;
             steps += taken.max(1);
-            // If the thread has ended or is blocked inside its prefix, this state is a leaf of it.
+            // If the thread has ended or is blocked inside its prefix, this state is a leaf of the prefix.
             if taken == 0 && !is_start {
                 let step = Step { thread: t as u32, kind: StepKind::Run, visible: false, fault: false };
                 sink.take(step, &self.here);

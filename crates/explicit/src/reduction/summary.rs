@@ -154,7 +154,7 @@ const SMALL_ARRAY: usize = 16;
 
 impl Classes {
     fn new(program: &Program) -> Self {
-        // For each cell, the first cell of its group of cells that are accessed alike.
+        // For each cell, the first cell of its group. A large array is one group; every other cell is a group by itself.
         let mut group: Vec<u32> = (0..program.cells() as u32).collect();
         for variable in program.variables.iter().filter(|v| v.cells().len() > SMALL_ARRAY) {
             group[variable.cells()].fill(variable.base);
@@ -268,7 +268,7 @@ fn summarise(
     Ok(places)
 }
 
-/// A numbering of the locations of a thread with few edges to a smaller or equal number; those count as back edges.
+/// A numbering of the locations of a thread such that few edges lead to a location with a smaller or equal number. These edges count as back edges.
 pub fn order(thread: &Thread) -> Vec<u32> {
     let component = components(thread, &|_, _| true);
     // Components are numbered in reverse topological order.

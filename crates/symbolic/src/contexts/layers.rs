@@ -52,7 +52,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     /// The number of layers that have been explored.
     explored: u32,
     stage: Stage,
-    /// Whether some layer had no new states: then there are no further layers.
+    /// Whether some layer had no new states, so that there are no further layers.
     closed: bool,
     /// The states of the newest layer.
     frontier: Vec<u32>,

@@ -12,8 +12,8 @@ use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 
-/// The first of `count` numbers such that no address, even with tag bits, equals a number stored in place of an address. If addresses are compared
-/// for order, the numbers start above all numbers that cannot be addresses.
+/// The first of `count` consecutive numbers for the places of a class. No pointer to these places, even with tag bits, equals a number that is stored
+/// where pointers are expected. If pointers are compared for order, the numbers start above all numbers that cannot be addresses.
 pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, scale: i64) -> i64 {
     let above = |limit: i64| (limit + scale - 1).div_euclid(scale);
     let mut first = match (strangers.computed, compared) {
