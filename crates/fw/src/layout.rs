@@ -132,7 +132,7 @@ struct Layout<'a> {
     /// The index of the first comment that has not been written.
     next_comment: usize,
     level: usize,
-    /// Whether the current block is still empty, so that blank lines are dropped.
+    /// Whether nothing of the current block has been written, so that blank lines are dropped.
     fresh: bool,
     out: String,
 }

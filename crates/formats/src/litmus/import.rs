@@ -147,7 +147,7 @@ impl Register {
         reduce(self.init, self.bits())
     }
 
-    /// The name of the variable.
+    /// The name of the variable for this register.
     fn name(&self) -> String {
         RegisterPart { family: self.family, part: Part::Low(self.bits()) }.name()
     }
