@@ -229,7 +229,7 @@ enum Pause {
     Over,
     /// There is enough work to start worker threads.
     Crowd,
-    /// A property was decided that a listener wants to know at once.
+    /// A property was decided, and a listener wants to be told at once.
     News,
 }
 

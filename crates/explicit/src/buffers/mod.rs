@@ -37,7 +37,7 @@ pub enum BufferDomain {
     Partial(u32),
 }
 
-/// Maximum bound on the number of copies of a value; beyond it, stores are kept in order.
+/// The largest bound on the number of copies of a value for which multisets are tried; after that, stores are kept in order.
 const MOST_COUNTED: u32 = 8;
 /// Maximum number of stores kept in order: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
@@ -181,7 +181,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// One search for the `open` properties, and the conclusions from it.
+    /// Runs one search for the `open` properties, and answers those that it decides.
     fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
         if open.is_empty() {
             return;

@@ -9,7 +9,7 @@ use crate::code::Code;
 use crate::layout::{Field, Layout};
 use crate::store::hash_word;
 
-/// A permutation of a class: the thread at position n takes the place of the one at position `order[n]`.
+/// A permutation of a class: the thread at position n receives the state of the thread at position `order[n]`.
 type Order = [u8; MOST_THREADS];
 
 /// Computes representatives.

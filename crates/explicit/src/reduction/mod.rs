@@ -109,7 +109,7 @@ impl Reduction {
     }
 }
 
-/// The view of a thread in a state, as needed by reductions.
+/// The facts about a thread in a state that reductions need.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadView {
     place: Place,
@@ -121,7 +121,7 @@ struct ThreadView {
     pending: bool,
 }
 
-/// The view of a state, as needed by reductions.
+/// The facts about a state that reductions need.
 #[derive(Debug, Default)]
 struct View {
     /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.

@@ -190,7 +190,7 @@ enum Mistake {
 }
 
 impl Mistake {
-    /// Applies the mutation everywhere. Returns whether it applied anywhere.
+    /// Applies the mutation to all edges where it makes sense. Returns whether there are any.
     fn make(self, original: &Program, reduced: &mut Reduced) -> bool {
         let before = reduced.clone();
         let mut made = false;
@@ -235,7 +235,7 @@ impl Mistake {
                 Some(Action::Atomic { ops, drains: false })
             }
             (Mistake::LastInFirstOut, Action::Atomic { ops, drains: true }) if flush => {
-                // The second place leaves if it is in use, and the first one stays.
+                // The store in the second place leaves if the place is in use, and the store in the first place stays.
                 let places = ops.iter().find_map(|op| match op {
                     Op::Store(_, Expr::Leaf(first)) => {
                         values.iter().find(|places| places.first() == Some(first))

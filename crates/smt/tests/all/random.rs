@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// The number of repetitions and the seed: much more, and with other problems, in long tests.
+/// The number of repetitions and the seed: more repetitions, with other problems, in long tests.
 fn rounds(usual: u64) -> (u64, u64) {
     match std::env::var("FENCEWRIGHT_LONG_TESTS") {
         Ok(seed) if seed != "0" => (usual * 40, seed.parse().unwrap_or(1)),

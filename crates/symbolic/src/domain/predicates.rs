@@ -359,7 +359,7 @@ impl Values {
 
     /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many.
     pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
-        // No machine folds more than a few values in one step.
+        // This limit is never reached in practice: no machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
         let mut totals = vec![Linear::constant(form.constant)];
         for &(cell, coefficient) in &form.terms {

@@ -129,7 +129,7 @@ pub fn fragment(
     Ok(scan.finish(program.numbers)?)
 }
 
-/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on control.
+/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on the control state.
 fn mixes(formula: &Formula) -> bool {
     match formula {
         Expr::Const(_) | Expr::Leaf(_) => false,
@@ -152,7 +152,7 @@ impl Scan {
         for command in commands {
             match command {
                 Command::Assume(e) => match truth(e, true, numbers).map_err(unfit)? {
-                    // The following commands are unreachable.
+                    // The commands after a false assumption are unreachable.
                     Condition::Constant(false) => return Ok(()),
                     condition => self.condition(&condition, span),
                 },

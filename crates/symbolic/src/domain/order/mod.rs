@@ -72,7 +72,7 @@ enum RankOp<I> {
     Fresh(I, Vec<I>),
 }
 
-/// Maximum number of operations in a step: more could access too many cells.
+/// Maximum number of operations in a step, because more could access more cells than there are indices.
 const MOST_OPERATIONS: usize = 40;
 
 impl Order {

@@ -95,7 +95,7 @@ pub struct ZoneTransition {
     /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
     ways: Ways,
-    /// The effect on residues, if there are any; and the matrix index of each of its cells.
+    /// The effect on residues, if any residues matter; and the index in the matrix of each cell that the effect is about.
     residues: Option<(ResidueStep, Vec<usize>)>,
 }
 
@@ -363,7 +363,8 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Clips: bounds above the clip constant are dropped, those below its negation raised; or both are raised to the next mark.
+    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it; if marks are used, both are raised
+    /// to the next mark instead.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
