@@ -206,7 +206,7 @@ impl Engine for Explicit {
     }
 }
 
-/// Writes the final states of a search into the report, and the answers: those known, and what its states prove about the other properties.
+/// Writes the final states of a search into the report, and the answers: the known ones, and for the other properties those that the states prove.
 fn conclude(
     task: &Task<'_>,
     code: &Code,

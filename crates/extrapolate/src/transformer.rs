@@ -1,6 +1,7 @@
 //! Abstract transformers of statements (EXTRA13 s. 4.1, Figs. 6 and 7).
 //!
-//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p:
+//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p, whose weakest precondition under the assignments
+//! is wp(p):
 //!
 //! ```text
 //! psi+(p) = the disjunction of the cubes c with  c and A  =>  wp(p)

@@ -276,7 +276,7 @@ impl Layout<'_> {
             && comment.class == Class::Own
         {
             if comment.joined {
-                // It continues the line of the previous comment, so the line break after that one is removed.
+                // This comment continues the line of the previous one, so the line break after that is removed.
                 self.out.pop();
                 self.out.push(' ');
             } else {

@@ -189,7 +189,7 @@ impl Lexer<'_> {
 
     fn sign(&mut self) -> Option<TokenKind> {
         use TokenKind::*;
-        // Longer operators precede their prefixes.
+        // Longer operators precede their prefixes, because the first match is taken.
         const SIGNS: &[(&str, TokenKind)] = &[
             ("..=", DotDotEqual),
             ("...", Foreign),

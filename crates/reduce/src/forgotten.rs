@@ -7,7 +7,7 @@
 //! | WRITE-G | otherwise only its cell is recorded, with its value as the newest one |
 //! | UPDATE-NE | the oldest store in order leaves |
 //! | UPDATE-AM | no store is in order: an arbitrary value is written to a cell with forgotten stores, and more may follow |
-//! | UPDATE-AS | the same, with the newest value, and no other follows |
+//! | UPDATE-AS | no store is in order: the newest value is written to a cell with forgotten stores, and no forgotten store to it remains |
 //!
 //! Under PSO a store fence orders the stores that are kept in order and no others, as in the machine `partial` of engine `buffers`.
 

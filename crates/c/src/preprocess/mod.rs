@@ -341,7 +341,7 @@ impl Preprocessor<'_> {
                 Ok(())
             }
             "line" | "ident" | "sccs" => Ok(()),
-            // `# 12 "file"` is a line marker, as other preprocessors emit it.
+            // `# 12 "file"` is a line marker, as other preprocessors emit it, and is ignored.
             _ if name.kind == Kind::Number => Ok(()),
             _ => Err(Error::new(name.span, format!("`#{spelling}` is no directive"))),
         }

@@ -1,6 +1,6 @@
 //! Abstract buffers: reachable states compared with the reference semantics and with each other; their proofs, also after tampering.
 //!
-//! Runs some hundred programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
+//! Runs a few hundred programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
 use std::collections::HashSet;
 use std::sync::Arc;

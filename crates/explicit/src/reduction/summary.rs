@@ -1,8 +1,8 @@
 //! Static summaries of threads: the footprints of the next steps from each location and of all future steps, and when two footprints are dependent.
 //!
 //! Steps of different threads are dependent if one accesses a memory cell that the other writes, or if one acquires or releases the lock and the
-//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses nothing else; its flush does,
-//! so a thread that may store to a cell may also write it.
+//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses no shared object, but its
+//! flush does, so a thread that may store to a cell may also write it.
 //!
 //! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
 //! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only

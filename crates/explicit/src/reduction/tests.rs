@@ -1,5 +1,5 @@
-//! The examples of THESIS16. The figures are not available in the text; each program was reconstructed from the description, such that the stated
-//! numbers of states result.
+//! The examples of THESIS16. The figures themselves were not available. Each program was reconstructed from its description in the text, such that it
+//! has the numbers of states that the text states.
 
 use std::collections::{HashSet, VecDeque};
 

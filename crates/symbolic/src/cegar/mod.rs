@@ -3,9 +3,9 @@
 //!
 //! An abstract counterexample is examined as in s. 7 of the paper. (1, 2) If its events are an execution of the exact memory model, the program is
 //! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
-//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither helps,
-//! or only keeping very many stores in order. Then the values of the other stores are kept in summary cells, for as few memory cells as exclude the
-//! counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
+//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither
+//! refinement helps, or very many stores would have to be kept in order. Then the values of the other stores are kept in summary cells, for as few
+//! memory cells as exclude the counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
 
 pub mod path;
 

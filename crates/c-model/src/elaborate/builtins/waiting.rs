@@ -46,7 +46,7 @@ const INVALID: i128 = 22;
 pub(super) enum Operation {
     InitCondition,
     Wait,
-    /// Waits with a timeout; the result after the timeout.
+    /// Waits with a timeout, after which the call has this result.
     TimedWait(i128),
     Signal,
     Broadcast,
