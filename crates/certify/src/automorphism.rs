@@ -15,8 +15,8 @@
 //!
 //! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register that holds a number of a thread exactly if e is to be
-//! one; by induction, for any operator on values that are not numbers of threads; for `==` and `!=` between two numbers of threads, because
+//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register, which has an image only if its content
+//! is (or is not) the number of a thread as required of e; by induction, for any operator on values that are not numbers of threads; for `==` and `!=` between two numbers of threads, because
 //! exchanging x and y is injective; and for a comparison of a number of a thread with a constant if x and y compare alike with that constant.
 //! Everything else, such as `<` between numbers of threads or `+` on them, has no image, and the exchange is rejected. By (e), and because the ranges
 //! and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s the same effect as its image

@@ -230,7 +230,7 @@ pub enum MachineName {
         k: u32,
         /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,
-        /// The memory cells whose stores, as far as they are not kept in order, keep their values in summary cells; omitted if there are no such
+        /// The memory cells for which the values of the stores that are not kept in order are in summary cells; omitted if there are no such memory
         /// cells.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,

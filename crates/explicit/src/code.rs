@@ -96,7 +96,7 @@ pub struct EdgeCode {
     pub local: bool,
     /// Whether the edge can change the value of a property's formula.
     pub visible: bool,
-    /// The statement it comes from.
+    /// The source position of the statement that the edge was made from.
     pub span: Span,
 }
 
@@ -172,7 +172,7 @@ pub enum AddressCode {
 }
 
 impl Code {
-    /// Compiles a task, with the reductions that the options ask for.
+    /// Compiles a task for a search with the reductions in `options`.
     pub fn new(
         task: &Task<'_>,
         options: &Options,

@@ -54,7 +54,7 @@ pub struct Worker<'a, 's> {
     made: usize,
     /// Number of transitions taken so far; those of a state that is expanded again in a wider layout count once.
     pub(super) transitions: u64,
-    /// The open properties, as far as this worker knows.
+    /// The properties that this worker still checks. Some of them may have been decided by other workers.
     deciding: Vec<usize>,
     eval_stack: Vec<i64>,
     summary: Summary,

@@ -81,8 +81,8 @@ impl fmt::Display for Limitation {
     }
 }
 
-/// Evidence that a control state gives about a property: a list of commands. Exactly those states of the control state are evidence in which all of
-/// them can be performed.
+/// Evidence that a control state gives about a property: a list of commands. A state with this control state is evidence if and only if all of these
+/// commands can be performed in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Distinguishes it from other evidence of the same control state; its meaning depends on the machine.

@@ -153,7 +153,7 @@ impl<T: Theory> Search<'_, T> {
         Ok(None)
     }
 
-    /// Checks the asserted atoms; if there is no conflict, chooses what to split.
+    /// Checks the asserted atoms; if there is no conflict, chooses a fact to split or a term to cut at, if one is left.
     fn choose(&mut self, meter: &mut Meter<'_>) -> Result<Choice, Reason> {
         if let Status::Conflict(step) = self.theory.check(false, meter)? {
             return Ok(Choice::Conflict(step));

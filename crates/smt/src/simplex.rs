@@ -174,7 +174,7 @@ impl Simplex {
         Ok(())
     }
 
-    /// The row with the smallest basic column that is out of bounds, and the bound it violates.
+    /// The row with the smallest basic column that is out of bounds, and the bound that this column violates.
     fn violated(&self) -> Option<(usize, Side)> {
         let mut found: Option<(usize, Side)> = None;
         for (position, row) in self.rows.iter().enumerate() {

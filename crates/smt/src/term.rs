@@ -240,7 +240,7 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// The normal form of `linear RELATION 0`, or its truth value if it has one.
+    /// The normal form of `linear RELATION 0`; the error is a truth value, if no variable remains or divisibility decides the comparison.
     pub fn new(mut linear: Linear, relation: Relation) -> Result<Atom, bool> {
         if linear.is_constant() {
             return Err(relation.holds(&linear.constant));

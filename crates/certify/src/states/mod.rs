@@ -46,7 +46,7 @@
 //! # Symmetry
 //!
 //! The certificate may name families of threads that may be exchanged, together with their numbers. [`automorphism`](crate::automorphism) checks that
-//! each exchange is an automorphism, for states in which dead registers do not matter. Let G be the group of permutations that these exchanges
+//! each exchange is an automorphism of states up to the values of dead registers. Let G be the group of permutations that these exchanges
 //! generate. They act on the favourite too: it moves with its thread. Instead of 1 and 2 the checker verifies that
 //!
 //! * for every initial state s, some g in G maps s into the set;

@@ -9,8 +9,8 @@
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
 //! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
 //!
-//! The number of stores kept in order comes from the spurious path: as many as are needed to exclude the first stores that overtake others on it.
-//! Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
+//! The number of stores kept in order is determined by the spurious path: it is the least number with which the first stores that overtake others on
+//! this path cannot do so. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
 
 mod path;
 #[cfg(test)]

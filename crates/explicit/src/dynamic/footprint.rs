@@ -1,8 +1,8 @@
 //! The footprint of a step: the objects that it reads and writes. Steps of different agents are independent if their footprints do not conflict; see
 //! [`dynamic`](super) for why.
 //!
-//! Most of a footprint is collected while the step runs. The value-independent part comes from the tables here: which locations wait and for which
-//! cells, which steps a property observes, and which agents there are.
+//! Most of a footprint is collected while the step runs. The value-independent part is taken from the [`Tables`]: which locations wait for which
+//! cells, which steps a property observes, and which agents exist.
 
 use std::ops::Range;
 use std::rc::Rc;

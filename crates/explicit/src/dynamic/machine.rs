@@ -416,7 +416,7 @@ impl<'p> Machine<'p> {
         path.iter().copied().chain(seen).for_each(|item| add(&mut gathered.items, item));
     }
 
-    /// Moves a thread along an edge. At a limit it goes to a nonexistent location, from which it never moves again.
+    /// Moves a thread along an edge. At a limit the thread is moved to a nonexistent location, from which it never moves again.
     pub(super) fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
         state.values[1 + thread] = match flow {
             Flow::Fault => i64::from(self.program.threads[thread].fault.0),

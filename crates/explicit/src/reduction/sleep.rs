@@ -20,10 +20,10 @@
 //! expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of s, which took p if p is in
 //! P(s), and a again if not. Both contradict the choice of a.
 //!
-//! So everything is found that persistent sets alone find: deadlocks and final states, faults and, as visible steps depend on each other, what
-//! properties observe. The explored graph is a subgraph of the one explored with persistent sets. Only the rare case that parts outside of a
-//! persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers, and automorphisms map sleep
-//! sets to sleep sets.
+//! So the search finds everything that a search with persistent sets alone finds: deadlocks and final states, faults and, because visible steps
+//! depend on each other, all values of observed formulas. The explored graph is a subgraph of the one explored with persistent sets. Only the rare
+//! case that parts outside of a persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers,
+//! and automorphisms map sleep sets to sleep sets.
 //!
 //! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
 
@@ -77,7 +77,7 @@ pub struct Sleep<'c> {
 }
 
 impl<'c> Sleep<'c> {
-    /// Sleep sets for the states of the given program; `bounded` if buffers are.
+    /// Sleep sets for the states of the given program; `bounded` tells whether buffers are bounded.
     pub fn new(code: &'c Code, summaries: &'c Summaries, bounded: bool) -> Self {
         Sleep {
             persistent: Persistent::new(code, summaries),

@@ -15,7 +15,7 @@ use fencewright_testing::{Random, programs_or};
 
 const MOST_STATES: usize = 3_000;
 
-/// Counters that ensure that the tests compare enough.
+/// Counters with which the tests ensure that they compare enough.
 #[derive(Debug, Default)]
 struct Seen {
     compared: usize,
@@ -49,7 +49,8 @@ fn difference(
     if let Some(invented) = found.difference(&expected.reachable.states).next() {
         return Some(Err(format!("invented {invented:?}")));
     }
-    // Only this comparison detects a load that does not wait for the lock, because the states that such a load leads to are reachable anyway.
+    // Only the comparison of deadlocks detects a load that does not wait for the lock, because the states that such a load leads to are reachable
+    // anyway.
     let stuck: HashSet<State> = reachable.deadlocks.iter().filter_map(|s| reduced.state(s)).collect();
     if let Some(state) = stuck.symmetric_difference(&expected.reachable.deadlocks).next() {
         return Some(Err(format!("one of the two can move in {state:?}")));

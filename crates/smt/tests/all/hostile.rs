@@ -97,7 +97,7 @@ fn equations_without_integer_solution_are_refuted() {
     check(&[three, fifteen, y_is_one], false);
 }
 
-/// The multiples are unbounded, and cuts at a single variable never refute these.
+/// In these problems the factors of the multiples are unbounded, and cuts at single variables never refute them.
 #[test]
 fn residues_and_inequalities_are_refuted() {
     let [x, y, p, q, r] = [0, 1, 2, 3, 4].map(Var);

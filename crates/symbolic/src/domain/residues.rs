@@ -1,7 +1,7 @@
 //! Residues of cells, x = r mod m: a domain used in addition to bounds and differences.
 //!
-//! The cells whose residues matter follow from the program: those whose remainders or low bits it uses, and those from which these get their values
-//! ([`Moduli`]). If there are none, residues cost nothing.
+//! The cells whose residues matter are determined from the program ([`Moduli`]): cells whose remainders or low bits it uses, and cells whose values
+//! flow into such cells. If there are none, residues cost nothing.
 
 use fencewright_memory::linear::Simple;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Constraint, Contents, Linear};

@@ -206,6 +206,7 @@ struct Cone<'a, 'p> {
     work: Vec<(u32, bool)>,
     /// For each thread and edge, whether the edge is in the cone (empty for the attacker).
     entered: Vec<Vec<bool>>,
+    /// For each thread and location, whether all its outgoing edges are in the cone.
     passed: Vec<Vec<bool>>,
     /// Whether a thread other than the attacker is in the cone.
     helped: bool,

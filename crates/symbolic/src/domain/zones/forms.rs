@@ -58,7 +58,7 @@ pub enum RowOp {
     Change(Vec<(usize, Vec<Total>)>),
     /// Index i minus index j is at most this total.
     Bound(Vec<(usize, usize, Total)>),
-    /// Summary i additionally stands for the value of index j, which is then removed.
+    /// The summary cell of index i additionally stands for the value of index j. Then all bounds of index j are removed.
     Fold(usize, usize),
     /// The branch is infeasible.
     Never,

@@ -78,7 +78,7 @@ pub struct Zones {
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
-    /// The bounds of the last state, as stored and closed. They are kept because usually several steps are taken from one state.
+    /// The bounds of the last state, once as stored and once closed. They are kept because usually several steps are taken from one state.
     closed: (Vec<i32>, Vec<i32>),
 }
 
@@ -215,7 +215,7 @@ impl Domain for Zones {
     type State = Zone;
     type Transition = Arc<ZoneTransition>;
 
-    /// Another machine may number the cells of its buffers differently: sums of such cells are dropped.
+    /// Another machine may number the cells of its buffers differently, so sums that contain such cells are dropped.
     fn attach(&mut self, contents: &[Contents]) {
         if *self.contents != *contents {
             let is_own = |(cell, _): &(CellId, i64)| contents.get(*cell as usize) == Some(&Contents::Own);
