@@ -105,7 +105,7 @@ struct Branch {
     around: bool,
     /// Whether the current branch is active, provided that the enclosing text is.
     taken: bool,
-    /// Whether some branch was active already, or none may become active.
+    /// Whether no later branch can become active: an earlier branch was active, or the enclosing text is not active.
     done: bool,
     /// Whether `#else` was seen.
     last: bool,

@@ -27,7 +27,7 @@ pub(crate) struct Statements<'a> {
     arrays: Vec<String>,
     reads: Reads,
     stop: &'a Stop<'a>,
-    /// Number of labels of each kind.
+    /// Number of labels emitted so far, by base name.
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
     pending: Vec<String>,

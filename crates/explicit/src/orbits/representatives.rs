@@ -173,7 +173,7 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     let compiled = &code.threads[thread];
     let location = layout.slots[code.pc(thread)].raw(state);
     let is_me = |slot: usize| layout.slots[slot].raw(state) == thread as u64 + 1;
-    // Threads in later locations come first, so that their steps come first too: then executions shown to users switch threads less often.
+    // Threads at later locations are sorted first, so that their steps are explored first. Then executions shown to users switch threads less often.
     let far = (compiled.edges.len() as u64 - location) << 2;
     let fixed = far | u64::from(!is_me(code.lock())) << 1 | u64::from(!is_me(code.favourite()));
     if !class.numbered {

@@ -40,7 +40,6 @@ impl<'a> Resolver<'a> {
 
     /// Checks that a place exists. If the place may be freed, the check gets a step of its own without effect: a label on the next statement could
     /// also be reached in other ways.
-    /// also be reached in other ways.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
         self.access(place);

@@ -54,7 +54,8 @@ struct Scan {
 /// constants by `= != < <=`, or are the truth value of such comparisons; distances `x + n < y` and `x + n <= y` occur only positively, and if there
 /// are any, 0 is the only constant.
 ///
-/// The domain tracks at `least` these relations. Tracking only equality gives fewer states, but a certificate cannot express that values differ.
+/// The domain tracks at least the relations that `least` names. Tracking only equality gives fewer states, but a certificate cannot express that
+/// values differ.
 pub fn fragment(
     program: &Program,
     properties: &[Property],
