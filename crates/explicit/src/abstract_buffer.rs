@@ -76,7 +76,7 @@ pub struct AbstractBuffer {
 
 /// A flush that an abstract buffer allows.
 pub struct Leaving {
-    /// The cell it writes, as an index into `buffered_cells`.
+    /// The cell that the flush writes, as an index into `buffered_cells`.
     pub kind: u64,
     /// Its value.
     pub value: i64,
@@ -200,7 +200,7 @@ impl AbstractBuffer {
             return true;
         }
         cell.sort_unstable_by_key(|entry| (*entry == new, *entry));
-        // All copies of the new value are at the end now; all but the last one are sorted in among the other values.
+        // Now all copies of the new value are at the end. Only the last copy stays there; the others are sorted among the other values.
         let but_one = end - start - 1;
         cell[..but_one].sort_unstable();
         !abstraction.cut
@@ -256,7 +256,7 @@ impl AbstractBuffer {
         }
     }
 
-    /// Removes the entries that the flush removes.
+    /// Removes the flushed entry, and all entries that leave the buffer together with it.
     pub fn leave(&mut self, thread: &ThreadCode, leaving: &Leaving) {
         match leaving.way {
             Way::Queue(position) => self.unqueue(thread, position),

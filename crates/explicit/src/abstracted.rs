@@ -14,7 +14,7 @@ const RADIUS: i64 = 2;
 
 /// The result of a search.
 pub struct Found {
-    /// For each property, an abstract path to a state that decides it (possibly spurious), or an answer.
+    /// For each property, an abstract path (possibly spurious) to a state that decides the property, or an answer.
     pub outcomes: Vec<Outcome>,
     /// The number of stored states.
     pub states: u64,
@@ -22,7 +22,8 @@ pub struct Found {
     pub state_bytes: u64,
     /// Peak memory use of the search, in bytes.
     pub bytes: u64,
-    /// Buffers and values that kept growing, with the place responsible, if the search did not terminate.
+    /// If the search did not terminate, a sentence for each buffer or value that kept growing, with the source position of the store or assignment
+    /// responsible.
     pub growth: Vec<(String, Option<Span>)>,
 }
 
@@ -51,7 +52,7 @@ pub fn run(
     limits: &Limits,
     progress: &Progress,
 ) -> Result<Found, Reason> {
-    // Reductions by summaries support exact buffers only, and their state sets are no proofs.
+    // Reductions based on summaries support exact buffers only.
     let options = &Options { reduction: options.reduction.without_summaries(), ..options.clone() };
     let code = Code::new(task, options, Some(abstraction), limits)?;
     let samples = samples(task.program, RADIUS);

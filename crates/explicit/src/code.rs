@@ -21,8 +21,8 @@ use super::versions::Versions;
 use crate::families::families;
 use threads::{Visible, thread_code};
 
-/// Maximum total number of live registers, summed over all locations, for which lists are computed: larger programs are rare and the lists expensive.
-/// Without them there is neither symmetry reduction nor a proof as a set of states.
+/// Maximum total number of live registers, summed over all locations, for which the lists of live registers are computed: programs with more are
+/// rare, and their lists take much memory. Without the lists there is neither symmetry reduction nor a proof as a set of states.
 const MOST_LIVE: usize = 1 << 22;
 
 /// Index of a component of the state that is not a buffer.
@@ -42,7 +42,7 @@ pub struct Code {
     pub summaries: Option<Summaries>,
     /// The number of slots.
     pub slots: usize,
-    /// The slots of each shared variable; ascending.
+    /// For each shared variable, the slots of its cells, in ascending order.
     arrays: Vec<std::ops::Range<usize>>,
     /// The formula of each property that has one.
     pub formulas: Vec<Option<ExprCode>>,
@@ -52,7 +52,7 @@ pub struct Code {
     pub versions: Option<Versions>,
     /// The abstraction of store buffers; `None` for exact buffers.
     pub abstraction: Option<Abstraction>,
-    /// Whether the task asks for overflow of a bounded buffer: a store that does not fit decides its only property.
+    /// Whether the search is for overflow of a bounded buffer: then a store that does not fit decides the only property of the task.
     pub overflow_decides: bool,
 }
 
@@ -78,9 +78,9 @@ pub struct ThreadCode {
     pub live: LiveRegisters,
     /// The cells the thread stores to through its buffer, in order.
     pub buffered_cells: Vec<u32>,
-    /// Position in `buffered_cells` of each memory cell, or `u32::MAX`.
+    /// Position in `buffered_cells` of each memory cell; `u32::MAX` for a cell that is not in `buffered_cells`.
     pub cell_kind: Vec<u32>,
-    /// For each of the `buffered_cells`, whether a flush to it can change the value of a property.
+    /// For each of the `buffered_cells`, whether a flush to it can change the value of a property's formula.
     pub flush_visible: Vec<bool>,
 }
 
@@ -94,9 +94,9 @@ pub struct EdgeCode {
     pub action: ActionCode,
     /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
     pub local: bool,
-    /// Whether it can change the value of a property's formula.
+    /// Whether the edge can change the value of a property's formula.
     pub visible: bool,
-    /// The statement it comes from.
+    /// The source position of the statement that the edge was made from.
     pub span: Span,
 }
 
@@ -116,7 +116,7 @@ pub enum ActionCode {
     Atomic {
         /// The operations.
         ops: Box<[OpCode]>,
-        /// Whether the own buffer must be empty.
+        /// Whether the buffer of the thread must be empty.
         drains: bool,
     },
 }
@@ -172,7 +172,7 @@ pub enum AddressCode {
 }
 
 impl Code {
-    /// Compiles a task, with the reductions that the options ask for.
+    /// Compiles a task for a search with the reductions in `options`.
     pub fn new(
         task: &Task<'_>,
         options: &Options,
@@ -215,7 +215,7 @@ impl Code {
             code.summaries = Some(Summaries::new(program, task.model, &code.threads, limits)?);
         }
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
-        // The observed parts of final states may distinguish threads.
+        // Threads are not permuted if final states are observed, because the observed values may distinguish the threads.
         if options.symmetry
             && abstraction.is_none()
             && task.observed.is_empty()
@@ -235,7 +235,7 @@ impl Code {
         Ok(code)
     }
 
-    /// For each edge of each thread, whether it is local and local events come first.
+    /// For each edge of each thread, whether it is treated as local; without the local-events-first reduction no edge is.
     fn local(&self) -> Vec<Vec<bool>> {
         let of = |thread: &ThreadCode| {
             let mut local = vec![false; thread.targets.len()];
@@ -268,13 +268,13 @@ impl Code {
         self.threads.len()
     }
 
-    /// The slot of the favourite thread: 0 if there is none, otherwise its index plus 1.
+    /// The slot of the favourite thread, whose local events come first: 0 if there is none, otherwise its index plus 1.
     pub fn favourite(&self) -> usize {
         self.threads.len() + 1
     }
 
-    /// The slots that are widened together with this one: all elements of an array, because programs treat them alike, and the same register of all
-    /// threads that may be permuted.
+    /// The slots that are widened together with this one. For an array element: all elements of the array, because programs treat them alike. For a
+    /// register: the corresponding slots of all threads that may be permuted with its thread.
     pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
         match after.checked_sub(1).map(|n| &self.arrays[n]) {

@@ -28,7 +28,7 @@ fn stores(action: &Action) -> bool {
     matches!(action, Action::Op(Op::Store(..)))
 }
 
-/// One sentence for each buffer or value that grew, with the place that makes it grow.
+/// One sentence for each buffer or value that grew, with the source position of a store or assignment in a loop that makes it grow, if there is one.
 pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
     let mut sentences = Vec::new();
     for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {
@@ -76,15 +76,15 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
     sentences
 }
 
-/// The first write in a loop to each variable and each register, constants excluded. Computed in one pass, because there may be thousands of cells
-/// and lines.
+/// For each variable and each register, the first write in a loop, not counting writes of constants. Computed in one pass, because there may be
+/// thousands of cells and lines.
 #[derive(Default)]
 struct Repeated {
     /// Stores, by variable.
     stores: HashMap<usize, Span>,
     /// Assignments, by register.
     assignments: HashMap<usize, Span>,
-    /// Assignments that read the register itself (`r = r + 1`): the more likely cause.
+    /// Assignments that read the register itself (`r = r + 1`). They are preferred, because they are the more likely cause.
     steps: HashMap<usize, Span>,
 }
 

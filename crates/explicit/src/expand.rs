@@ -1,8 +1,8 @@
 //! Successors of a packed state: the transition relation of the reference semantics, on packed words and without allocation.
 //!
-//! The rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state whose favourite thread can
-//! move has only successors by that thread (Algorithm 4.3). The favourite is released when it has ended, when it is blocked, and when it performs a
-//! non-local event.
+//! The rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at most one
+//! favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (Algorithm 4.3). A state has no
+//! favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
 
 mod buffers;
 
@@ -20,9 +20,9 @@ use super::layout::{Growth, Layout};
 pub struct Step<'a> {
     /// The index of the thread; for a flush, of the thread whose buffer it is.
     pub thread: u32,
-    /// Its action.
+    /// The action of the step.
     pub kind: StepKind<'a>,
-    /// Whether it may change the value of a property's formula.
+    /// Whether the step may change the value of a property's formula.
     pub visible: bool,
     /// Whether the thread faulted.
     pub fault: bool,

@@ -17,7 +17,7 @@ use fencewright_verdict::{Limits, Task};
 
 /// Maximum number of threads in a family; larger ones are ignored.
 const MOST_THREADS: usize = 16;
-/// Maximum number of comparisons: checking a transposition compares the registers at all edges of all threads.
+/// Maximum number of comparisons made to check transpositions of threads. Checking one of them compares the registers at all edges of all threads.
 const MOST_COMPARED: usize = 1 << 24;
 
 /// The families of a task whose threads may be permuted under the given reductions, as confirmed by the checker of automorphisms.
@@ -37,7 +37,7 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
                 && family.exchange(task.program, reductions, a, b).check(&task.properties).is_ok()
         };
         for part in parts(&family, exchangeable) {
-            // Families whose numbers are stored in the same places cannot be permuted independently of each other.
+            // Families whose numbers occur in the same variables, indices or registers cannot be permuted independently of each other.
             if !found.iter().any(|other| meet(&part, other)) {
                 found.push(part);
             }
@@ -46,7 +46,7 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
     found
 }
 
-/// Instances of one template, and threads without a template that have the same code.
+/// Groups of threads that are instances of one template, or that have no template and the same code.
 fn groups(program: &Program) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for (id, thread) in program.threads() {
@@ -82,7 +82,7 @@ fn meet(a: &Family, b: &Family) -> bool {
 fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) -> Vec<Family> {
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for n in 0..family.threads.len() {
-        // The newest member first: usually neighbours are exchangeable.
+        // The newest member of a part is tried first, because threads with adjacent numbers are usually exchangeable.
         match parts.iter_mut().find(|part| part.iter().rev().any(|&m| exchangeable(m, n))) {
             Some(part) => part.push(n),
             None => parts.push(vec![n]),
@@ -107,13 +107,15 @@ struct Kinds<'a> {
     live: &'a Live,
     parent: Vec<Node>,
     variables: usize,
-    /// For each thread and location, the node of the first live register; those of the others follow it. Instances of a template share their nodes.
+    /// For each thread and location, the node of the first live register; the nodes of the other live registers follow in order. Instances of a
+    /// template share their nodes.
     registers: Vec<Vec<Node>>,
     /// For each thread, the constants of its code in order, each with its class.
     constants: Vec<Vec<(i64, Node)>>,
 }
 
-/// The classes of a thread's registers at a point inside an edge: those at its source, except for the registers written since.
+/// The classes of a thread's registers at a point inside an edge: the same as at the source of the edge, except for the registers that the edge has
+/// written so far.
 struct Point {
     thread: usize,
     from: LocationId,
@@ -201,7 +203,7 @@ impl<'a> Kinds<'a> {
         written.map(|(_, node)| *node).or_else(before).unwrap_or(PLAIN)
     }
 
-    /// Merges the classes of the registers that are live at a location with their classes at the point before.
+    /// Merges the class of each register that is live at a location with its class at a point from which the location is reached.
     fn arrives(&mut self, point: &Point, location: LocationId) {
         let live = self.live;
         for (n, register) in live[point.thread][location.index()].iter().enumerate() {
@@ -244,7 +246,7 @@ impl<'a> Kinds<'a> {
 
     fn formula(&mut self, program: &Program, formula: &Formula) {
         formula.for_each_leaf(&mut |leaf| {
-            // The formula may read the register at any location, so it needs the same class at all of them.
+            // The formula may read the register at any location, so the register needs the same class at all of them.
             if let Observable::Register(t, r) = leaf {
                 let locations = (0..program.thread(*t).locations.len() as u32).map(LocationId);
                 let nodes: Vec<Node> = locations.filter_map(|l| self.at(t.index(), l, *r)).collect();
@@ -289,7 +291,7 @@ impl<'a> Kinds<'a> {
                 let has_constant = matches!(**left, Expr::Const(_)) || matches!(**right, Expr::Const(_));
                 let [of_left, of_right] = match op {
                     BinaryOp::Eq | BinaryOp::Ne => [self.fresh(1); 2],
-                    // The numbers of all threads may lie on the same side of the constant.
+                    // Thread numbers may be compared with a constant, because the numbers of all threads may lie on the same side of it.
                     _ if op.is_comparison() && has_constant => [self.fresh(1), self.fresh(1)],
                     _ => [PLAIN; 2],
                 };
@@ -299,7 +301,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// The threads of a group as a family; `None` if their code differs in a plain value.
+    /// The threads of a group as a family; `None` if their code differs in a constant that is a plain value.
     fn family(&mut self, program: &Program, group: &[ThreadId]) -> Option<Family> {
         let roots: Vec<Node> = (0..self.parent.len()).map(|node| self.find(node)).collect();
         let mut numbers: BTreeSet<Node> = BTreeSet::new();

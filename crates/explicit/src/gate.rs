@@ -1,5 +1,5 @@
-//! A barrier at which workers wait for each other. Unlike `std::sync::Barrier` it can be destroyed, so that workers do not wait forever for one that
-//! has panicked.
+//! A barrier at which workers wait for each other. Unlike `std::sync::Barrier` it can be destroyed, so that workers do not wait forever for a worker
+//! that has panicked.
 //!
 //! A waiting worker spins for a while before it sleeps: rounds are often shorter than the time it takes to wake a thread.
 

@@ -8,7 +8,7 @@ use super::code::Code;
 use super::layout::{Layout, Sizes};
 use super::store::{Store, hash};
 
-/// The possible initial values of a variable or register. If they are too many, only samples, and `sampled` is set.
+/// The possible initial values of a variable or register. If there are too many, only samples are returned, and `sampled` is set.
 pub(crate) fn values(program: &Program, init: Init, samples: &[i64], sampled: &mut bool) -> Vec<i64> {
     match init {
         Init::Value(v) => vec![v],
@@ -86,7 +86,7 @@ fn product(
         let fits = layout.slots[*slot as usize].set(&mut state, values[0]);
         debug_assert!(fits, "the layout was made for these values");
     }
-    // Registers that share a slot are never live together, so different choices give different states.
+    // Registers that share a slot are never live together, so different choices give different states, and `seen` should never reject a state.
     let mut seen = Store::new(layout.words);
     let mut positions = vec![0; turning.len()];
     let mut all = Vec::new();

@@ -23,15 +23,15 @@ pub enum Instruction {
     Const(i64),
     /// Pushes a slot.
     Slot(Slot),
-    /// Pushes whether the slot (a program counter) is one of these locations; sorted.
+    /// Pushes whether the slot (a program counter) is one of these locations, which are sorted.
     At(Slot, Box<[u64]>),
     /// Applies an operator to the top.
     Unary(UnaryOp),
     /// Pops two operands and pushes the result.
     Binary(BinaryOp),
-    /// Replaces the top by the low 64 bits of the result.
+    /// Applies an operator to the top, and keeps the low 64 bits of the result.
     LowUnary(UnaryOp),
-    /// Replaces the top two by the low 64 bits of the result.
+    /// Pops two operands and pushes the low 64 bits of the result.
     LowBinary(BinaryOp),
     /// If the top is 0, keeps 0 and skips this many instructions; otherwise pops it.
     AndThen(u32),
@@ -144,7 +144,8 @@ pub fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> ExprCode {
     ExprCode::Stack(instructions.into())
 }
 
-/// Emits instructions that push the value of an expression. With `low`, only its low 64 bits are needed, because a consumer wraps around.
+/// Emits instructions that push the value of an expression. With `low`, only its low 64 bits are needed, because the operator that consumes the value
+/// wraps around.
 fn emit<L>(e: &Expr<L>, low: bool, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
     match e {
         Expr::Const(value) => out.push(Instruction::Const(*value)),
@@ -189,7 +190,7 @@ fn reserve(out: &mut Vec<Instruction>) -> usize {
     out.len() - 1
 }
 
-/// The number of instructions that a jump at this index skips to get to the end.
+/// The number of instructions that a jump at this index must skip to reach the end of the list.
 fn skipped(jump: usize, out: &[Instruction]) -> u32 {
     (out.len() - jump - 1) as u32
 }

@@ -7,8 +7,8 @@
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
 //! four corrections are needed; without them states are missed. An event that changes a label or register observed by a property is not local. Lock
-//! operations and atomic steps are not local either, and release the favourite thread. A favourite that has ended or is blocked is released too. And
-//! the favourite is part of the stored state.
+//! operations and atomic steps are not local either: after them there is no favourite thread (the thread whose local events come first). Nor is there
+//! one after the favourite has ended, and a blocked favourite is ignored. And the favourite is part of the stored state.
 //!
 //! The crate also contains the other engines that enumerate states or executions: [`buffers`], which runs this search with abstract store buffers;
 //! [`dynamic`], which explores executions and stores no states; and [`finals`], which decides litmus tests.
@@ -80,7 +80,8 @@ pub struct Options {
     pub threads_from: usize,
     /// The bound on the size of store buffers, if any; if a store does not fit, the answer is `unknown`.
     pub buffer_bound: Option<Bound>,
-    /// Whether a proof must be a checkable set of states: then a search with a reduction that omits such states is followed by one without it.
+    /// Whether a proof must be a checkable set of states. If the reduction of a search does not yield one, a second search with another reduction
+    /// follows.
     pub certificates: bool,
     /// Whether unbounded tags, version counters and identities are stored only up to their order. Finds proofs only, and only for programs that have
     /// versions.
@@ -205,7 +206,7 @@ impl Engine for Explicit {
     }
 }
 
-/// Writes the final states of a search into the report, and the answers: those known, and what its states prove about the other properties.
+/// Writes the final states of a search into the report, and the answers: the known ones, and for the other properties those that the states prove.
 fn conclude(
     task: &Task<'_>,
     code: &Code,
@@ -238,7 +239,7 @@ impl Explicit {
         let bounded = options.buffer_bound.is_some();
         options.reduction = options.reduction.suited(task.program.threads.len(), bounded);
         if options.versions {
-            // A search up to the order of versions is run for its proof, so the reduction must keep one.
+            // Reductions based on summaries do not support versions.
             options.reduction = options.reduction.without_summaries();
         }
         options
@@ -259,7 +260,7 @@ impl Explicit {
         report
     }
 
-    /// Repeats the search without the reduction, to get certificates for the answers of a reduced search.
+    /// Repeats the search with persistent sets, which yield certificates, for the answers of a search whose reduction yields none.
     fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
         let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
         if !report.answers.iter().any(shown) {
@@ -282,7 +283,8 @@ impl Explicit {
     }
 }
 
-/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because then it cannot find a proof.
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because then it cannot find a proof. Executions of more
+/// than 2,000 events count as infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;
 
@@ -350,7 +352,7 @@ fn samples(program: &Program, radius: i64) -> Vec<i64> {
     values
 }
 
-/// Why some reachable states may not have been explored, if so.
+/// Why some reachable states may not have been explored; `None` if all were explored.
 fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reason> {
     if let Some(reason) = &found.stopped {
         return Some(reason.clone());

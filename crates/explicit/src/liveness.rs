@@ -14,7 +14,7 @@ use fencewright_verdict::{Limits, Reason, Task};
 
 /// Liveness of registers, and the field of each one.
 pub struct Liveness {
-    /// The live registers. The engine must skip a write to a dead register, because its field may belong to another one.
+    /// The live registers. The engine must skip a write to a dead register, because its field may belong to another register.
     pub live: LiveRegisters,
     /// The field of each register, numbered from 0.
     pub colours: Vec<usize>,
@@ -35,7 +35,7 @@ impl Liveness {
         }
         let live = LiveRegisters::new(task, id, limits)?;
         let (colours, fields) = colour(registers, &live, limits)?;
-        // The field stays in use if the edge writes another register with this field that is live after it.
+        // The field stays in use if the edge writes another register that has this field and is live after the edge.
         let taken_over = |edge: EdgeId, field: usize| {
             let to = thread.edge(edge).to;
             let written = thread.edge(edge).action.ops().iter().filter_map(written_register);
@@ -54,7 +54,8 @@ impl Liveness {
     }
 }
 
-/// Maximum number of attempts to share a field, which takes a fraction of a second; each remaining register gets its own field.
+/// Maximum number of attempts to put a register into a field that is already in use; so many attempts take a fraction of a second. After that, each
+/// remaining register gets its own field.
 const MOST_TRIES: usize = 1 << 20;
 
 /// Assigns fields to registers such that live ranges in one field do not overlap. Greedy, in the order of declaration.

@@ -79,7 +79,7 @@ pub struct Sorter<'w, 'c> {
     pub growth: Option<Growth>,
     /// The batch of each worker.
     pub out: &'w mut [Batch],
-    /// The state that is being expanded.
+    /// The global index of the state that is being expanded.
     pub parent: u32,
     /// Number of successors produced in this round.
     pub made: &'w mut usize,

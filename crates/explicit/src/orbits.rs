@@ -1,16 +1,17 @@
 //! Symmetry reduction: one state of each orbit is stored.
 //!
 //! The threads of a [`Family`] may be permuted, together with their numbers ([`fencewright_certify::automorphism`]). The images of a state under
-//! these permutations form its orbit, and the search stores one of them, the representative. Any choice is sound, because the automorphisms are; here
-//! it is the same for all states of an orbit, so it is a canonical form.
+//! these permutations form its orbit, and the search stores one of them, the representative. Any choice is sound, because every permutation is an
+//! automorphism. Here the same representative is chosen for all states of an orbit, so it is a canonical form.
 //!
 //! Every thread gets a key that is invariant under renaming: its location, its registers and its own cells, with "me", "another thread" and "none" in
 //! place of numbers. The threads of a family are sorted by their keys. If keys are equal, several permutations sort them, and the one that gives the
 //! least packed state is chosen. In a family without numbers, threads with equal keys are compared register by register instead, so no permutations
 //! are tried.
 //!
-//! Location, lock and favourite are the most significant parts of a key. So they are the same for every sorting permutation and in every layout: the
-//! worker that owns a state stays the same when states are repacked and their representatives computed again.
+//! Location, lock and favourite are the most significant parts of a key. So these parts of the representative are the same for every sorting
+//! permutation and in every layout. Therefore the worker that owns a state stays the same when states are repacked and their representatives are
+//! computed again.
 
 mod representatives;
 #[cfg(test)]
@@ -50,7 +51,7 @@ struct Class {
     cells: Vec<Slot>,
     /// For each memory cell, whether it holds numbers.
     holds_numbers: Vec<bool>,
-    /// For each memory cell that is such an element, the array and the position of the thread.
+    /// For each memory cell that is an element listed in `arrays`, the index of the array and the position of the thread that owns the element.
     owners: Vec<Option<(usize, usize)>>,
     /// For each thread of the program and each of its locations, the set of its slots that hold numbers there, as bits.
     registers: Vec<Vec<u64>>,
@@ -144,7 +145,8 @@ impl Orbits {
     }
 }
 
-/// Whether the threads of a family have corresponding slots for everything.
+/// Whether the threads of a family have the same layout: equally many slots and buffered cells, and registers at the same offsets. False if the
+/// family has more than [`MOST_THREADS`] threads or any thread of the program has more than 64 slots.
 fn packed_alike(code: &Code, family: &Family) -> bool {
     let first = &code.threads[family.threads[0] as usize];
     family.threads.len() <= MOST_THREADS
@@ -172,7 +174,7 @@ impl Class {
             let Some(range) = variable.indices.filter(|_| family.indices.contains(&(n as u32))) else {
                 continue;
             };
-            // The range contains all numbers or none.
+            // The range contains all numbers or none, so testing one of them suffices.
             if range.contains(family.numbers[0]) {
                 let cell = |number: i64| variable.base as usize + (number - range.low) as usize;
                 for (position, &number) in family.numbers.iter().enumerate() {
@@ -223,7 +225,8 @@ impl Class {
         self.numbers.iter().position(|&n| n == number)
     }
 
-    /// A value that may be a number, from the view of the thread at a position: 1 is its own number, 2 another one.
+    /// A value that may be a thread number, as seen by the thread at a position: 1 for its own number, 2 for the number of another thread of the
+    /// class.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,

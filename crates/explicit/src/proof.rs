@@ -78,11 +78,13 @@ fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persiste
     };
     let mut order: Vec<Vec<u32>> = program.threads.iter().map(order).collect();
     for family in code.orbits.families() {
-        // The edges of the members may be in different orders. The same order is used for all, so that the same edges count as back edges.
+        // The edges of the members may be listed in different orders. The numbering of the first member's locations is used for all members, so that
+        // the same edges count as back edges.
         let first = order[family.threads[0] as usize].clone();
         family.threads.iter().for_each(|&t| order[t as usize].clone_from(&first));
     }
-    // The search checked all properties, while the proof may be about some of them only.
+    // Visible edges and cells are part of the proof, because they depend on all properties of the search, while the proof may be about some of these
+    // properties only.
     let visible = |thread: &ThreadCode| {
         let edges = thread.edges.iter().flatten().filter(|edge| edge.visible);
         let mut edges: Vec<u32> = edges.map(|edge| edge.id.0).collect();

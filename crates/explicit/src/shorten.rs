@@ -1,7 +1,7 @@
 //! Shortening of executions: removes steps that a violation does not need.
 //!
-//! With a partial order reduction, the path to a violation may contain unrelated steps. The last steps of each thread, and the last flushes of each
-//! buffer, are removed as long as the rest is an execution that ends in a violation. Other steps are kept, because the later steps of the thread need
+//! With a partial order reduction, the path to a violation may contain unrelated steps. The last steps of each thread, and its last flushes of each
+//! cell, are removed as long as the rest is an execution that ends in a violation. Other steps are kept, because the later steps of the thread need
 //! them.
 
 use fencewright_program::{Event, EventKind, Property, PropertyKind, Trace};

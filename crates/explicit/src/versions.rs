@@ -18,22 +18,22 @@ use super::layout::{Growth, Layout, Sizes};
 
 /// Maximum number of edges of a program in which versions are searched for.
 const MOST_EDGES: usize = 5_000;
-/// Maximum scale that is tried.
+/// Maximum scale (a constant by which the program divides versions) that is tried.
 const MOST_SCALE: i64 = 64;
 /// Maximum number of variables that are tried.
 const MOST_VARIABLES: usize = 64;
 
 /// The slots of a packed state that hold versions.
 pub struct Versions {
-    /// The versions of the program.
+    /// The variables and registers of the program that hold versions, with their scales.
     pub of: versions::Versions,
     /// The initial versions.
     pub start: Start,
     /// The slots of memory cells that hold versions, with their scales.
     cells: Vec<(Slot, i64)>,
-    /// The same for registers, per thread and location.
+    /// For each thread and location, the slots of registers that hold versions, with their scales.
     registers: Vec<Vec<Vec<(Slot, i64)>>>,
-    /// For each thread, the scale of each kind of buffer entry.
+    /// For each thread, the scale of each kind of buffer entry; 0 if entries of this kind hold no versions.
     buffered: Vec<Vec<i64>>,
 }
 
@@ -71,7 +71,7 @@ impl Versions {
         Some(Versions { start, cells, registers, buffered, of })
     }
 
-    /// Sizes the slots for the usual number of versions.
+    /// Makes the slots wide enough for the usual number of versions.
     pub fn make_room(&self, sizes: &mut Sizes) {
         let registers = || self.registers.iter().flatten().flatten().copied();
         let slots: BTreeSet<(Slot, i64)> = self.cells.iter().copied().chain(registers()).collect();
@@ -212,7 +212,7 @@ fn completed(
     live: &[Vec<Vec<u32>>],
     mut guess: versions::Versions,
 ) -> Option<(versions::Versions, Types)> {
-    // Terminates because each round adds a variable or register.
+    // The loop terminates because each round adds a variable or register that holds versions.
     loop {
         let scale = match Types::new(program, properties, live, &guess) {
             Ok(types) => return Some((guess, types)),

@@ -36,7 +36,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// The precision for a program under SC. If its file names the predicates, cubes of two of them are tried before others are added.
+    /// The precision for a program under SC. If its file names predicates, cubes of two of them are tried before further predicates are added.
     pub fn under_sc(program: &Program) -> Self {
         let cubes_first = if program.hints.predicates.is_empty() { 1 } else { 2 };
         Precision { cube_size: 1, cubes_first, most: LARGEST_CUBE, refined: true }
@@ -64,7 +64,7 @@ pub enum Ended {
     Proved(BooleanProgram, Vec<(Control, Vec<Vector>)>),
     /// A feasible path to a violation of the property with this index.
     Violated(usize, Path),
-    /// A spurious path remains, to a violation of the property with this index if it is one; and why it cannot be excluded.
+    /// Neither, for the given reason; with the index of the property whose violation was not excluded, if the last path leads to a violation.
     Stuck(Option<usize>, Reason),
 }
 
@@ -157,7 +157,7 @@ impl<'a> Abstraction<'a> {
         Ok((program, found?))
     }
 
-    /// Removes predicates that the proof does not need, one by one, as long as that takes few queries.
+    /// Removes predicates that the proof does not need, one by one, until a budget of queries is spent.
     pub fn minimise(&mut self, properties: &[Property]) -> Result<(), Reason> {
         const MOST_QUESTIONS: u64 = 2_000_000;
         let mut asked = 0;
@@ -241,7 +241,7 @@ pub fn suggested(
             let mut steps = Vec::new();
             machine.edge_steps(&control, thread, EdgeId(n as u32), &mut steps);
             for step in &steps {
-                // An atomic block may have thousands of edges, each with thousands of cases.
+                // Limits are polled in the inner loops, because an atomic block may have thousands of edges, each with thousands of cases.
                 limits.exceeded(0).map_or(Ok(()), Err)?;
                 let assumed = step.commands.iter().filter(|command| matches!(command, Command::Assume(_)));
                 let simple = assumed.flat_map(|command| ways(std::slice::from_ref(command))).flatten();

@@ -5,8 +5,8 @@
 //! determine them. So every branch of a step leads from a state to at most one state, each literal of which follows from literals before the step.
 //! Therefore the states can serve as a certificate without case distinctions.
 //!
-//! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Predicates over dead registers are
-//! dropped.
+//! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Literals of predicates over dead cells
+//! are dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;
@@ -26,9 +26,10 @@ use super::vector::{Literal, Vector};
 
 /// The result of a search.
 pub enum Found {
-    /// All reachable states: for each control state, its vectors.
+    /// All reachable states: each reachable control state with the vectors that represent its states.
     Closed(Vec<(Control, Vec<Vector>)>),
-    /// A path to a state that may violate the property with this index; without an index, to a step that the machine does not represent.
+    /// A path to a state that may violate the property with this index; without an index, a path that ends with a step that the machine does not
+    /// represent.
     Path(Option<usize>, Path),
 }
 

@@ -1,8 +1,8 @@
-//! Entailment between conjunctions of predicates: the queries that the construction of a boolean program asks.
+//! Entailment between conjunctions of predicates: the queries made while a boolean program is constructed.
 //!
 //! Almost all predicates are differences of two cells and a constant. Their conjunction is a closed difference bound matrix, which grows literal by
 //! literal during the enumeration of cubes, so that a query is a look-up of a bound. A predicate that is a disjunction (`x != 0`) gives several such
-//! matrices, one per *world*. If a constraint is not a difference, the solver is asked, and its answer is cached.
+//! matrices, one per *world*. If a constraint is not a difference, a solver answers the query, and its answer is cached.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub struct Fact {
 
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Index i minus index j is at most the constant.
+    /// The cell with index i minus the cell with index j is at most the constant.
     Difference(usize, usize, i32),
     /// Constant truth value.
     Constant(bool),
@@ -97,7 +97,7 @@ pub struct Judge {
 /// Maximum number of cached answers of the solver.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// Maximum number of worlds; with more, nothing is concluded.
+/// Maximum number of worlds of a cube; nothing is concluded from cubes with more.
 pub const MOST_WORLDS: usize = 64;
 
 impl Judge {
@@ -194,7 +194,7 @@ impl Judge {
 }
 
 /// Whether a conjunction shares a cell with a non-difference constraint of the world. If not, the matrix has all consequences for its cells, except
-/// for those via third cells, which are not searched for.
+/// for consequences via further cells, which are not searched for.
 fn touches_general(world: &World<'_>, case: &[Fact]) -> bool {
     let mentions = |fact: &Fact, cell: CellId| fact.linear.terms.iter().any(|&(c, _)| c == cell);
     let general = |fact: &&&Fact| matches!(fact.shape, Shape::General);

@@ -5,11 +5,12 @@
 //! use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M` simulates the queue machine step by step, until
 //! an overflow. So if a set of states of `P_M` is closed under steps and contains no overflow, then the set of states of the queue machine whose
 //! encoding it contains is closed too. That is the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts, cells and
-//! epochs, with places replaced by buffer entries. A count about which the state says nothing may have any value within the bound. None of this is
-//! trusted: the invariant is checked like any other.
+//! epochs, with places replaced by buffer entries. A count that the state does not constrain may have any value within the bound. The translation is
+//! not trusted: the invariant is checked like any other.
 //!
-//! Of several locations of `P_M` that stand for one location of `P`, only the one that keeps its number is translated: every behaviour of the others
-//! starts there too. A faulted thread has several locations in `P_M`, so there all of them are translated.
+//! Of several locations of `P_M` that stand for one location of `P`, only the one that has the same number as in `P` is translated, because every
+//! behaviour from the others is possible from it too. The locations of a faulted thread are the exception: all of them have new numbers in `P_M`, so
+//! all of them are translated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -100,7 +101,7 @@ struct Translation<'a> {
     reduced: &'a Reduced,
     from: BufferMachine<'a>,
     to: BufferMachine<'a>,
-    /// For each thread, the memory cells that it stores to.
+    /// For each thread, the memory cells that it stores to through its buffer.
     stored: Vec<Vec<u32>>,
 }
 
@@ -119,8 +120,8 @@ struct Content {
 }
 
 impl Translation<'_> {
-    /// The locations of the threads of `P`; `None` if these states are covered by those of another control state. No action of `P_M` faults, because
-    /// faults are tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
+    /// The locations of the threads of `P`; `None` if the translation can leave this control state out. No action of `P_M` faults, because faults are
+    /// tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {
@@ -137,7 +138,7 @@ impl Translation<'_> {
         Ok(Some(locations))
     }
 
-    /// A cube about `P_M` as cubes about the queue machine, each with the shapes of buffers it is for.
+    /// A cube about `P_M` as cubes about the queue machine, each with the shapes of the buffers in the states that it describes.
     fn cubes(&self, cube: &Cube) -> Result<Vec<(Vec<BufferShape>, Cube)>, Reason> {
         let ranges = ranges(cube);
         let mut chosen: Vec<Vec<Content>> = vec![Vec::new()];
@@ -260,14 +261,14 @@ impl Translation<'_> {
             let stores = |way: &Vec<i64>| cells.iter().map(|queue| way[queue.count.index()]).sum::<i64>();
             ways.retain(|way| stores(way) <= i64::from(*k));
         }
-        // Mark each place by its own index, to find the buffer entry it becomes.
+        // The value of each place is the index of its register, so that `content` can tell which place becomes which buffer entry.
         for way in &mut ways {
             values.iter().for_each(|value| way[value.index()] = value.0.into());
         }
         Ok(ways.iter().map(|way| self.content(t, way)).collect())
     }
 
-    /// The content encoded by registers with these values; places are marked by their own indices.
+    /// The content encoded by registers with these values, where the value of each place is the index of its register.
     fn content(&self, t: ThreadId, way: &[i64]) -> Content {
         let queues = self.reduced.queues(t);
         let new = self.reduced.original_registers(t)..way.len();

@@ -29,8 +29,9 @@ const MOST_VERSIONS: usize = 256;
 /// Lifts predicates about a program under SC to its reduced program.
 pub struct Lift<'a> {
     reduced: &'a Reduced,
-    /// The cells of the program and of the reduced one, both under SC.
+    /// The cells of the program under SC.
     from: Cells,
+    /// The cells of the reduced program under SC.
     to: Cells,
     /// For each memory cell, the places that may hold a store to it: cells of the reduced program.
     places: Vec<Vec<CellId>>,
@@ -78,7 +79,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// The predicates for any program: on counts, on the memory cells of places, on epochs.
+    /// The predicates that do not depend on the predicates under SC: on counts, on the memory cells of places, on epochs.
     pub fn generic(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
@@ -95,14 +96,14 @@ impl<'a> Lift<'a> {
                     }
                 }
                 Queues::Pso { cells, epoch } => {
-                    // Every epoch but the last one contains a store.
+                    // Every epoch before that of the next store contains a store, so the number of places bounds the epochs.
                     let epochs = cells.iter().map(|queue| queue.values.len() as i64).sum();
                     epoch.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     for queue in cells {
                         is(queue.count, &mut (0..=queue.values.len() as i64));
                         queue.epochs.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     }
-                    // A store fence tests whether there was a store since the previous one.
+                    // A store fence tests whether a store was issued since the previous store fence.
                     let leaf = |register: RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, register)));
                     let own = cells.iter().flat_map(|queue| &queue.epochs);
                     let pairs = own.flat_map(|own| epoch.map(|next| (*own, next)));
@@ -113,8 +114,8 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// Comparisons of the value of a place with those of later places and with the memory cell. Rules 4 and 11 have equalities, each of which becomes
-    /// two comparisons here, because counters only grow.
+    /// Comparisons of the value of a place with those of later places and with the memory cell. Rules 4 and 11 have equalities. Each of them becomes
+    /// two comparisons (`<=` in both directions) here, because if counters only grow, one of the two may be invariant although the equality is not.
     pub fn comparisons(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
@@ -139,7 +140,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is replaced by a place or not.
+    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is either kept or replaced by a place.
     pub fn lifted(&self, predicate: &Expr<CellId>) -> Vec<Expr<CellId>> {
         let mut shared: Vec<CellId> = Vec::new();
         predicate.for_each_leaf(&mut |&cell| {
@@ -156,7 +157,7 @@ impl<'a> Lift<'a> {
                 if (self.one_place || many) && !before.is_empty() {
                     continue;
                 }
-                // A place is never a store to two variables.
+                // A place never holds stores to two variables at once.
                 let free = |place: &&CellId| before.iter().all(|(_, other)| other != *place);
                 let more: Vec<_> = self.places[cell as usize].iter().filter(free).copied().collect();
                 let before = before.clone();
@@ -166,7 +167,7 @@ impl<'a> Lift<'a> {
         chosen.iter().map(|places| self.about(predicate, places)).collect()
     }
 
-    /// Translates a predicate to the reduced program, with places for some memory cells.
+    /// Translates a predicate to the reduced program, replacing some memory cells by places.
     fn about(&self, predicate: &Expr<CellId>, places: &[(CellId, CellId)]) -> Expr<CellId> {
         predicate.map(&mut |&cell| {
             let place = places.iter().find(|(target, _)| *target == cell);
@@ -174,8 +175,8 @@ impl<'a> Lift<'a> {
         })
     }
 
-    /// The parts of a cube that do not mention buffered values (s. 6.3). Dropping the others gives fewer cubes, in the hope that buffered values
-    /// matter only once they have reached memory.
+    /// The parts of a cube that do not mention buffered values (s. 6.3). Dropping the other parts gives fewer different cubes, in the hope that
+    /// buffered values matter only once they have reached memory.
     pub fn unbuffered(&self, cube: Vec<Expr<CellId>>) -> Vec<Expr<CellId>> {
         let is_place = |cell: &CellId| self.places.iter().any(|places| places.contains(cell));
         let says_nothing = |part: &Expr<CellId>| {

@@ -22,7 +22,7 @@ pub fn cubes(vocabulary: &Vocabulary, vector: &Vector, judge: &mut Judge) -> Opt
     for (literal, prepared) in literals.iter().zip(&prepared) {
         let mut longer = Vec::with_capacity(found.len());
         for (cube, worlds) in &found {
-            // A disjunction that is implied anyway is redundant.
+            // A disjunction that the other literals imply is redundant.
             let opposite = vocabulary.predicates()[literal.predicate()].cases(!literal.holds());
             let opposite = frame.clone().disjunction(opposite);
             if prepared.len() > 1 && judge.excludes(worlds, &opposite) {

@@ -52,7 +52,7 @@ struct ScProof {
     cubes: Vec<Vec<Expr<CellId>>>,
 }
 
-/// The predicates and cubes that are tried, each attempt including those before it.
+/// Which predicates and cubes are tried. Attempts are made in this order, from coarse to precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Predicates about buffered values are dropped from cubes (s. 6.3).
@@ -68,7 +68,7 @@ pub enum Attempt {
 const ATTEMPTS: [Attempt; 4] =
     [Attempt::Unbuffered, Attempt::Extrapolated, Attempt::Strengthened, Attempt::Refined];
 
-/// Up to this number, all lifted cubes are kept.
+/// With fewer lifted cubes than this, [`Attempt::Unbuffered`] is skipped, so that the first attempt keeps all of them.
 const FEW_CUBES: usize = 200;
 
 impl Run<'_> {
@@ -106,7 +106,8 @@ impl Run<'_> {
         Err(stuck.unwrap_or(Reason::Unsupported(overflow, None)))
     }
 
-    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped: the predicates are useful even then.
+    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped, but their predicates are kept, because they are useful even
+    /// then.
     fn verify_under_sc(&mut self, properties: &[Property]) -> Result<ScProof, Reason> {
         let program = self.task.program;
         let machine = BufferMachine::new(program, Buffers::Sc);
@@ -182,7 +183,7 @@ impl Run<'_> {
         })
     }
 
-    /// Step 3; `None` if the attempt adds nothing.
+    /// Step 3; `None` if the attempt would not add any predicates.
     fn extrapolated(&self, sc: &ScProof, lift: &Lift<'_>, attempt: Attempt) -> Option<Vec<Predicate>> {
         let strengthened = attempt == Attempt::Strengthened;
         let mut strong = sc.predicates.clone();
@@ -228,7 +229,7 @@ fn used_cubes(program: &BooleanProgram) -> Vec<Vec<Expr<CellId>>> {
     cubes.iter().filter(|cube| cube.len() > 1).map(|cube| cube.iter().map(formula).collect()).collect()
 }
 
-/// The predicate with the constant increased and decreased by one, such as `x <= y` for `x < y`.
+/// The constraints of a predicate and its negation, with their constants increased and decreased by one: `x <= y` for `x < y`.
 fn neighbours(predicate: &Predicate) -> Vec<Expr<CellId>> {
     let forms = [true, false].into_iter().flat_map(|holds| predicate.cases(holds)).flatten();
     let near = forms.flat_map(|form| {

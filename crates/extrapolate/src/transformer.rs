@@ -1,6 +1,7 @@
 //! Abstract transformers of statements (EXTRA13 s. 4.1, Figs. 6 and 7).
 //!
-//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p:
+//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p, whose weakest precondition under the assignments
+//! is wp(p):
 //!
 //! ```text
 //! psi+(p) = the disjunction of the cubes c with  c and A  =>  wp(p)
@@ -84,7 +85,7 @@ pub struct Update {
     pub assigned: bool,
     /// Condition for the predicate to hold afterwards.
     pub plus: Psi,
-    /// Condition for it to be false afterwards.
+    /// Condition for the predicate to be false afterwards.
     pub minus: Psi,
 }
 
@@ -124,10 +125,10 @@ impl Transformer {
     }
 }
 
-/// A set of cells, by numbers of their own.
+/// A set of cells, as a bit set over the dense indices that `Numbers` assigns.
 type CellSet = FixedBitSet;
 
-/// The numbers of cells in sets.
+/// Assigns dense indices to cells.
 #[derive(Default)]
 struct Numbers(HashMap<CellId, usize>);
 
@@ -146,7 +147,7 @@ impl Numbers {
 struct Target {
     predicate: usize,
     assigned: bool,
-    /// The conditions under which it holds and fails.
+    /// The conditions under which the predicate holds and fails.
     cases: [Disjunction; 2],
     cells: CellSet,
     psis: [Psi; 2],
@@ -167,14 +168,15 @@ struct Construction<'a> {
     judge: &'a mut Judge,
     limits: &'a Limits,
     vocabulary: &'a Vocabulary,
-    /// For each literal, its meaning in terms of the values before, and its cells.
+    /// For each literal, its meaning in terms of the values before the branch.
     literals: &'a [Disjunction],
+    /// For each predicate, the cells that it mentions.
     cells: &'a [CellSet],
-    /// The assumptions of the branch, as sets of cells that they connect.
+    /// The sets of cells that the assumptions of the branch connect.
     assumed: Vec<CellSet>,
     blocked: Psi,
     targets: Vec<Target>,
-    /// For each predicate, the least number of literals that connect it with a target.
+    /// For each predicate, the least number of literals, including its own, that connect it with a target or an assumption.
     distances: Vec<usize>,
     /// The number of queries when the limits were last polled.
     looked: u64,
@@ -216,7 +218,7 @@ pub fn transformer(
             let form = |form: &Linear| Some(executed.values.of(form)?.swap_remove(0));
             cases.iter().map(|cube| cube.iter().map(form).collect()).collect()
         };
-        // A value that overflows is unknown.
+        // If a constant overflows, nothing is known about the value afterwards, so the predicate gets no update.
         let [Some(holds), Some(fails)] = both.map(|holds| after(predicate.cases(holds))) else { continue };
         let mentioned = holds.iter().chain(&fails).flatten().flat_map(|form| &form.terms);
         let mentioned = numbers.set(mentioned.map(|term| term.0));

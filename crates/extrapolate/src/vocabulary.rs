@@ -104,7 +104,7 @@ pub struct Vocabulary {
     predicates: Vec<Predicate>,
     /// For each literal, the literals it implies, itself included.
     implied: Vec<Vector>,
-    /// Predicates that are conjunctions of literals of others.
+    /// The predicates that are conjunctions of literals of other predicates, each with these literals.
     definitions: Vec<(usize, Vec<Literal>)>,
 }
 
@@ -181,7 +181,7 @@ impl Vocabulary {
         !vector.is_contradictory()
     }
 
-    /// The literals of a closed vector without those implied by one that is kept.
+    /// The literals of a closed vector, without those that a remaining literal implies.
     pub fn essential(&self, vector: &Vector) -> Vec<Literal> {
         let mut kept: Vec<Literal> = vector.literals().collect();
         let mut n = 0;
@@ -194,7 +194,7 @@ impl Vocabulary {
                 n += 1;
             }
         }
-        // A conjunction is replaced by its parts.
+        // A predicate that is a conjunction of other predicates is replaced by these.
         for (n, parts) in &self.definitions {
             let whole = Literal::new(*n, true);
             if kept.contains(&whole) {

@@ -5,10 +5,10 @@ use fencewright_fw::names::Names;
 use fencewright_program::{Bounds, Edge, Expr, Op, Program, Range, RegisterId, Span, Thread};
 use fencewright_text::Diagnostic;
 
-/// Maximum number of values of the range of a `*`, since each value is written as a branch of its own.
+/// Maximum number of values of a `*` that is exported, since each value becomes a branch of its own.
 pub(crate) const CHOICE_LIMIT: u64 = 64;
 
-/// The text, if the importer of the format accepts it; otherwise an error. This guards every export.
+/// Returns `text` if the importer of the format accepts it, and an error otherwise. Every exporter passes its result through this check.
 pub(crate) fn readable(
     text: String,
     format: &str,
@@ -24,14 +24,15 @@ pub(crate) fn readable(
     }
 }
 
-/// A name for each location of a thread: its first label, modified if the format reserves the word, or a number.
+/// A name for each location of a thread: its first label, modified if the format reserves this word; for a location without labels, the prefix and a
+/// number.
 pub(crate) fn location_names(thread: &Thread, prefix: &str, reserved: fn(&str) -> bool) -> Vec<String> {
     let mut names = Names::default();
     let mut allowed = |label: &String| match reserved(label) {
         true => names.fresh(&format!("{label}_"), prefix, "_"),
         false => names.fresh(label, prefix, "_"),
     };
-    // Labels are named first, so that no number takes the name of a label.
+    // Labels are named first, so that no generated name takes the name of a label.
     let labels: Vec<Option<String>> =
         thread.locations.iter().map(|l| l.labels.first().map(&mut allowed)).collect();
     let numbered = |(number, label): (usize, Option<String>)| {
@@ -46,13 +47,14 @@ pub(crate) fn register_names(thread: &Thread, scope: &mut Names<'_>) -> Vec<Stri
     thread.registers.iter().map(|r| r.name.as_str()).map(named).collect()
 }
 
-/// The values of a `*` with a small range.
+/// The values of a `*`; `None` if it has no range, or one with more than [`CHOICE_LIMIT`] values.
 pub(crate) fn choices(range: Option<Range>) -> Option<std::ops::RangeInclusive<i64>> {
     range.filter(|r| r.size() <= CHOICE_LIMIT).map(|r| r.low..=r.high)
 }
 
-/// The range that the value written by an operation must satisfy, and the value unless it is loaded or chosen; `None` if the value certainly
-/// satisfies it. The operation faults if it does not.
+/// The range that an operation must not leave when it writes to a register or variable: a value outside is a fault. With the range comes the
+/// expression for the value, which is `None` for a loaded or chosen value. The whole is `None` if the target has no range, or if the value certainly
+/// lies in it.
 pub(crate) fn checked_range<'p>(
     program: &Program,
     thread: &Thread,
@@ -69,7 +71,7 @@ pub(crate) fn checked_range<'p>(
     (!certain).then_some((range, value))
 }
 
-/// All edges that leave a location.
+/// The edges that leave a location.
 pub(crate) fn outgoing(thread: &Thread, location: usize) -> &[Edge] {
     let location = &thread.locations[location];
     &thread.edges[location.first_edge as usize..location.last_edge as usize]

@@ -1,4 +1,4 @@
-//! Live registers, by a backward data-flow analysis: those that some path reads before writing.
+//! Computes live registers by a backward data-flow analysis. A register is live at a location if some path from there reads it before writing it.
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{RegisterId, Thread};

@@ -1,6 +1,6 @@
 //! The syntax tree of the `.fw` language.
 //!
-//! Every importer produces this tree too: so there is a single lowering to the program model ([`crate::lower`]), and every imported program can be
+//! Every importer produces this tree too. So there is a single lowering to the program model ([`crate::lower`]), and every imported program can be
 //! printed as `.fw` ([`crate::print`]). Spans point into the original text, whatever its format.
 
 use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
@@ -158,7 +158,7 @@ pub struct Parameter {
 /// `{ ... }`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The statements; the scope of a `const` or `var` declaration extends from the declaration to the end of the thread.
+    /// The statements. The scope of a `const` declaration is its block, that of a `var` declaration its thread or procedure.
     pub statements: Vec<Statement>,
     /// The span, including the braces.
     pub span: Span,
@@ -178,7 +178,7 @@ pub struct Statement {
 /// The kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind {
-    /// No statement and no step: carries the labels before `}`.
+    /// No statement and no step: only carries the labels directly before `}`.
     Empty,
     /// `const other = 1 - me;`
     Const(Const),
@@ -232,8 +232,8 @@ pub enum StatementKind {
     Return(Option<Expr>),
     /// `{ ... }`
     Block(Block),
-    /// The translation of one statement of another language, written without braces. Fences can be inserted only before and after the whole, and
-    /// inside the blocks that it contains (the body of an `if`, or the inlined text of a call), not between its statements.
+    /// The translation of one statement of another language, printed without braces. Fences can be inserted before and after the translation as a
+    /// whole, and inside the blocks that it contains (such as the body of an `if` or the inlined text of a call), but not between its statements.
     Steps(Block),
 }
 
@@ -289,7 +289,7 @@ pub enum ExprKind {
 pub struct ThreadRef {
     /// The name of the thread or family.
     pub name: Name,
-    /// The number of the instance: a constant expression.
+    /// The number of the instance: a constant expression. `None` for a single thread.
     pub index: Option<Box<Expr>>,
 }
 

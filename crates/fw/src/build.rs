@@ -16,7 +16,7 @@ pub const DEPTH_LIMIT: usize = 1_000;
 /// Maximum number of tokens or statements that an input may expand to.
 pub const SIZE_LIMIT: usize = 1_000_000;
 
-/// A name at this position.
+/// A name with its position.
 pub fn name(text: impl Into<String>, span: Span) -> Name {
     Name { text: text.into(), span }
 }
@@ -56,7 +56,7 @@ pub fn binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
-/// All parts joined by `&&` (or `||`) as a balanced tree, to keep its depth logarithmic.
+/// All parts joined by `&&` (or `||`) as a balanced tree, whose depth is logarithmic in the number of parts. Without parts the result is 1 (or 0).
 pub fn balanced(op: BinaryOp, mut parts: Vec<Expr>, span: Span) -> Expr {
     while parts.len() > 1 {
         let mut halved = Vec::with_capacity(parts.len().div_ceil(2));

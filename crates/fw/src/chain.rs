@@ -1,5 +1,5 @@
-//! Chains of `&&` and of `||` as balanced trees: both operators are associative, including short-circuit evaluation, so a balanced tree is equivalent
-//! to a left-leaning one, and its depth is logarithmic.
+//! Chains of `&&` and of `||` as balanced trees. Both operators are associative, even with short-circuit evaluation. So a balanced tree is equivalent
+//! to a left-leaning one, and its depth is logarithmic in the length of the chain.
 
 use fencewright_program::{BinaryOp, Span};
 
@@ -46,7 +46,7 @@ pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
-/// An operand that may still be extended to a longer chain.
+/// An operand; if it is a chain, further parts may still be joined to it.
 pub enum Operand {
     Single(Expr, usize),
     Chain(BinaryOp, Vec<(Expr, usize)>, Span),
@@ -64,7 +64,7 @@ impl Operand {
         }
     }
 
-    /// The same with the span of the parentheses around it.
+    /// The operand with the span of the parentheses around it.
     pub fn at(self, span: Span) -> Self {
         match self {
             Operand::Single(expr, depth) => Operand::Single(Expr { span, ..expr }, depth),
@@ -82,7 +82,7 @@ impl Operand {
         }
     }
 
-    /// The parts that the operand contributes to a chain of this operator.
+    /// The parts that the operand contributes to a chain of this operator, each with the depth of its tree.
     pub fn parts(self, op: BinaryOp) -> Vec<(Expr, usize)> {
         match self {
             Operand::Chain(own, parts, _) if own == op => parts,

@@ -1,7 +1,7 @@
 //! Parsing of expressions and formulas.
 //!
-//! Operator precedence parsing with an explicit stack: only brackets, calls and quantifiers recurse, so the depth of the recursion is the nesting
-//! depth in the text. Chains of `&&` and of `||` become balanced trees ([`chain`](super::chain)).
+//! Expressions are parsed by operator precedence with an explicit stack. Only brackets, calls, conditional expressions and quantifiers recurse, so
+//! the depth of the recursion is the nesting depth in the text. Chains of `&&` and of `||` become balanced trees ([`chain`](super::chain)).
 
 use fencewright_program::{BinaryOp, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         self.operators(true).map(|operand| self.finish(operand))
     }
 
-    /// An end of a range: an expression that may be followed by `=`.
+    /// An end of a range: an expression after which `=` is not reported as a slip for `==`.
     pub(super) fn range_bound(&mut self) -> Parse<Expr> {
         self.operators(false).map(|operand| self.finish(operand))
     }
@@ -153,7 +153,7 @@ impl Parser<'_> {
         let op = match self.peek() {
             TokenKind::Not => UnaryOp::Not,
             TokenKind::Tilde => UnaryOp::BitNot,
-            // A minus sign directly before a number is part of the number, so that the least 64-bit number can be written.
+            // A minus sign directly before a number is part of the number, so that the least 64-bit number, -2^63, can be written.
             TokenKind::Operator(BinaryOp::Sub) if self.peek_at(1) != TokenKind::Number => UnaryOp::Neg,
             TokenKind::Name if self.text_of(self.token().span) == "not" && self.operand_follows() => {
                 self.expected_with("an expression", Some("negation is written `!`".into()));
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator at this position, or the operator that a foreign one probably means.
+    /// The operator at this position, if any. For an operator of another language, which is reported, it is the operator that was probably meant.
     fn infix_operator(&mut self, equals_is_slip: bool) -> Option<(BinaryOp, Span)> {
         let token = self.token();
         let (op, help) = match (token.kind, self.text_of(token.span)) {
@@ -202,7 +202,7 @@ impl Parser<'_> {
         Some((op, token.span))
     }
 
-    /// Reports `a < b < c`, given the last two operands and the operators on both sides of the last one.
+    /// Reports `a < b < c`; `operands` end with the first two operands, and `first` and `second` are the spans of the two operators.
     fn chained_comparison(&mut self, operands: &[Operand], first: Span, second: Span) {
         let help = match operands {
             [.., a, b] => {
@@ -299,7 +299,7 @@ impl Parser<'_> {
                 let (operation, depth) = self.measured(|parser| parser.operation(keyword))?;
                 Ok(Operand::Single(operation, depth))
             }
-            // Where a new statement begins, the expression is missing.
+            // If a new statement begins here, the expression is missing.
             _ if self.first_on_line() => Err(self.expected("an expression")),
             _ => {
                 self.keyword_as_name(keyword);
@@ -354,7 +354,7 @@ impl Parser<'_> {
         self.at(TokenKind::Name) && self.peek_at(1) == TokenKind::OpenParenthesis && is_built_in(name)
     }
 
-    /// `min(a, b)`, `max(a, b)`, or `u8(e)` with any type; the name is the next token.
+    /// `min(a, b)`, `max(a, b)`, or `u8(e)` with any integer type; the name is the next token.
     fn built_in(&mut self) -> Parse<Expr> {
         self.enter()?;
         let start = self.bump().span;

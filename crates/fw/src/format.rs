@@ -17,6 +17,6 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let formatted = layout(text, &tokens, &comments);
     let breaks = text.matches('\n').count();
     let windows = breaks > 0 && text.matches("\r\n").count() == breaks;
-    // Comments of several lines keep their own line ends, so these are normalised first.
+    // A comment of several lines keeps its own line ends, so all line ends are normalised first.
     Ok(if windows { formatted.replace("\r\n", "\n").replace('\n', "\r\n") } else { formatted })
 }

@@ -1,7 +1,8 @@
 //! Writes the control-flow graphs of a program as .fw, for programs that have no source text.
 //!
-//! Every location becomes a label, every edge a statement and a `goto`. The result can be loaded again and has the same executions. A thread of the
-//! language has a single end. If this one has several, a register records which one was reached, and is set by a final step.
+//! Every reachable location becomes a label, every edge a statement and a `goto`. The result can be loaded again, and has the same executions except
+//! for the following step. A thread of the language has a single end. If a thread of the program has several, it gets a register that records which
+//! of them was reached, and a final step that sets this register.
 
 use fencewright_kit::graph::reachable;
 use fencewright_program::{
@@ -48,9 +49,9 @@ struct ThreadNames {
     labels: Vec<String>,
     /// The reachable locations, in the order in which they are written, without the fault location.
     written: Vec<LocationId>,
-    /// Those of them where the thread has terminated.
+    /// The locations among `written` where the thread has terminated.
     ends: Vec<LocationId>,
-    /// The register that records which of several ends the thread has reached.
+    /// The register that records which end the thread has reached; `None` if it has at most one.
     ended: Option<String>,
 }
 
@@ -59,7 +60,7 @@ impl ThreadNames {
         let mut names = Names::inside(global);
         let registers = thread.registers.iter().map(|r| fresh(&mut names, r.name.trim_start_matches('%')));
         let registers = registers.collect();
-        // Labels of the source are named first, so that no generated name takes one of theirs.
+        // Labels of the source are named first, so that no generated name takes the name of such a label.
         let labels = thread.locations.iter().map(|l| l.labels.first().map(|label| fresh(&mut names, label)));
         let labels: Vec<Option<String>> = labels.collect();
         let numbered = labels.into_iter().enumerate();
@@ -72,7 +73,7 @@ impl ThreadNames {
         ThreadNames { name, registers, labels, written, ends, ended }
     }
 
-    /// The number of an end location.
+    /// The number of an end location, which `ended` is set to; `None` for other locations.
     fn end_number(&self, location: LocationId) -> Option<i64> {
         self.ends.iter().zip(0..).find(|(end, _)| **end == location).map(|(_, n)| n)
     }
@@ -152,7 +153,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The statements for a location and the edges that leave it.
+    /// The statements for a location: the edges that leave it, or the end of the thread.
     fn place(&self, thread: usize, location: LocationId) -> Vec<Statement> {
         let code = &self.program.threads[thread];
         let mut ways = code.edges_from(location).map(|(_, edge)| {
@@ -253,7 +254,8 @@ impl Writer<'_> {
                 let names = &self.threads[id.index()];
                 let at = |l: &LocationId| expr(ExprKind::At(thread(*id), name(&names.labels[l.index()])));
                 let reachable = locations.iter().filter(|l| names.written.contains(l));
-                // From the label of an end location a thread continues to the single place where threads of the language terminate.
+                // A thread that has reached the label of an end location goes on to `end`, the single location where threads of the language
+                // terminate. So the formula names both.
                 let places = reachable.flat_map(|location| {
                     let has_ended = names.end_number(*location).map(|number| {
                         let end = expr(ExprKind::At(thread(*id), name("end")));

@@ -9,7 +9,7 @@ use super::slips;
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 
-/// Help text that lists the types.
+/// Help text that lists the supported integer types.
 const TYPES: &str = "the types are `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `i64`";
 
 impl Parser<'_> {
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(Const { name, value })
     }
 
-    /// `=`, or a foreign assignment operator, which is reported.
+    /// `=`, or an assignment operator of another language, which is reported.
     pub(super) fn assign_sign(&mut self, what: &str) -> Parse<()> {
         let foreign = self.at(TokenKind::Foreign) && self.text_of(self.token().span) == ":=";
         if foreign || self.at(TokenKind::Operator(BinaryOp::Eq)) {

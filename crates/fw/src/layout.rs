@@ -1,7 +1,7 @@
 //! The layout of the formatter: turns tokens and comments into lines.
 //!
-//! The layout depends on the tokens, on the positions of comments relative to them, and on blank lines. It preserves all three, so formatting is
-//! idempotent.
+//! The layout depends on the tokens, on the positions of comments relative to the tokens, and on blank lines. Since it preserves all three,
+//! formatting is idempotent.
 
 use fencewright_program::{BinaryOp, Span};
 
@@ -56,7 +56,7 @@ fn breaks(text: &str, from: u32, to: u32) -> usize {
     text[from as usize..to as usize].bytes().filter(|&b| b == b'\n').count()
 }
 
-/// Determines the class of every comment. Comments on one line stay together.
+/// Determines the class of every comment, which is the same for all comments on one line before the same token.
 fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> {
     let mut placed: Vec<Comment> = Vec::with_capacity(spans.len());
     let mut token = 0;
@@ -67,7 +67,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         }
         let next = tokens[token];
         let before = token.checked_sub(1).map(|t| tokens[t]);
-        // The run of comments on this line before the same token.
+        // The comments that follow this one on its line, before the same token.
         let mut last = index;
         while last + 1 < spans.len()
             && spans[last + 1].start < next.span.start
@@ -83,7 +83,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         let behind = gap == 0 && before.is_some();
         let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
         let class = match (followed, behind) {
-            // A comment before a `}` gets its own line or stays after the previous token.
+            // A comment that is followed by `}` on its line gets its own line after `{`, and otherwise stays after the previous token.
             (true, true) if next.kind == TokenKind::CloseBrace => match before {
                 Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
                 _ => Class::Trailing,
@@ -101,7 +101,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
     placed
 }
 
-/// Marks the tokens that are colons of `c ? a : b`, as opposed to colons of quantifiers.
+/// For each token, whether it is the colon of `c ? a : b` and not that of a quantifier.
 fn ternary_colons(tokens: &[Token]) -> Vec<bool> {
     let mut open = Vec::new();
     let colon = |token: &Token| match token.kind {
@@ -129,10 +129,10 @@ struct Layout<'a> {
     /// For each token whether it is the colon of `c ? a : b`.
     ternary: Vec<bool>,
     comments: Vec<Comment>,
-    /// The first comment that has not been written.
+    /// The index of the first comment that has not been written.
     next_comment: usize,
     level: usize,
-    /// Whether the current block is still empty, so that blank lines are dropped.
+    /// Whether nothing of the current block has been written, so that blank lines are dropped.
     fresh: bool,
     out: String,
 }
@@ -156,7 +156,7 @@ impl Layout<'_> {
         self.level > 0 && self.kind(start) == TokenKind::Name && self.kind(start + 1) == TokenKind::Colon
     }
 
-    /// The end of the logical line that begins with a token, before it is wrapped.
+    /// The index after the last token of the logical line that begins with the token `start`. A logical line may be wrapped later.
     fn line_end(&self, start: usize) -> usize {
         if self.is_label(start) {
             return start + 2;
@@ -180,10 +180,10 @@ impl Layout<'_> {
         }
     }
 
-    /// The comments before a token that have not been written.
+    /// The comments before a token, except for those that have been written.
     fn comments_before(&self, token: usize) -> &[Comment] {
         let rest = &self.comments[self.next_comment..];
-        // This is called before the comments of the line are written, so some of them may belong to earlier tokens.
+        // This function is called before the comments of the line are written, so the first unwritten comments may belong to earlier tokens.
         let from = rest.partition_point(|c| c.token < token);
         let to = rest.partition_point(|c| c.token <= token);
         &rest[from..to]
@@ -215,7 +215,7 @@ impl Layout<'_> {
         }
         let opens = self.kind(end - 1) == TokenKind::OpenBrace;
         let indent = STEP * self.level.saturating_sub(usize::from(label));
-        // Continuation lines are indented further than the block that may follow.
+        // Continuation lines are indented further than the lines of a block that follows.
         let rest = indent + if opens { 2 * STEP } else { STEP };
         let variables =
             matches!(self.kind(start), TokenKind::Keyword(Keyword::Shared | Keyword::Var | Keyword::Fn));
@@ -234,7 +234,7 @@ impl Layout<'_> {
         self.level += usize::from(opens);
     }
 
-    /// Writes a sequence of tokens that no comment interrupts.
+    /// Writes a sequence of tokens between which no comment ends a line.
     fn segment(&mut self, from: usize, to: usize, first: usize, rest: usize, headers: bool) {
         let mut pieces = Vec::with_capacity(to - from);
         for token in from..to {
@@ -276,7 +276,7 @@ impl Layout<'_> {
             && comment.class == Class::Own
         {
             if comment.joined {
-                // On the line of the previous comment.
+                // This comment continues the line of the previous one, so the line break after that is removed.
                 self.out.pop();
                 self.out.push(' ');
             } else {

@@ -25,12 +25,12 @@ pub fn lex(text: &str, limit: usize) -> Lexed {
     lex_unless(&Stop::never(), text, limit)
 }
 
-/// The same as [`lex`], unless `stop` asks to stop: then some tokens are missing.
+/// The same as [`lex`], but if `stop` asks to stop, the remaining tokens are missing.
 pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
-        // Offsets would not fit into spans.
+        // The offsets into such a text do not fit the 32 bits of a span.
         lexer.diagnostics.push(Diagnostic::new(Span::default(), "the file is too large: 4 GiB or more"));
         lexer.text = "";
     }
@@ -42,7 +42,7 @@ pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
 pub enum NumberValue {
     /// A number that fits 64 bits.
     Fits(u64),
-    /// It needs more than 64 bits.
+    /// A number that needs more than 64 bits.
     TooLarge,
     /// Not a number; the lexer has reported that.
     Malformed,
@@ -109,7 +109,7 @@ impl Lexer<'_> {
         self.position += rest.find(|c| !such(c)).unwrap_or(rest.len());
     }
 
-    // White space of other kinds may be invisible, so it is reported as an unknown character.
+    // Skips blanks, tabs and line ends. Other kinds of white space may be invisible, so they are reported as unknown characters.
     fn skip_white_space(&mut self) {
         self.skip_while(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
     }
@@ -189,7 +189,7 @@ impl Lexer<'_> {
 
     fn sign(&mut self) -> Option<TokenKind> {
         use TokenKind::*;
-        // Longer operators precede their prefixes.
+        // Longer operators precede their prefixes, because the first match is taken.
         const SIGNS: &[(&str, TokenKind)] = &[
             ("..=", DotDotEqual),
             ("...", Foreign),

@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> (File, Vec<Diagnostic>) {
     parse_unless(&Stop::never(), text)
 }
 
-/// The same as [`parse`], unless `stop` asks to stop: then the result is meaningless.
+/// The same as [`parse`], but if `stop` asks to stop, the result is meaningless.
 pub fn parse_unless(stop: &Stop<'_>, text: &str) -> (File, Vec<Diagnostic>) {
     let Lexed { tokens, diagnostics, .. } = lex_unless(stop, text, MAX_TOKENS);
     parse_tokens(text, &tokens, diagnostics, stop)
@@ -79,7 +79,7 @@ pub(super) struct Parser<'a> {
     /// The depth of the deepest expression that was completed inside the current one.
     pub(super) inner_depth: usize,
     diagnostics: Vec<Diagnostic>,
-    /// Offsets with an error; further errors there are suppressed.
+    /// The offsets where an error has been reported; further errors there are suppressed.
     reported: HashSet<u32>,
     /// Offsets of line ends, computed on demand.
     line_breaks: OnceCell<Vec<u32>>,
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         &self.text[span.range()]
     }
 
-    /// The end of the token that was consumed last.
+    /// The empty span at the end of the token that was consumed last.
     pub(super) fn previous_end(&self) -> Span {
         let end = self.position.checked_sub(1).map_or(0, |previous| self.tokens[previous].span.end);
         self.token().span.point(end)
@@ -148,13 +148,13 @@ impl<'a> Parser<'a> {
         span.to(self.previous_end())
     }
 
-    /// Whether this token is the first one on its line.
+    /// Whether the next token is the first one on its line.
     pub(super) fn first_on_line(&self) -> bool {
         let gap = self.previous_end().end as usize..self.token().span.start as usize;
         self.position == 0 || self.text[gap].contains('\n')
     }
 
-    /// Whether the next token is on the same line as this one.
+    /// Whether the token after the next one is on the same line as the next one.
     pub(super) fn next_on_line(&self) -> bool {
         let next = self.tokens.get(self.position + 1).map_or(self.text.len(), |t| t.span.start as usize);
         !self.text[self.token().span.end as usize..next].contains('\n')
@@ -200,7 +200,7 @@ impl Parser<'_> {
         self.expected_with(what, None)
     }
 
-    /// The same with advice.
+    /// The same as `expected`, with advice.
     pub(super) fn expected_with(&mut self, what: &str, help: Option<String>) -> Reported {
         let token = self.token();
         if token.kind == TokenKind::Unknown {
@@ -218,7 +218,7 @@ impl Parser<'_> {
         if self.at(kind) { Ok(self.bump()) } else { Err(self.expected(what)) }
     }
 
-    /// Consumes `;`. If it is missing at the end of a line, it is reported and assumed.
+    /// Consumes `;`. If there is none and the line ends here, a missing `;` is reported and parsing continues as if it were there.
     pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.eat(TokenKind::Semicolon) {
             return Ok(());
@@ -253,7 +253,8 @@ impl Parser<'_> {
         )
     }
 
-    /// Enters a nesting level. The caller leaves it at the end; after an error, the function that recovers does.
+    /// Enters a nesting level. The caller decrements `nesting` when it leaves the level. If it returns an error instead, the function that recovers
+    /// from the error resets `nesting`.
     pub(super) fn enter(&mut self) -> Parse<()> {
         if self.nesting >= MAX_NESTING {
             return Err(self.too_deep(self.token().span));
@@ -316,7 +317,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The line of an offset, counted from 1.
+    /// The line where a span starts, counted from 1.
     pub(super) fn line_of(&self, span: Span) -> usize {
         let breaks = self.line_breaks.get_or_init(|| {
             let breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');

@@ -15,7 +15,7 @@ pub fn precedence(op: BinaryOp) -> u8 {
         Shl | Shr => 7,
         Add | Sub => 8,
         Mul | Div | Rem => 9,
-        // Written like functions, so their operands need no parentheses.
+        // These operators are written like functions, so their operands need no parentheses.
         Min | Max => 10,
     }
 }

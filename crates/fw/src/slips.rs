@@ -10,7 +10,7 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
         return None;
     }
     let lower = word.to_ascii_lowercase();
-    // Synonyms, which edit distance does not find.
+    // Synonyms, which the edit distance does not find.
     let synonym = match lower.as_str() {
         "process" | "proctype" => Some(Keyword::Thread),
         "proc" | "func" | "function" | "def" | "procedure" => Some(Keyword::Fn),
@@ -50,7 +50,7 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
         .map(|(_, keyword)| keyword)
 }
 
-/// The replacement for an operator of another language; `place` is the text before it.
+/// Advice on the replacement for an operator of another language; `place` is the text before the operator.
 pub fn foreign_operator(operator: &str, place: Option<&str>) -> String {
     let place = place.unwrap_or("x");
     match operator {

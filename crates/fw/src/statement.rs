@@ -213,7 +213,7 @@ impl Parser<'_> {
 
     /// `lock;` or `lock m;`, and the same with `unlock`
     fn mutex_statement(&mut self, kind: fn(Option<Place>) -> StatementKind) -> Parse<StatementKind> {
-        // If a `;` is missing, the next statement may begin with a name.
+        // After `lock` without a `;`, a name on the next line may be the start of the next statement instead of a mutex.
         let names = matches!(self.peek_at(2), TokenKind::Semicolon | TokenKind::OpenBracket);
         if self.peek_at(1) != TokenKind::Name || !names && !self.next_on_line() {
             return self.word(kind(None));
@@ -229,7 +229,7 @@ impl Parser<'_> {
         self.bump();
         let ends = match self.peek() {
             TokenKind::Semicolon | TokenKind::CloseBrace | TokenKind::End => true,
-            // If a `;` is missing, the next statement begins here.
+            // The next statement begins here, so `return` has no value and its `;` is missing.
             TokenKind::Keyword(keyword) => keyword.begins_statement() && !keyword.begins_operation(),
             TokenKind::Name => matches!(self.peek_at(1), TokenKind::Assign | TokenKind::Colon),
             _ => false,
@@ -274,7 +274,7 @@ impl Parser<'_> {
             return Ok(StatementKind::If(condition, then, None));
         }
         let otherwise = if self.at_keyword(Keyword::If) {
-            // Each `else if` adds a level to the tree.
+            // Each `else if` adds a level to the tree, so it counts towards the nesting limit.
             self.enter()?;
             let start = self.token().span;
             let kind = self.if_statement()?;
@@ -292,7 +292,7 @@ impl Parser<'_> {
         let help = || Some("a `for` goes through a range: `for j in 0..N { ... }`".to_string());
         if !self.at(TokenKind::Name) && !matches!(self.peek(), TokenKind::Keyword(_)) {
             let reported = self.expected_with("the name of the index", help());
-            // Skips the head of a C-style `for`, which contains `;`.
+            // Skips the head of a `for` as in C, which contains `;`.
             while !self.first_on_line() && !matches!(self.peek(), TokenKind::OpenBrace | TokenKind::End) {
                 self.bump();
             }
@@ -387,7 +387,7 @@ impl Parser<'_> {
         Some(self.report(Diagnostic::new(span, message).help(help)))
     }
 
-    /// `x += e`, `x++`: reported, and parsed as the equivalent assignments.
+    /// `x += e`, `x++`: reported. To continue, the statement is parsed as an assignment of `e`, or of 0 for `x++`.
     fn compound_assignment(&mut self, place: Place, place_text: &str) -> Parse<StatementKind> {
         let token = self.bump();
         let decrement = token.kind != TokenKind::Foreign;

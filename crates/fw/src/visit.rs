@@ -29,7 +29,7 @@ pub fn for_each_call<'a>(block: &'a Block, visit: &mut impl FnMut(&'a str)) {
     for_each_statement(block, &mut |kind| expressions_of(kind, &mut |e| calls_in(e, visit)));
 }
 
-/// Visits all expressions in the code of a file, in preorder.
+/// Visits all expressions in the constants, threads and procedures of a file, in preorder.
 pub fn for_each_expression<'a>(file: &'a File, visit: &mut impl FnMut(&'a Expr)) {
     for item in &file.items {
         match item {

@@ -29,7 +29,7 @@ pub struct Piece<'a> {
     pub ternary: bool,
 }
 
-/// The strength of a place where a line may be broken; weaker places are preferred.
+/// The strength of a position between two tokens where a line may be broken. Lines are broken at the weakest positions first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Header,
@@ -38,7 +38,7 @@ enum Strength {
 }
 
 impl Strength {
-    /// Whether lines are filled; otherwise every part gets a line of its own.
+    /// Whether each line takes as many parts as fit; otherwise every part gets a line of its own.
     fn fills(self) -> bool {
         match self {
             Strength::Header => false,
@@ -64,7 +64,7 @@ pub fn wrap(pieces: &[Piece], first: usize, rest: usize) -> Vec<(usize, Range<us
 
 struct Wrapper<'a> {
     pieces: &'a [Piece<'a>],
-    /// For each piece its offset, including space, if all pieces were on one line.
+    /// `ends[n]` is the width of the first `n` pieces on one line, including their spaces.
     ends: Vec<usize>,
     lines: Vec<(usize, Range<usize>)>,
 }
@@ -83,7 +83,7 @@ impl Wrapper<'_> {
             return;
         };
         if strength == Strength::Header {
-            // Only at the last colon: the headers before it stay together.
+            // The line is broken only at the last such colon, so that the headers before it stay together.
             let colon = places[places.len() - 1];
             self.split(range.start..colon, first, rest + STEP);
             self.split(colon..range.end, rest, rest);
@@ -102,10 +102,10 @@ impl Wrapper<'_> {
         self.split(start..range.end, indent, rest + STEP);
     }
 
-    /// The weakest places in a range, at which it should be broken.
+    /// The positions in a range where the line should be broken: the weakest ones.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
-        // A place inside more brackets is stronger; a quantifier counts as a bracket that is never closed.
+        // A position inside more brackets is stronger. A quantifier counts as a bracket that is never closed.
         let mut depth = range.len();
         let mut outside = Vec::new();
         for index in range.clone() {
@@ -135,7 +135,7 @@ impl Wrapper<'_> {
         best.map(|((_, strength), places)| (strength, places))
     }
 
-    /// The strength of the place before a piece; `None` if the line cannot be broken there.
+    /// The strength of the position before a piece; `None` if the line cannot be broken there.
     fn strength(&self, index: usize) -> Option<Strength> {
         let before = &self.pieces[index - 1];
         match (before.kind, &self.pieces[index]) {

@@ -4,7 +4,7 @@ use fencewright_program::{MemoryModel, Program};
 
 use crate::Unsupported;
 
-/// Maximum bound: each place of a buffer is a register, and every flush moves all of them.
+/// Maximum bound. Each place of a buffer is a register, and every flush assigns all these registers.
 const MOST_PLACES: u32 = 64;
 
 /// The capacities of the buffers of a thread; one more store is an overflow.
@@ -17,7 +17,7 @@ pub enum Bounds {
 }
 
 impl Bounds {
-    /// The same k for all, as in the paper: under TSO per thread, under PSO per memory cell.
+    /// The same bound k everywhere, as in EXTRA13: under TSO for each thread, under PSO for each memory cell.
     pub fn uniform(program: &Program, model: MemoryModel, k: u32) -> Self {
         match model {
             MemoryModel::Pso => Bounds::PerVariable(vec![k; program.variables.len()]),
@@ -72,6 +72,6 @@ impl Bounds {
 #[derive(Clone, Debug)]
 pub(crate) struct Size {
     pub bounds: Bounds,
-    /// If true, only the cells and newest values of further stores are kept; otherwise they are an overflow.
+    /// Whether only the cells and newest values of stores that exceed the bounds are kept. Otherwise such a store is an overflow.
     pub forgets: bool,
 }

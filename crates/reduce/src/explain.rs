@@ -1,4 +1,4 @@
-//! The comment at the head of a printed `P_M`: the meaning of its names, and what verdicts about it imply for `P`.
+//! The comment at the head of a printed `P_M`: the meaning of its names, and what verdicts about it imply for the original program.
 
 use fencewright_program::{MemoryModel, Program};
 

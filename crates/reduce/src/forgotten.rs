@@ -7,9 +7,9 @@
 //! | WRITE-G | otherwise only its cell is recorded, with its value as the newest one |
 //! | UPDATE-NE | the oldest store in order leaves |
 //! | UPDATE-AM | no store is in order: an arbitrary value is written to a cell with forgotten stores, and more may follow |
-//! | UPDATE-AS | the same, with the newest value, and no other follows |
+//! | UPDATE-AS | no store is in order: the newest value is written to a cell with forgotten stores, and no forgotten store to it remains |
 //!
-//! Under PSO a store fence orders the stores that are kept in order and no others, as in the machine `partial`.
+//! Under PSO a store fence orders the stores that are kept in order and no others, as in the machine `partial` of engine `buffers`.
 
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Address, BinaryOp, Expr, Op, Program, RegisterId, VariableId, faults::both};
@@ -24,13 +24,13 @@ type Value = Expr<RegisterId>;
 pub struct Forgotten {
     /// The memory cell.
     pub cell: u32,
-    /// 1 if stores to the cell were forgotten.
+    /// 1 if there are forgotten stores to the cell, otherwise 0.
     pub some: RegisterId,
-    /// The newest value among them; 0 if there are none.
+    /// The newest forgotten value; 0 if there are no forgotten stores.
     pub last: RegisterId,
 }
 
-/// The cells that may have forgotten stores at this location.
+/// The registers for those cells that may have forgotten stores, according to the bounds `held`.
 fn here<'a>(forgotten: &'a [Forgotten], held: &'a Held) -> impl Iterator<Item = &'a Forgotten> {
     forgotten.iter().filter(|f| held.forgotten.contains(&f.cell))
 }
@@ -66,7 +66,7 @@ pub(crate) fn lookup(
     Lookup { hits, miss }
 }
 
-/// Extends a store: in order if no store is forgotten (PSO: to its cell), otherwise the store itself is forgotten.
+/// Extends the ways to store: a store is kept in order if no store is forgotten (PSO: to its cell) and there is room; otherwise it is forgotten.
 pub(crate) fn store(
     program: &Program,
     forgotten: &[Forgotten],

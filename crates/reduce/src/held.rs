@@ -1,5 +1,5 @@
-//! Forward data-flow analysis: an upper bound on the contents of a thread's buffers at each location, so that `P_M` neither tests nor flushes buffers
-//! that are known to be empty.
+//! Forward data-flow analysis: an upper bound on the contents of a thread's buffers at each location, so that the reduced program neither tests nor
+//! flushes buffers that are known to be empty.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,16 +14,17 @@ use crate::bounds::Size;
 pub(crate) struct Held {
     /// For each memory cell that may have buffered stores, the maximum number of these.
     pub counts: BTreeMap<u32, u32>,
-    /// The maximum number of stores altogether; only if that is bounded.
+    /// The maximum number of stores in all buffers of the thread together; meaningful only if it is bounded (see
+    /// [`Bounds`](crate::Bounds::of_thread)).
     pub total: u32,
     /// The memory cells that may have forgotten stores.
     pub forgotten: BTreeSet<u32>,
-    /// Whether a store fence may have been passed since the buffers were last empty. Only under PSO.
+    /// Whether a store fence may have been executed since the buffers were last empty. Only under PSO.
     pub marked: bool,
 }
 
 impl Held {
-    /// Whether the buffers are empty.
+    /// Whether the buffers are known to be empty.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty() && self.forgotten.is_empty()
     }

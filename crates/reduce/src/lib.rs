@@ -27,10 +27,10 @@
 //! violates one: a violation of `P_M` is a violation of `P`. A property that holds of `P_M` holds of `P` only if no overflow is reachable
 //! ([`Reduced::overflow`]); then it holds with buffers of any size (Theorem 1).
 //!
-//! **Differences from the paper.** There the flag `overflow` is a variable. Here it is a location of each thread, since a variable could not be set
-//! while another thread holds the lock, and no predicate is needed to track it. There flushes are placed after each statement; here each location
-//! where stores may be pending has them, so a thread that has ended, is blocked or has faulted still flushes. Known counts (all 0 after a fence) are
-//! not tested. Values and indices are range-checked when the store is issued.
+//! **Differences from the paper.** In the paper, the flag `overflow` is a variable. Here an overflow leads to a location of the thread, because a
+//! variable could not be set while another thread holds the lock, and because no predicate is needed to track a location. In the paper, flushes are
+//! placed after each statement; here each location where stores may be pending has them, so a thread that has ended, is blocked or has faulted still
+//! flushes. Known counts (all 0 after a fence) are not tested. Values and indices are range-checked when the store is issued.
 //!
 //! This crate is untrusted: conclusions about `P` must be checked against `P`.
 //!
@@ -90,7 +90,7 @@ pub fn reduce(program: &Program, model: MemoryModel, bounds: &Bounds) -> Result<
 
 /// The k-abstract system of FENCES12 as a program for SC: the oldest k stores of a buffer (PSO: to each memory cell) are kept in order; of all others
 /// only their cells and the newest value of each cell are kept. It over-approximates `program` under `model` with unbounded buffers: a property
-/// (other than `finally exists` and deadlock freedom) that holds of it holds of `program`.
+/// (other than `finally exists` and deadlock freedom) that holds of the resulting program holds of `program`.
 pub fn forgetful(program: &Program, model: MemoryModel, k: u32) -> Result<Reduced, Unsupported> {
     reduced(program, model, Size { bounds: Bounds::uniform(program, model, k), forgets: true })
 }

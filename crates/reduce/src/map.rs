@@ -1,4 +1,4 @@
-//! The relation between `P_M` and `P`: locations, properties, states, executions.
+//! The relation between a reduced program `P_M` and the original program `P`: locations, properties, states, executions.
 
 use fencewright_kit::choices::faulting_choices;
 use fencewright_kit::formulas::{relocate_kind, relocated};
@@ -20,7 +20,7 @@ pub struct Reduced {
     pub program: Program,
     /// The memory model of `P`.
     pub model: MemoryModel,
-    /// The capacities of its buffers.
+    /// The capacities of the buffers of `P_M`.
     pub bounds: Bounds,
     /// Whether the cells and newest values of stores beyond these bounds are kept, so that there is no overflow.
     pub forgets: bool,
@@ -42,7 +42,7 @@ struct Relation {
 /// The name of the property that there is no overflow.
 const OVERFLOW: &str = "overflow";
 
-/// The name for the mapped property `assertions`; in `P_M` the original name would refer to its own actions, which never fault.
+/// The name for the mapped property `assertions`; in `P_M` the name `assertions` would refer to the actions of `P_M`, which never fault.
 const FAULTS: &str = "faults";
 
 impl Reduced {
@@ -65,7 +65,7 @@ impl Reduced {
         let mut reduced =
             Reduced { program, model, bounds: size.bounds, forgets: size.forgets, threads: relations };
         let mut properties: Vec<Property> = Vec::new();
-        // Where exact buffers are stuck, abstract ones may have steps.
+        // Freedom from deadlock is not mapped if stores are forgotten, because abstract buffers may have steps where exact buffers are stuck.
         let said = |p: &&Property| !(reduced.forgets && p.kind == PropertyKind::NoDeadlock);
         let mapped = original.properties.iter().filter(said).map(|p| reduced.property(p));
         let overflow = reduced.may_overflow().then(|| reduced.overflow_property());
@@ -150,8 +150,8 @@ impl Reduced {
         }
     }
 
-    /// Maps a property of `P` to one of `P_M` under SC. If `P_M` violates it (has a state that `exists` asks for), so does `P` (so has `P`); the
-    /// converse holds if there is no overflow.
+    /// Maps a property of `P` to one of `P_M` under SC. If `P_M` violates the mapped property, `P` violates the property; for `finally exists`, if
+    /// `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no overflow.
     ///
     /// * A forbidden formula is forbidden until the first overflow.
     /// * `assertions` forbids the locations of faulted threads, since in `P_M` no action faults. Its name there is `faults`.
@@ -192,8 +192,8 @@ impl Reduced {
         Some(original)
     }
 
-    /// Maps an execution of `P_M` under SC to one of `P` under its memory model, until the first overflow. `None` if it is no execution, or if stores
-    /// are forgotten, so that it may be spurious.
+    /// Maps an execution of `P_M` under SC to one of `P` under its memory model, until the first overflow. `None` if the trace is no execution of
+    /// `P_M`, or if stores are forgotten, so that the execution may be spurious.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
         if self.forgets {
             return None;

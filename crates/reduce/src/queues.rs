@@ -50,10 +50,10 @@ pub struct CellQueue {
     pub epochs: Vec<RegisterId>,
 }
 
-/// One way to perform an operation on the buffers.
+/// One way to perform an operation on the buffers: a condition and effects.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// The memory cell that it concerns; `None` if it concerns all.
+    /// The memory cell that the operation accesses in this way; `None` if it may be any cell.
     pub cell: Option<u32>,
     /// The condition under which it applies; `None` if it always does.
     pub condition: Option<Value>,
@@ -63,9 +63,9 @@ pub(crate) struct Way {
 
 /// Where a load may find its value.
 pub(crate) struct Lookup {
-    /// In the buffers: conditions and values.
+    /// In the buffers: for each place, the condition under which the load takes the value of the place, and the value.
     pub hits: Vec<(Value, Value)>,
-    /// In memory: the condition, `None` if it is always true.
+    /// In memory: the condition under which the load takes the value in memory; `None` if it always does.
     pub miss: Option<Value>,
 }
 
@@ -102,7 +102,7 @@ impl Queues {
         Queues::Pso { cells, epoch: marked.then(|| register("epoch".into())) }
     }
 
-    /// The condition that nothing is buffered; `None` if that is known.
+    /// The condition that no store is in the queues; `None` if the queues are known to be empty.
     pub(crate) fn empty(&self, held: &Held) -> Option<Value> {
         match self {
             _ if held.counts.is_empty() => None,
@@ -114,7 +114,7 @@ impl Queues {
         }
     }
 
-    /// The condition that no buffered store is older than a forgotten one to this cell; `None` if that is known.
+    /// The condition that no store in the queues must leave before a forgotten store to this cell; `None` if it is known to hold.
     pub(crate) fn none_older(&self, held: &Held, cell: u32) -> Option<Value> {
         match self {
             Queues::Tso(_) => self.empty(held),
@@ -172,7 +172,8 @@ impl Queues {
         Lookup { hits, miss: None }
     }
 
-    /// The ways in which a store enters the buffers, under the assumption of [`lookup`](Self::lookup); and the cases in which it does not fit.
+    /// The ways in which a store enters the buffers, under the assumption of [`lookup`](Self::lookup) about the index; and the cases in which the
+    /// store does not fit.
     pub(crate) fn store(
         &self,
         program: &Program,
@@ -240,7 +241,7 @@ impl Queues {
         (ways, overflows)
     }
 
-    /// `sfence`: increments the epoch if a store of the current one is buffered.
+    /// `sfence`: increments the epoch if a store of the current epoch is buffered.
     pub(crate) fn store_fence(&self, held: &Held) -> Op {
         match self {
             Queues::Pso { cells, epoch: Some(epoch) } if !held.counts.is_empty() => {
@@ -304,7 +305,7 @@ impl Queues {
 }
 
 impl Queue {
-    /// One flush for each variable that the oldest store may be to.
+    /// One flush for each variable that the oldest store may write.
     fn flushes(&self, program: &Program, held: &Held) -> Vec<Way> {
         let (Some(count), Some(&cell), Some(&value)) = (self.count, self.cells.first(), self.values.first())
         else {
@@ -356,7 +357,8 @@ impl CellQueue {
         Way { cell: Some(self.cell), condition: Some(condition), effects }
     }
 
-    /// The flush of a store of epoch 0; either another such store remains, or all epochs are decremented.
+    /// The two flushes of a store of epoch 0: one for the case that another store of epoch 0 remains; and one for the case that none remains, which
+    /// also decrements all epochs.
     fn flushes_of_epoch(
         &self,
         program: &Program,
@@ -398,7 +400,7 @@ pub(crate) fn plain_name(program: &Program, cell: u32) -> String {
     program.cell_name(cell).replace('[', "_").replace(']', "").replace('-', "m")
 }
 
-/// The queues that may contain stores, with the maximum number.
+/// The queues that may contain stores, each with the maximum number of its stores.
 fn holding<'a>(cells: &'a [CellQueue], held: &'a Held) -> impl Iterator<Item = (&'a CellQueue, u32)> {
     cells.iter().filter_map(|queue| Some((queue, *held.counts.get(&queue.cell)?)))
 }

@@ -1,8 +1,9 @@
 //! Translates the edges of a thread, one by one.
 //!
-//! A step of `P` that accesses registers only, and a store into the buffer, do not wait while another thread holds the lock. An atomic step does. So
-//! in programs with locks such a step becomes a sequence of steps, the last of which counts as the step of `P`: the first one chooses the branch, and
-//! after it none can block. Without locks it becomes one atomic step.
+//! A step of the original program `P` that only accesses registers or stores into the buffer does not wait while another thread holds the lock, but
+//! an atomic step of the reduced program `P_M` does. So in programs with locks, such a step of `P` becomes a sequence of steps that are not atomic.
+//! The first of them chooses the branch, no later one can block, and the last one counts as the step of `P`. In programs without locks it becomes one
+//! atomic step.
 
 use fencewright_kit::accesses::{for_each_read, is_inside};
 use fencewright_program::{
@@ -16,7 +17,7 @@ use crate::thread::{Origin, Reducer, Site};
 
 type Value = Expr<RegisterId>;
 
-/// Maximum number of branches of an atomic step, which depend on where its loads find their values.
+/// Maximum number of branches of an atomic step. There is one for each combination of places where its loads may find their values.
 const MOST_WAYS: usize = 256;
 
 impl Reducer<'_> {
@@ -33,7 +34,7 @@ impl Reducer<'_> {
                 let marks = self.queues.store_fence(site.held);
                 self.step(site, *to, Action::Op(marks))
             }
-            // See `Reducer::location`.
+            // Where the buffers may be nonempty, lock operations leave from a copy of the location, which `Reducer::location` adds.
             Action::Lock | Action::Unlock if !site.held.is_empty() => Ok(()),
             Action::Lock | Action::Unlock => self.step(site, *to, action.clone()),
             Action::Atomic { ops, drains } => self.indivisible(site, ops, *drains),
@@ -131,8 +132,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// A store to an open array whose index may lie outside the window, beyond which the model ends. The memory cell must be accessed to find out,
-    /// which is not possible while another thread holds the lock.
+    /// A store to an open array whose index may lie outside the window, the part of the array that is modelled. Only an access to the memory cell
+    /// tests whether it does, and memory cannot be accessed while another thread holds the lock.
     fn store_into_window(
         &mut self,
         site: Site<'_>,
@@ -165,7 +166,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// A register step that does not wait for the lock: its condition and effects, as one step or several.
+    /// Adds a step on registers that does not wait for the lock. Its condition and effects become one step or several.
     fn local(&mut self, site: Site<'_>, way: Way, to: LocationId) -> Result<(), Unsupported> {
         let mut ops: Vec<Op> = way.condition.map(Op::Assume).into_iter().chain(way.effects).collect();
         let Some(last) = ops.pop() else { return self.step(site, to, Action::Op(Op::Skip)) };
@@ -185,7 +186,8 @@ impl Reducer<'_> {
         self.step(Site { from, ..site }, to, Action::Op(last))
     }
 
-    /// An atomic step: one edge per branch through it, and one for each operation that may fault, which performs the operations before it.
+    /// Translates an atomic step: adds one edge for each branch through it, and for each operation that may fault one edge that performs the
+    /// operations before the fault.
     fn indivisible(&mut self, site: Site<'_>, ops: &[Op], drains: bool) -> Result<(), Unsupported> {
         let mut first = Vec::new();
         if drains {
@@ -253,7 +255,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// A load: from each place of the buffer that may hold its value, and from memory.
+    /// Adds the ways to load: from each place of the buffer that may hold the value, and from memory.
     fn load(
         &mut self,
         site: Site<'_>,
@@ -301,7 +303,7 @@ impl Reducer<'_> {
         self.program.variables[address.variable.index()].open && !is_inside(self.program, address)
     }
 
-    /// Tests whether an index lies in the window of an open array.
+    /// Tests whether an index lies in the window of an open array, by loading the element.
     fn probe(&mut self, site: Site<'_>, done: &mut Vec<Op>, address: &Address) -> Result<(), Unsupported> {
         if let Some(defined) = address.index.as_ref().and_then(Expr::defined) {
             self.guard(site, done, defined)?;
@@ -312,11 +314,12 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// Assumes a condition from here on; if it is false, the thread faults after the operations before.
+    /// Appends the assumption of a condition to the operations `done`, and adds an edge on which the thread faults after these operations if the
+    /// condition is false.
     fn guard(&mut self, site: Site<'_>, done: &mut Vec<Op>, condition: Value) -> Result<(), Unsupported> {
         let mut refuses = done.clone();
         assume(&mut refuses, condition.clone().not());
-        // The temporary value is dropped.
+        // The register for temporary values must be 0 after the step.
         if let Some(seen) =
             self.seen.filter(|&seen| matches!(done.last(), Some(Op::Load(r, _)) if *r == seen))
         {

@@ -1,4 +1,4 @@
-//! Translates one thread to `P_M`: its locations, and the flushes at each of them.
+//! Translates one thread of the original program `P` to the reduced program `P_M`: its locations, and the flushes at each of them.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const MOST_PLACES: u64 = 1 << 13;
 /// The meaning of an edge of `P_M` in `P`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The completion of this step.
+    /// The completion of the step along this edge of `P`.
     Step(EdgeId),
     /// A flush of the thread's buffer in `P`.
     Flush,
@@ -39,13 +39,13 @@ pub(crate) struct ReducedThread {
     pub thread: Thread,
     /// The number of registers of the thread of `P`, which come first.
     pub registers: usize,
-    /// For each location, the one that it stands for; `None` for the overflow location.
+    /// For each location, the location of `P` that it stands for; `None` for the overflow location.
     pub locations: Vec<Option<LocationId>>,
     /// The meaning of each edge.
     pub origins: Vec<Origin>,
     /// The location after an overflow, if one is possible.
     pub overflow: Option<LocationId>,
-    /// The locations after a fault: with flushes, and without.
+    /// The locations after a fault: the one where the thread still flushes, and the one that it reaches when its buffers are empty, if these differ.
     pub faulted: Vec<LocationId>,
     pub queues: Queues,
     pub forgotten: Vec<Forgotten>,
@@ -55,7 +55,7 @@ pub(crate) struct ReducedThread {
 pub(crate) struct Reducer<'p> {
     pub program: &'p Program,
     pub size: &'p Size,
-    /// Whether any thread takes the lock. If none does, atomic steps never wait.
+    /// Whether any thread takes the lock. If none does, atomic steps never wait for the lock.
     pub locks: bool,
     pub thread: &'p Thread,
     pub builder: ThreadBuilder<Origin, Option<LocationId>>,
@@ -63,9 +63,9 @@ pub(crate) struct Reducer<'p> {
     pub forgotten: Vec<Forgotten>,
     /// The location after a fault, if one is possible.
     pub faulted: Option<LocationId>,
-    /// The location after an overflow, if one is possible so far.
+    /// The location after an overflow, if an edge translated so far may overflow.
     overflow: Option<LocationId>,
-    /// A register for a temporary value, otherwise 0.
+    /// The register for temporary values, if one has been needed. It is 0 except within a step.
     pub seen: Option<RegisterId>,
     operations: usize,
 }
@@ -171,8 +171,8 @@ impl Reducer<'_> {
         let Some(empty) = self.empty(held).filter(|_| edges.iter().any(|(_, e)| locking(e))) else {
             return Ok(());
         };
-        // Taking the lock and testing counts is not one step. So there is a copy of the location with empty buffers. All edges leave it, so a thread
-        // that waits for the lock there has the same choices as before.
+        // A single step cannot both take the lock and test the counts. So there is a copy of the location, entered when the buffers are empty. All
+        // edges leave the copy too, so a thread that waits for the lock there has the same choices as at the location itself.
         let span = self.thread.locations[at.index()].span;
         let drained = self.builder.location(Some(at), span);
         self.add(at, drained, Action::Op(Op::Assume(empty)), Span::default(), Origin::Silent)?;
@@ -182,7 +182,8 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// A location where the thread has ended or faulted, and only flushes. Returns the location where all counts are 0, at which it really ends.
+    /// Adds the flushes at a location where the thread of `P` has ended or faulted. Returns the location that is entered when all counts are 0, at
+    /// which the thread of `P_M` ends.
     fn ends(&mut self, at: LocationId, held: &Held) -> Result<LocationId, Unsupported> {
         let Some(empty) = self.empty(held) else { return Ok(at) };
         self.flushes(at, held)?;
@@ -204,7 +205,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// The condition that nothing is buffered; `None` if that is known.
+    /// The condition that the buffers are empty; `None` if they are known to be.
     pub fn empty(&self, held: &Held) -> Option<Expr<RegisterId>> {
         both(self.queues.empty(held), forgotten::none(&self.forgotten, held))
     }

@@ -10,11 +10,11 @@ pub const MAX_DIAGNOSTICS: usize = 1_000;
 pub struct Diagnostic {
     /// The message, in one line.
     pub message: String,
-    /// The place.
+    /// The place in the source that the message is about.
     pub span: Span,
     /// A text shown directly at the place, in addition to the message.
     pub label: Option<String>,
-    /// Advice how to fix it.
+    /// Advice on how to correct the error.
     pub help: Option<String>,
     /// Whether the error is the lack of an entry point, so that the text may be a fragment of a larger program.
     pub lacks_start: bool,

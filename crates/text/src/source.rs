@@ -17,8 +17,9 @@ use crate::diagnostic::Diagnostic;
 pub const MAX_FILE_BYTES: usize = 64 << 20;
 /// Maximum number of diagnostics that are shown; the rest are counted.
 const SHOWN_DIAGNOSTICS: usize = 20;
-/// Maximum length of an excerpt of a source line, and of its part before the place, in characters.
+/// Maximum length of an excerpt of a source line, in characters.
 const EXCERPT_LENGTH: usize = 160;
+/// Maximum length of the part of an excerpt before the marked place, in characters.
 const EXCERPT_BEFORE: usize = 60;
 /// Maximum length of a message, a label or a piece of advice, in characters.
 const TEXT_LENGTH: usize = 600;
@@ -157,13 +158,13 @@ impl SourceFile {
         render(diagnostics, colour, |_| self)
     }
 
-    /// The line where a span starts, escaped and cut to a readable length around the place.
+    /// The line where a span starts, escaped and cut to a readable length around the marked place.
     fn excerpt(&self, span: Span) -> Excerpt {
         let start = self.character_start(span.start as usize);
         let (line, column) = self.line_column(start);
         let range = self.line_range(line);
         let start = start.min(range.end);
-        // A span that extends beyond the line, or ends inside a character, is marked up to there.
+        // A span that extends beyond the line is marked up to the end of the line. If a span ends inside a character, the whole character is marked.
         let end = (span.end as usize).clamp(start, range.end);
         let before = self.text[range.start..start].char_indices().rev();
         let from = before.take(EXCERPT_BEFORE).last().map_or(start, |(i, _)| range.start + i);
@@ -216,7 +217,7 @@ pub(crate) fn render<'f>(
         if let Some(help) = &diagnostic.help {
             report = report.with_note(format!("help: {}", bounded(help)));
         }
-        // Writing to memory cannot fail, and the excerpt has the one line that is requested.
+        // Writing to memory cannot fail, and the excerpt has the only line that is requested.
         let _ = term::emit_to_write_style(&mut buffer, &config, &excerpt, &report);
     }
     let mut rendered = String::from_utf8_lossy(buffer.as_slice()).into_owned();
@@ -260,7 +261,7 @@ impl<'a> Files<'a> for Excerpt {
         Ok(self.line)
     }
 
-    // Only the column of the marked place is requested.
+    // codespan requests only the column of the marked place.
     fn column_number(&'a self, (): (), _: usize, _: usize) -> Result<usize, FileError> {
         Ok(self.column)
     }

@@ -123,7 +123,7 @@ impl<'a> Position<'a> {
         self.included.then_some(self.file)
     }
 
-    /// The line as shown in a text about the main file: `12`, or `lock.h:12` for another file.
+    /// The line as a text about the main file shows it: `12`, or `lock.h:12` for another file.
     pub fn line_name(&self) -> String {
         match self.included_file() {
             Some(file) => format!("{}:{}", escape(file), self.line),

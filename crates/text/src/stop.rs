@@ -6,10 +6,10 @@ use fencewright_program::Span;
 
 use crate::diagnostic::Diagnostic;
 
-/// Number of small pieces of work between two polls: a poll may cost as much as a system call.
+/// Number of small pieces of work between two polls. There are not more polls because one may cost as much as a system call.
 const STRIDE: usize = 1 << 10;
 
-/// Tells when to stop loading: because a limit on time or memory is reached, or because the caller cancelled.
+/// Tells when to stop loading, because a limit on time or memory is reached or because the caller cancelled.
 pub struct Stop<'a> {
     ask: Option<&'a dyn Fn() -> bool>,
     calls: Cell<usize>,
@@ -27,12 +27,12 @@ impl<'a> Stop<'a> {
         Stop { ask: Some(ask), ..Stop::never() }
     }
 
-    /// Whether to stop now. Call this once for each small piece of work: a token, a statement.
+    /// Whether to stop now. Call this once for each small piece of work, such as a token or a statement.
     pub fn now(&self) -> bool {
         self.after(1)
     }
 
-    /// The same for a piece of work as large as `pieces` small ones.
+    /// Whether to stop now, after a piece of work as large as `pieces` small ones.
     pub fn after(&self, pieces: usize) -> bool {
         let calls = self.calls.get().saturating_add(pieces);
         self.calls.set(calls % STRIDE);
@@ -55,7 +55,7 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
-    /// The same as a result. The diagnostic is never shown: the caller reports that loading was stopped.
+    /// An error if it is time to stop, polled immediately. Its diagnostic is never shown: the caller reports that loading was stopped.
     pub fn or_go_on(&self) -> Result<(), Vec<Diagnostic>> {
         match self.at_once() {
             true => Err(vec![Diagnostic::new(Span::default(), "stopped")]),
@@ -63,7 +63,7 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// Whether some work was left undone.
+    /// Whether loading was told to stop, so that some work may have been left undone.
     pub fn was_stopped(&self) -> bool {
         self.stopped.get()
     }

@@ -1,4 +1,4 @@
-//! Facts for reports: the objects behind the numbers of classes, the threads, and what registers stand for.
+//! Facts for reports: the objects to which the numbers of each class belong, the threads, and the variables that registers represent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -75,7 +75,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects with the same noun are numbered; local variables with the same noun in several threads have their owners.
+/// All objects with their nouns. Objects of one owner with the same noun are numbered; if objects with the same noun have several owners, each object
+/// names the thread that owns it.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -197,7 +198,7 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     roles
 }
 
-/// The path from its object to each place, by class.
+/// For each class, the paths to its places from the objects that contain them.
 fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
     let mut paths: Vec<Vec<String>> =
         layout.classes.iter().map(|class| vec![String::new(); class.places.len()]).collect();
@@ -227,15 +228,16 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
         if written > MOST_PATHS {
             break;
         }
+        let shape = of.node.map(|node| nodes.shape_of(node));
         for (&part, &(inner, width, base)) in &of.parts {
             let start = (number - of.first) * width + base;
-            match (part, nodes.shape_of(of.node)) {
-                (PartOf::Field(field), Shape::Record(record, _)) => {
+            match (part, shape) {
+                (PartOf::Field(field), Some(Shape::Record(record, _))) => {
                     let name = &nodes.structure(*record).fields[field as usize].name;
                     let member = if is_anonymous(name) { String::new() } else { format!(".{name}") };
                     open.push((inner, start, format!("{path}{member}")));
                 }
-                (PartOf::Elements, Shape::Array(length, _)) => {
+                (PartOf::Elements, Some(Shape::Array(length, _))) => {
                     let length = (*length).min(layout.classes[inner].places.len() as u64) as i64;
                     open.extend((0..length).map(|n| (inner, start + n, format!("{path}[{n}]"))));
                 }

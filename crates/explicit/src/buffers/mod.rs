@@ -1,16 +1,16 @@
 //! Engine `buffers`: abstractions of store buffers, refined step by step (THESIS16 Algorithm 3.2).
 //!
-//! Unbounded store buffers have finitely many abstractions if the values are finitely many: sets of values first, then multisets, then sets with some
-//! stores in order ([`BufferDomain`]). Each of them over-approximates exact buffers, so a search that terminates without a violation is a proof. A
-//! violation is real if its path can be turned into an execution; otherwise it is spurious and a finer abstraction is tried.
+//! Unbounded store buffers have finitely many abstractions if there are finitely many values: sets of values first, then multisets, then sets with
+//! some stores in order ([`BufferDomain`]). Each of them over-approximates exact buffers, so a search that terminates without a violation is a proof.
+//! A violation is real if its path can be turned into an execution; otherwise it is spurious and a finer abstraction is tried.
 //!
 //! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
 //! copies of a value, they are *enlarged* if a value with that many copies may occur any number of times, which over-approximates multisets; they are
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
 //! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
 //!
-//! The number of stores kept in order comes from the spurious path: as many as are needed to exclude the first stores that overtake others on it. The
-//! algorithm as printed does not start with sets; here they are multisets with bound 1.
+//! The number of stores kept in order is determined by the spurious path: it is the least number with which the first stores that overtake others on
+//! this path cannot do so. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
 
 mod path;
 #[cfg(test)]
@@ -37,7 +37,7 @@ pub enum BufferDomain {
     Partial(u32),
 }
 
-/// Maximum bound on the number of copies of a value; beyond it, stores are kept in order.
+/// The largest bound on the number of copies of a value for which multisets are tried; after that, stores are kept in order.
 const MOST_COUNTED: u32 = 8;
 /// Maximum number of stores kept in order: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
@@ -116,7 +116,7 @@ struct Run<'a, 'p> {
     limits: &'a Limits,
     progress: &'a Progress,
     answers: Vec<Option<Answer>>,
-    /// For each open property, the requirements of its spurious paths.
+    /// For each property, which abstractions exclude the spurious paths found so far.
     spurious: Vec<Spurious>,
     report: Report,
 }
@@ -155,7 +155,7 @@ impl Run<'_, '_> {
             self.round(Abstraction::multiset(many), &open);
             let still = |n: &usize| self.is_open(*n) && !self.spurious[*n].is_of_multisets;
             let open: Vec<usize> = open.into_iter().filter(still).collect();
-            // With one copy of each value the expansion reaches too little to be worth a search.
+            // With at most one copy of each value, expanded multisets reach too few states to be worth a search.
             if many > 1 && !open.is_empty() {
                 self.round(Abstraction { cut: true, ..Abstraction::multiset(many) }, &open);
             }
@@ -181,7 +181,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// One search for the `open` properties, and the conclusions from it.
+    /// Runs one search for the `open` properties, and answers those that it decides.
     fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
         if open.is_empty() {
             return;
@@ -190,7 +190,7 @@ impl Run<'_, '_> {
         let part = Part::new(self.task, open, self.report.work.states);
         let mut sub = part.task();
         sub.observed.clear();
-        // A path that violates a property may be spurious.
+        // The first path to a violation may be spurious, so the search must go on after it.
         sub.first_violation = false;
         let found = abstracted::run(&sub, self.explicit, abstraction, self.limits, self.progress);
         let found = match found {
@@ -230,7 +230,7 @@ impl Run<'_, '_> {
                         }
                     }
                 }
-                // An expanded search proves nothing.
+                // An expanded search leaves stores out, so it proves nothing if it finds no violation.
                 Outcome::Answer(Answer::Unknown(Reason::BufferBound(_))) if abstraction.cut => {}
                 Outcome::Answer(answer) if answer.holds().is_some() => self.tell(n, answer),
                 Outcome::Answer(answer) => self.answers[n] = Some(answer),
@@ -254,12 +254,12 @@ impl Run<'_, '_> {
         self.answers[n] = Some(answer);
     }
 
-    /// Gives the open properties among these an answer that decides nothing.
+    /// Gives this answer, which decides nothing, to those of the given properties that have no answer yet.
     fn leave(&mut self, open: &[usize], answer: &Answer) {
         open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
     }
 
-    /// Answers the open properties with `unknown`: there is no finer abstraction to try.
+    /// Answers the open properties with `unknown`, because no finer abstraction is left to try.
     fn give_up(&mut self, why: &str) {
         let open = self.open();
         self.leave(&open, &Answer::Unknown(Reason::Unsupported(why.into(), None)));

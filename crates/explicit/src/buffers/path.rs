@@ -1,8 +1,8 @@
 //! Examination of an abstract path to a violation: is it an execution of the program, at least a path of the multiset machine, or spurious? For a
-//! spurious path: the number of stores that must be kept in order to exclude it.
+//! spurious path, it also computes how many stores must be kept in order so that the path is excluded.
 //!
-//! A path is an execution if its events are one, or become one with other flushes. To find such flushes, the executions that take the same program
-//! steps in the same order, with arbitrary values read, are enumerated up to a limit.
+//! A path is real if its events are an execution, or become an execution when other flushes are chosen. To find such flushes, the executions that
+//! take the same program steps in the same order, with arbitrary values read, are enumerated up to a limit.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,8 @@ pub enum Examined {
 /// Why a path is spurious, and which abstractions exclude it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spurious {
-    /// Whether each flushed store is in the buffer as often as it is flushed: then the multiset machine has the path too.
+    /// Whether the multiset machine has the path too: each store is in the buffer when it is flushed, and the newest of several stores to a cell is
+    /// not flushed before the others.
     pub is_of_multisets: bool,
     /// Number of stores that must be kept in order so that the first stores that overtake others cannot do so.
     pub k: u32,
@@ -51,7 +52,8 @@ fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits:
     let reference = Reference::new(task.program, task.model);
     let Trace { registers, memory, events } = path.trace.clone();
     let start = reference.initial(registers.clone(), memory.clone())?;
-    // All states after the same number of steps, each with the index of its predecessor and the event that led to it.
+    // The states reached so far, each with the index of its predecessor and the event that led to it. `level` is the range of the states after the
+    // same number of program steps.
     let mut reached: Vec<(State, usize, Option<Event>)> = vec![(start, 0, None)];
     let mut level = 0..1;
     let mut steps = events.into_iter().filter(|event| matches!(event.kind, EventKind::Step { .. }));
@@ -108,8 +110,8 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// Follows a path with exact buffers from which stores may leave in any order. After a flush of a store that is not in the buffer the values are
-/// unreliable, so the result is only a heuristic from then on.
+/// Replays a path with exact buffers, except that the stores of a buffer may leave in any order. After a flush of a store that is not in the buffer
+/// the values are unreliable, so the result is only a heuristic from then on.
 fn spurious(task: &Task<'_>, path: &Path, kept: Kept, limits: &Limits) -> Spurious {
     let reference = Reference::new(task.program, task.model);
     let mut found = Spurious::default();
@@ -162,7 +164,7 @@ impl Order<'_> {
         matches!(entry, Buffered::Store { cell, .. } if *cell == self.cell)
     }
 
-    /// The number of stores that must be kept in order to prevent this flush; 0 if it is allowed.
+    /// How many stores must be kept in order so that this flush is impossible; 0 if exact buffers allow the flush.
     fn needed(&self) -> u32 {
         let (before, rest) = self.buffer.split_at(self.position);
         let pso = self.model == MemoryModel::Pso;
@@ -177,7 +179,7 @@ impl Order<'_> {
         }
     }
 
-    /// Whether the store is the newest of several to its cell. Then sets and multisets let it leave last.
+    /// Whether the store is the newest of several to its cell. Multisets let such a store leave only after the others.
     fn is_last_of_several(&self) -> bool {
         let others = |range: &[Buffered]| range.iter().filter(|e| self.is_to_cell(e)).count();
         others(&self.buffer[self.position + 1..]) == 0 && others(&self.buffer[..self.position]) > 0

@@ -2,8 +2,8 @@
 //!
 //! The stack is the current execution. Each node has the state before its event, the [sleep set](super::wakeup) and the wakeup tree of the sequences
 //! still to be explored. At a node without a tree any step that is not asleep is taken. When an execution has ended, each of its races is reversed:
-//! for an event `e` and a later event `f` that conflicts with it and directly races with it, the sequence of all events after `e` that do not happen
-//! after `e`, followed by the step of the agent of `f`, is added to the tree of the node where `e` was taken.
+//! for an event `e` and a later event `f` that conflicts with it and directly races with it, the sequence of all events that come later than `e` in
+//! the execution but not in the happens-before order, followed by the step of the agent of `f`, is added to the tree of the node where `e` was taken.
 //!
 //! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event and be taken much later, or never. So
 //! for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
@@ -29,7 +29,7 @@ pub(super) struct Node {
     pub(super) trees: VecDeque<Tree>,
     /// The event that leads to the next node.
     pub(super) event: Option<Event>,
-    /// The hash of the state, if the program has loops that could return to it.
+    /// The hash of the state; `None` if the program has no loops, or if the state occurred before in the execution.
     identity: Option<u64>,
 }
 
@@ -151,8 +151,8 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Asks the observer whether to stop. Also called for each race: a long execution has many, and reversing one takes time linear in the length of
-    /// the execution.
+    /// Polls the observer, and returns whether to stop. Also called while races are reversed, because a long execution has many races, and reversing
+    /// a race takes time linear in the length of the execution.
     pub(super) fn is_over(&mut self, observer: &mut impl Observer) -> bool {
         self.stopped = observer.poll(self.bytes(), &self.count);
         self.stopped
@@ -169,7 +169,7 @@ impl<'p> Search<'p> {
         before.event.as_ref().expect("it was taken").branch.footprint.clone()
     }
 
-    /// Gives a node without a tree one: all alternatives that are not asleep, of the first agent that has some.
+    /// Adds trees to the last node, which has none: one for each alternative that is not asleep, of the first agent with such an alternative.
     fn any_step(&mut self) -> Free {
         let sampled_before = std::mem::take(&mut self.machine.sampled);
         let mut enabled = false;
@@ -279,8 +279,8 @@ impl<'p> Search<'p> {
 
 /// The free choice at a node without a tree.
 enum Free {
-    /// A step was put into the trees of the node; with its outcome if that is known.
+    /// A step was added to the trees of the node. Contains the outcome of the step, if it has been computed.
     Step(Option<Stepped>),
-    /// Every enabled step is asleep; `enabled` tells whether there is one, `sampled` whether a `*` was tried with samples only.
+    /// Every enabled step is asleep; `enabled` tells whether any step is enabled, `sampled` whether a `*` was tried with samples only.
     Nothing { enabled: bool, sampled: bool },
 }

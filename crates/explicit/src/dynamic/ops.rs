@@ -38,7 +38,7 @@ impl Machine<'_> {
         }
     }
 
-    /// (RB) and (RM): the newest own buffered value, else memory.
+    /// Rules (RB) and (RM): loads the newest value of the cell in the thread's own buffer, or the value in memory if the buffer has none.
     fn load(
         &mut self,
         state: &mut State,
@@ -66,7 +66,7 @@ impl Machine<'_> {
         self.write(state, thread, register, value)
     }
 
-    /// (LS), or (LSWM) for stores that go to memory at once.
+    /// Rule (LS), or rule (LSWM) for stores that write memory at once.
     fn store(
         &mut self,
         state: &mut State,

@@ -80,7 +80,7 @@ impl Machine<'_> {
             let several = code.edges_from(location).count() > 1;
             for (id, edge) in code.edges_from(location) {
                 debug_assert!(is_local(&edge.action, self.model), "the location is local");
-                // With a single edge the state need not be restored.
+                // If there are several edges, each is tried on a copy of the state.
                 let mut copy = several.then(|| state.clone());
                 let flow = match &edge.action {
                     Action::Op(Op::Havoc(..)) => return,
@@ -98,7 +98,7 @@ impl Machine<'_> {
                 };
                 match flow {
                     Flow::Disabled => {}
-                    // A limit is reported by a step of its own.
+                    // A step that reaches a limit is not merged, so that it is explored and reports the limit.
                     Flow::Limit(_) => return,
                     Flow::Done | Flow::Fault if only.is_some() => return,
                     Flow::Done | Flow::Fault => only = Some((id, edge, flow, copy)),

@@ -9,7 +9,8 @@ use super::wakeup::{Branch, Sequence, insert};
 /// Number of replayed events between two polls of the observer.
 const EVENTS_AT_A_STRETCH: u64 = 256;
 
-/// A vector clock: for each agent, the index of its last event that happens before, plus 1.
+/// The vector clock of an event: for each agent, the index of its last event that happens before the event or is the event itself, plus 1; 0 if there
+/// is none.
 type Clock = Box<[u32]>;
 
 /// An event of the present execution.
@@ -41,7 +42,7 @@ pub(super) struct Link {
 pub(super) const NOWHERE: Link = Link { access: NONE, write: NONE };
 
 impl Event {
-    /// Whether the event with this index, of this agent, is this one or happens before it.
+    /// Whether the event with index `number`, a step of `agent`, is this event or happens before it.
     fn is_after(&self, number: u32, agent: u32) -> bool {
         self.clock[agent as usize] > number
     }
@@ -60,8 +61,8 @@ impl Search<'_> {
         self.nodes[number as usize].event.as_ref().expect("the event has happened")
     }
 
-    /// The clock of the next step of an agent without its footprint: program order, a store before its flush, flushes before a step that waits for an
-    /// empty buffer, and flushes ordered by a store fence.
+    /// The clock of the next step of an agent, not counting conflicts of its footprint: program order, a store before its flush, flushes before a
+    /// step that waits for an empty buffer, and flushes ordered by a store fence.
     fn base(&self, agent: usize, step: Option<&Stepped>) -> Clock {
         let agents = &self.machine.tables.agents;
         let mut clock = vec![0; self.last.len()].into_boxed_slice();
@@ -89,7 +90,8 @@ impl Search<'_> {
         clock
     }
 
-    /// The events of other agents that conflict with a step; for each key only the last ones, where they are ordered after all others.
+    /// The events of other agents that conflict with a step. For each key, the accesses before its last write are left out, because they happen
+    /// before that write.
     fn conflicts(&self, agent: usize, step: &Stepped) -> Vec<u32> {
         let agents = &self.machine.tables.agents;
         let mut found = Vec::new();
@@ -176,9 +178,9 @@ impl Search<'_> {
         self.last[event.branch.agent as usize] = event.previous;
     }
 
-    /// Adds sequences that reverse the races of the current execution to the wakeup trees of its nodes. This includes races that earlier executions
-    /// had too: the sequence also contains the events after both, and the step moved to the front may access other objects there than it did here, so
-    /// that it commutes with fewer events.
+    /// Adds sequences that reverse the races of the current execution to the wakeup trees of its nodes. Races that earlier executions had too are
+    /// reversed again, because their sequences may be new: a sequence also contains the events after the race, and the step that it moves to an
+    /// earlier state may access other objects there, so that it commutes with fewer events.
     pub(super) fn reverse_races(&mut self, observer: &mut impl Observer) {
         for number in 0..self.nodes.len() as u32 - 1 {
             let event = self.at(number);
@@ -200,7 +202,7 @@ impl Search<'_> {
                 }
             }
         }
-        // Steps that are disabled at the end may have been enabled earlier.
+        // Steps that are disabled at the end may have been enabled before some write, so they are moved before such writes too.
         for agent in 0..self.last.len() as u32 {
             let awaited = self.machine.awaited(self.state(), agent as usize);
             if awaited.is_empty() {
@@ -214,7 +216,8 @@ impl Search<'_> {
         }
     }
 
-    /// Goes back through the writes to a key that an agent waits for, until its step is enabled before the write.
+    /// Goes back through the writes to a key that an agent waits for, and moves the step of the agent before each of them, until the step is enabled
+    /// there.
     fn reverse_wait(
         &mut self,
         key: Key,
@@ -250,7 +253,7 @@ impl Search<'_> {
         let mut state = self.machine.copy(&self.nodes[number as usize].state);
         let mut sequence = Vec::with_capacity(self.nodes.len() - number as usize);
         for later in number + 1..self.nodes.len() as u32 - 1 {
-            // There may be many races with short sequences, so replayed events are counted over all of them.
+            // There may be many races with short sequences, so the replayed events of all races are counted together.
             self.redone += 1;
             if self.redone.is_multiple_of(EVENTS_AT_A_STRETCH) && self.is_over(observer) {
                 return false;
@@ -277,7 +280,7 @@ impl Search<'_> {
             all.extend(sequence.iter().filter_map(event).map(|event| &event.branch).chain([&last]));
             let added = insert(trees, asleep, all);
             self.waiting += added;
-            // The other alternatives are added when the first one is taken.
+            // One alternative suffices, because the others are added when this one is taken.
             if added > 0 {
                 break;
             }
@@ -286,8 +289,8 @@ impl Search<'_> {
         true
     }
 
-    /// Applies the effect of an event of the current execution to a state from which some events are missing that do not happen before it. The effect
-    /// is the same there, so it is looked up: recomputing steps dominated the search time.
+    /// Applies an event of the current execution to a state reached without some earlier events that do not happen before this event. Those do not
+    /// influence its effect, so the recorded outcome is copied: recomputing steps dominated the search time.
     fn do_again(&self, number: u32, state: &mut State) {
         let Branch { agent, footprint, .. } = &self.at(number).branch;
         self.machine.copy_outcome(

@@ -62,7 +62,7 @@ enum Relation {
     Dependent,
 }
 
-/// A wakeup tree below a step. A leaf stands for all executions with this prefix.
+/// A step, and the wakeup trees of the steps to be explored after it. A leaf stands for all executions that begin with the steps on the path to it.
 #[derive(Debug)]
 pub struct Tree {
     /// The step.
@@ -108,8 +108,9 @@ struct Place<'t, 'b> {
 /// Inserts a sequence into the trees of a state, unless its executions are explored anyway. The steps that are asleep have been explored. Returns the
 /// number of steps that were added.
 ///
-/// Whether a sleeping step covers the sequence is tested once. On the way down, steps are removed from the sequence. A sleeping step is woken up when
-/// the first step that depends on it is removed, so a sequence that was not covered has no covered rest.
+/// Whether a sleeping step covers the sequence is tested only once, at the root. As the insertion descends into a tree, it removes steps from the
+/// sequence, and the sleeping steps that depend on the removed steps wake up. So the rest of a sequence that is not covered at the root is not
+/// covered either.
 pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<'_>) -> usize {
     let asleep: Vec<&Branch> = asleep.iter().collect();
     if is_covered(&asleep, &sequence) {
@@ -147,8 +148,8 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     added
 }
 
-/// The trees in which the insertion goes on, starting with that of the first one that can come first, and the index of the step of the sequence that
-/// it consumes, if any; `None` if the sequence becomes a new tree here.
+/// Where the insertion goes on: the range of trees that starts with the first one whose step can come first, and the index of this step in the
+/// sequence, if it occurs there. `None` if the sequence becomes a new tree here.
 fn way_down(
     trees: &VecDeque<Tree>,
     asleep: &[&Branch],
@@ -172,7 +173,8 @@ fn way_down(
     None
 }
 
-/// Whether all executions that begin with a sequence have been explored from sleeping steps, or will be found by their races.
+/// Whether all executions that begin with a sequence have been explored from sleeping steps, or will be found by reversing the races of these
+/// explorations.
 fn is_covered(asleep: &[&Branch], sequence: &Sequence<'_>) -> bool {
     asleep.iter().any(|branch| match branch.relation(sequence) {
         Relation::Initial(_) => true,

@@ -1,4 +1,4 @@
-//! Steps that look at store buffers: loads, stores that enter a buffer, barriers, and flushes; with exact buffers, and with buffers that forget.
+//! Steps that access store buffers: loads, stores that enter a buffer, barriers, and flushes; both for exact and for abstract buffers.
 
 use fencewright_memory::Bound;
 use fencewright_program::MemoryModel;
@@ -8,7 +8,7 @@ use crate::abstract_buffer::Abstraction;
 use crate::layout::{Growth, Layout};
 
 impl Expander<'_> {
-    /// (RB) and (RM): the newest own buffered value, else memory.
+    /// Rules (RB) and (RM): the newest value of the cell in the thread's own buffer, or the value in memory if the buffer has none.
     #[inline]
     pub(super) fn load(&self, layout: &Layout, t: usize, cell: u32) -> i64 {
         if let Some(buffer) = layout.buffers.get(t) {
@@ -22,7 +22,7 @@ impl Expander<'_> {
         layout.slots[(self.code.memory + cell) as usize].get(&self.next)
     }
 
-    /// (LS): a store enters the buffer; under PSO the entries after the last barrier are sorted by cell.
+    /// Rule (LS): a store enters the buffer; under PSO the entries after the last barrier are sorted by cell.
     pub(super) fn buffer(
         &mut self,
         layout: &Layout,
@@ -95,7 +95,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// (WM): TSO flushes the oldest entry, PSO the oldest of any cell before the first barrier.
+    /// Rule (WM): TSO flushes the oldest entry; PSO flushes, for any cell, the oldest entry of the cell before the first barrier.
     pub(super) fn flushes<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -153,7 +153,7 @@ impl Expander<'_> {
         sink.take(step, &self.next);
     }
 
-    /// (LS) for an abstract buffer.
+    /// Rule (LS) for an abstract buffer.
     fn abstract_store(
         &mut self,
         abstraction: Abstraction,
@@ -174,7 +174,7 @@ impl Expander<'_> {
         Ok(Flow::Done)
     }
 
-    /// (WM) for an abstract buffer.
+    /// Rule (WM) for an abstract buffer.
     fn abstract_flushes<S: Sink>(
         &mut self,
         abstraction: Abstraction,

@@ -4,17 +4,17 @@
 //! state with such a vector it suffices to explore one successor per prefix, and the states inside the prefixes are not stored. Proof: take any
 //! execution from the state. If some thread completes its prefix, consider the first one that does: all steps that the others have taken by then are
 //! independent of its prefix, which can be moved to the front. If none does, every thread can complete its prefix afterwards, and the property has
-//! observed nothing yet, because visible steps end a prefix. Then a run of the thread of the first step can be moved to the front. Either way the
-//! remaining execution is shorter, so no step is postponed forever. No cycle proviso is needed: a prefix ends with a step that may close a cycle, so
-//! it is finite.
+//! observed nothing yet, because visible steps end a prefix. Then the prefix of the thread that takes the first step can be moved to the front.
+//! Either way the remaining execution is shorter, so no step is postponed forever. No cycle proviso is needed: a prefix ends with a step that may
+//! close a cycle, so it is finite.
 //!
 //! If a thread branches, its prefix is a tree. Edges and flushes of a thread are separate processes; the prefix of the flushes is one flush. A store
-//! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of what it waits for
-//! counts. While a thread holds the lock, its steps depend on nothing except for the release of the lock.
+//! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of its blocked steps
+//! counts. While a thread holds the lock, no step of another thread depends on its steps, except on the release of the lock.
 //!
 //! Prefixes are computed thread by thread. Finished ones count with the footprint of their steps, the others with everything that the thread may
-//! still do. So in Fig. 4.5 the first thread ends at its first store, because the second will load that variable, and the second goes on until it
-//! does, as the text says.
+//! still do. So in Fig. 4.5 the prefix of the first thread ends at its first store, because the second thread will load the stored variable, and the
+//! prefix of the second thread extends to this load, as the text of THESIS16 says.
 
 use fencewright_program::MemoryModel;
 
@@ -92,7 +92,7 @@ impl<'c> Cartesian<'c> {
             let left = expander.expand_parts(layout, &self.here, [Part::Edges(t)], &mut between)?;
             let taken = between.taken;
             steps += taken.max(1);
-            // If the thread has ended or is blocked inside its prefix, this state is a leaf of it.
+            // If the thread has ended or is blocked inside its prefix, this state is a leaf of the prefix.
             if taken == 0 && !is_start {
                 let step = Step { thread: t as u32, kind: StepKind::Run, visible: false, fault: false };
                 sink.take(step, &self.here);
@@ -118,7 +118,7 @@ impl<'c> Cartesian<'c> {
             false => place.next.disturbs(others),
         };
         let locked_out = self.view.is_locked_out(t) && place.next.has(ACCESS | LOCK);
-        // Under PSO the stored cell is not known here, and any cell may be new in the buffer.
+        // Under PSO the stored cell is not known here, so the store may be the first one to its cell in the buffer.
         let enables = place.stores
             && (self.code.model == MemoryModel::Pso || layout.buffers[t].count.raw(&self.here) == 0);
         depends || locked_out || enables || !place.may_be_passed()
@@ -128,7 +128,7 @@ impl<'c> Cartesian<'c> {
 /// Collects states inside a prefix, and passes on those at its leaves.
 struct Between<'a, S> {
     sink: &'a mut S,
-    /// The worklist for inner states; `None` if all steps are last ones.
+    /// The worklist for inner states; `None` if every step ends the prefix.
     inside: Option<&'a mut Vec<u64>>,
     taken: usize,
 }

@@ -1,8 +1,8 @@
 //! Dynamic dependence: which parts of threads depend on each other in a given state. Used by sleep sets.
 //!
-//! Two parts are independent in a state if every step of one commutes there with every step of the other, and taking it neither enables nor disables
-//! a step of the other part. Since this concerns a single state, it is more precise than the static [summaries](super::summary): array indices have
-//! values, and a load of a cell in the thread's own buffer does not access memory.
+//! Two parts are independent in a state if every step of one commutes there with every step of the other, and no step of one enables or disables a
+//! step of the other. Since this concerns a single state, it is more precise than the static [summaries](super::summary): array indices have values,
+//! and a load of a cell in the thread's own buffer does not access memory.
 //!
 //! The edges of a thread and the flushes of its buffer commute, except
 //!
@@ -20,7 +20,7 @@ use super::summary::{ACCESS, Footprint, LOCK, Summaries, UNLOCK, VISIBLE};
 use crate::code::{ActionCode, AddressCode, Code, OpCode};
 use crate::layout::Layout;
 
-/// The footprints of the parts of one state.
+/// Computes which parts depend on each other in a state, from the footprints of the parts there.
 pub struct Dependence<'c> {
     code: &'c Code,
     summaries: &'c Summaries,

@@ -1,11 +1,11 @@
 //! Partial order reductions: steps whose order does not matter are not explored in all orders.
 //!
 //! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The others choose in each state a subset of the steps that suffices,
-//! based on static [summaries](summary) of what threads may still do:
+//! based on static [summaries](summary) of the steps that threads may still take:
 //!
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
 //! * [`persistent`]: the steps of the smallest set of threads that no other thread can disturb (s. 4.1);
-//! * [`sleep`]: of these, the steps that were not already taken in another order (s. 4.1);
+//! * [`sleep`]: of a persistent set, the steps that were not already taken in another order (s. 4.1);
 //! * [`cartesian`]: for each thread, all steps up to the first that may depend on others, at once (s. 4.3.2).
 //!
 //! **What is preserved.** All choices satisfy condition C1 (persistence): all steps that threads may take without taking a chosen one are independent
@@ -109,7 +109,7 @@ impl Reduction {
     }
 }
 
-/// The view of a thread in a state, as needed by reductions.
+/// The facts about a thread in a state that reductions need.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadView {
     place: Place,
@@ -121,7 +121,7 @@ struct ThreadView {
     pending: bool,
 }
 
-/// The view of a state, as needed by reductions.
+/// The facts about a state that reductions need.
 #[derive(Debug, Default)]
 struct View {
     /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.
@@ -176,7 +176,8 @@ pub enum Reducer<'c> {
 }
 
 impl<'c> Reducer<'c> {
-    /// The reducer for a reduction; `None` if it is built into the steps, or depends on how a state was reached.
+    /// The reducer for a reduction; `None` if the reduction is built into the transition relation, or if its choice depends on how a state was
+    /// reached.
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {

@@ -1,8 +1,8 @@
 //! Static summaries of threads: the footprints of the next steps from each location and of all future steps, and when two footprints are dependent.
 //!
 //! Steps of different threads are dependent if one accesses a memory cell that the other writes, or if one acquires or releases the lock and the
-//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses nothing else; its flush does,
-//! so a thread that may store to a cell may also write it.
+//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses no shared object, but its
+//! flush does, so a thread that may store to a cell may also write it.
 //!
 //! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
 //! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only
@@ -59,7 +59,7 @@ impl Footprint {
     }
 
     /// Whether two sets of steps of different threads may be dependent. The release of the lock is not considered: only the holder of the lock can
-    /// take it, and dependences with threads that wait are handled by looking at the holder.
+    /// take it, and dependences with threads that wait for it are handled where the holder of the lock is known.
     pub fn disturbs(self, other: Footprint) -> bool {
         let conflict = (self.reads & other.writes) | (self.writes & (other.reads | other.writes));
         let locks = |one: Footprint, two: Footprint| one.has(LOCK) && two.has(ACCESS | LOCK);
@@ -154,12 +154,12 @@ const SMALL_ARRAY: usize = 16;
 
 impl Classes {
     fn new(program: &Program) -> Self {
-        // For each cell, the first cell of its group of cells that are accessed alike.
+        // For each cell, the first cell of its group. A large array is one group; every other cell is a group by itself.
         let mut group: Vec<u32> = (0..program.cells() as u32).collect();
         for variable in program.variables.iter().filter(|v| v.cells().len() > SMALL_ARRAY) {
             group[variable.cells()].fill(variable.base);
         }
-        // For each group, the first thread that accesses it, whether others do, and whether any thread writes it.
+        // For each group, the first thread that accesses it, whether other threads access it, and whether any thread writes it.
         let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); program.cells()];
         for (id, thread) in program.threads() {
             for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
@@ -268,7 +268,7 @@ fn summarise(
     Ok(places)
 }
 
-/// A numbering of the locations of a thread with few edges to a smaller or equal number; those count as back edges.
+/// A numbering of the locations of a thread such that few edges lead to a location with a smaller or equal number. These edges count as back edges.
 pub fn order(thread: &Thread) -> Vec<u32> {
     let component = components(thread, &|_, _| true);
     // Components are numbered in reverse topological order.

@@ -21,7 +21,7 @@ fn accepted(program: &Program, invariant: &Invariant) -> Result<(), Rejection> {
     certify(&certificate, program, &Prover, &stop).map(|_| ())
 }
 
-/// The constraint that cells of the reduced program have their values of a state.
+/// The constraint that the cells of the reduced program have the values that they have in a state.
 fn cube(reduced: &Reduced, state: &State) -> Cube {
     let cells = BufferMachine::new(&reduced.program, Buffers::Sc).cells;
     let mut values: Vec<(CellId, i64)> = state.memory.iter().copied().zip(0..).map(|(v, c)| (c, v)).collect();
@@ -66,7 +66,7 @@ fn expected(program: &Program, machine: &BufferMachine<'_>, states: &HashSet<Sta
         for (t, _) in program.threads() {
             let registers = state.registers[t.index()].iter().zip(0..);
             values.extend(registers.map(|(v, r)| (machine.cells.id(Cell::Register(t, RegisterId(r))), *v)));
-            // The order of stores to different cells between two barriers is irrelevant.
+            // The order of stores to different cells between two barriers is irrelevant, so they are sorted by cell, as in the queue machine.
             let mut entries = state.buffers[t.index()].clone();
             if machine.buffers.model() == MemoryModel::Pso {
                 let parts = entries.split_mut(|entry| *entry == Buffered::Barrier);
@@ -95,7 +95,7 @@ fn cell_of(entry: &Buffered) -> Option<u32> {
 }
 
 /// On random programs, the translated states of the reduced program are exactly the states of the program. Where the queue machine is exact (no
-/// products and undefined results) they are a proof, and are rejected if one of them is removed.
+/// products or undefined results), these states are a proof, which is rejected if a control state is removed.
 #[test]
 fn all_states_of_the_reduced_program_are_a_certificate() {
     let (mut compared, mut proofs, mut buffered, mut barriers) = (0, 0, 0, 0);
@@ -139,7 +139,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
             || found.states.iter().flat_map(|(control, _)| &control.buffers).map(|shape| &shape.queue);
         buffered += usize::from(queues().any(|queue| !queue.is_empty()));
         barriers += usize::from(queues().any(|queue| queue.contains(&Entry::Barrier)));
-        // Every control state is reachable and needed, and so is the cube of one that has only one.
+        // Every control state is reachable, so the proof is wrong without it.
         let mut lie = found;
         let n = random.below(lie.states.len());
         lie.states.remove(n);

@@ -91,20 +91,23 @@ fn the_alternating_bit_protocol_has_the_predicates_of_the_paper() {
 /// in total 20 under PSO and 18 under TSO; these include `overflow = 0`, which is not a predicate here.
 #[test]
 fn as_many_predicates_as_in_the_paper() {
-    // 7 -> 20/18: counts 0 and 1 of four (two) buffers, one predicate on each variable for each thread that stores to it, `lhs`. Four of the paper's
-    // seven are about registers, which are not lifted.
+    // 7 -> 20/18. Additional predicates under PSO: 8 say that the count of one of four buffers is 0 or 1, and 4 are on buffered values, one for each
+    // thread and each variable that it stores to. Under TSO: 4 on the counts of two buffers, 2 on buffered values (`rhs_1 == 0` of each thread), and
+    // 4 on `lhs_1`. Four of the paper's seven predicates are about registers, which are not lifted; they are left out here.
     let flags = "flag[0] == 0, flag[1] == 0, turn == 0";
     assert_eq!(counts("dekker", flags), (3, 20 - 7 - 1, 18 - 7 - 1));
     assert_eq!(counts("peterson", flags), (3, 20 - 7 - 1, 18 - 7 - 1));
-    // 20 -> 35/37: five values of each flag.
+    // 20 -> 35/37. The ten predicates used here are about five values of each of two flags; each has one version about a buffered value. In addition
+    // there are 4 predicates on counts, and under TSO 2 on `lhs_1`.
     let values: Vec<String> = (0..5).flat_map(|v| (0..2).map(move |t| format!("flag[{t}] == {v}"))).collect();
     assert_eq!(counts("szymanski", &values.join(", ")), (10, 35 - 20 - 1, 37 - 20 - 1));
-    // 7 -> 15/16, for a queue of which only head and tail matter, with three predicates on buffered values. This version stores to its two items too:
-    // four more counts under PSO, two more values of `lhs` under TSO. And its predicates mention head and tail more often: ten on buffered values.
+    // 7 -> 15/16. In the paper's queue only `head` and `tail` are variables, and three additional predicates are on buffered values. The queue here
+    // also stores to its two items, which adds four predicates on counts under PSO, and two on `lhs_1` under TSO. Its predicates mention `head` and
+    // `tail` more often, so ten additional predicates are on buffered values.
     let queue = "head <= tail, tail <= head + 2, consumer.consumed <= tail, consumer.consumed == head, \
                  producer.produced == tail, producer.produced <= head + 2, consumer.consumed <= producer.produced";
     assert_eq!(counts("array-queue", queue), (7, 15 - 7 - 1 + 4 + 7, 4 + 4 + 10));
-    // 15 -> 38/36. The predicates chosen here give one less on buffered values.
+    // 15 -> 38/36. The predicates chosen here have one version about buffered values fewer than the paper's.
     let bakery = "choosing[0] == 0, choosing[1] == 0, number[0] == 0, number[1] == 0, number[0] <= number[1], \
                   p[0].mine == number[0], p[1].mine == number[1], p[0].mine <= number[1], p[1].mine < number[0], \
                   p[0].mine == 0, p[1].mine == 0, p[0].theirs == 0, p[1].theirs == 0, p[0].theirs == number[1], p[1].theirs == number[0]";
@@ -115,7 +118,7 @@ fn as_many_predicates_as_in_the_paper() {
     assert_eq!(counts("ticket-lock", ticket), (8, 14, 16));
 }
 
-/// Rule 6 on the paper's own example; places of different threads for one variable are not combined.
+/// Rule 6 on the paper's own example. If a variable occurs twice, both occurrences become the same place, not places of different threads.
 #[test]
 fn a_variable_that_occurs_twice_is_one_place() {
     let text = "shared x, y; thread p { x = 1; fence; } thread q { x = 2; r: skip; } predicates { x <= y && 0 <= x; }";
@@ -126,7 +129,7 @@ fn a_variable_that_occurs_twice_is_one_place() {
     assert_eq!(in_words(&pso, &lifted), wanted);
 }
 
-/// All combinations are made, unless fences separate the stores of every thread (rules 7 and 14).
+/// Predicates are lifted to all combinations of places, unless fences separate the stores of every thread (rules 7 and 14).
 #[test]
 fn combinations_are_made_unless_fences_separate_stores() {
     let lifted = |text: &str, model, k| {
@@ -164,7 +167,8 @@ fn fences_between_stores_are_seen_on_every_path() {
     }
 }
 
-/// Comparisons are made on request, epochs if there are store fences, and the parts of a cube about buffered values can be dropped (s. 6.3).
+/// Comparisons are made on request, predicates on epochs are made if there are store fences, and the parts of a cube about buffered values can be
+/// dropped (s. 6.3).
 #[test]
 fn comparisons_epochs_and_what_is_left_out() {
     let program = program(

@@ -1,7 +1,8 @@
-//! Exports programs as x86 litmus tests: threads without branches over scalars and constants, and one property of final states.
+//! Exports programs as x86 litmus tests. A program can be exported only if its threads have no branches, all its array indices are constants, and it
+//! has at most one property, which is about final states.
 //!
-//! Numbers in a program are mathematical, those of a test have a width. Every instruction runs at most once, so the constants bound the values: if 32
-//! bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
+//! Numbers in a program are mathematical integers, those of a litmus test have a width. Every instruction runs at most once, so the constants of the
+//! program bound its values: if 32 bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ use crate::liveness::Liveness;
 
 const FORMAT: &str = "litmus";
 
-/// The registers of a thread, in the order in which they are allocated, each with its 32-bit and its 64-bit name.
+/// The x86 registers, in the order in which they are allocated to the registers of a thread, each with its 32-bit and its 64-bit name.
 const REGISTERS: [(&str, &str); 14] = [
     ("EAX", "rax"),
     ("EBX", "rbx"),
@@ -44,12 +45,12 @@ pub fn litmus(program: &Program, name: &str) -> Result<String, Vec<Diagnostic>> 
     readable(text, FORMAT, import::litmus)
 }
 
-/// The syntax of a test.
+/// The syntax of a litmus test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
-    /// `X86`: 32 bits, the target first.
+    /// `X86`: values of 32 bits; an instruction names its target first.
     Narrow,
-    /// `X86_64`: 64 bits, the source first.
+    /// `X86_64`: values of 64 bits; an instruction names its source first.
     Wide,
 }
 
@@ -101,13 +102,13 @@ impl Syntax {
     }
 }
 
-/// An upper bound on values, given that every step is executed at most once.
+/// Collects an upper bound on the values of a program in which every step is executed at most once.
 #[derive(Default)]
 struct Sizes {
     largest: u128,
-    /// The sum of all constants that are added.
+    /// How much additions can add: the sum of all constant operands, and 1 for each binary operation.
     added: u128,
-    /// The number of steps that may double a value.
+    /// The number of binary operations, each of which may double a value.
     doubled: u32,
     /// Whether the program contains arithmetic.
     computes: bool,
@@ -169,7 +170,7 @@ impl Sizes {
         }
     }
 
-    /// The upper bound, reached if all additions precede all doublings.
+    /// The upper bound, which is reached if all additions precede all doublings; `None` if it does not fit 128 bits.
     fn magnitude(&self) -> Option<u128> {
         let most = self.largest.checked_add(self.added)?;
         most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most)
@@ -236,14 +237,14 @@ fn export(program: &Program, name: &str) -> Result<String, Diagnostic> {
             }
         }
     }
-    // A name is a single word and must not open a comment.
+    // The name of a test is a single word and must not open a comment.
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "+-._".contains(c) { c } else { '_' };
     let name: String = name.chars().map(allowed).collect();
     let architecture = if syntax == Syntax::Wide { "X86_64" } else { "X86" };
     Ok(format!("{architecture} {name}\n{{{init} }}\n{}{condition}\n", table(&columns)))
 }
 
-/// The program, one column for each thread.
+/// The instructions as the table of a litmus test, with one column for each thread.
 fn table(columns: &[Vec<String>]) -> String {
     let mut columns: Vec<Vec<&str>> =
         columns.iter().map(|c| c.iter().map(String::as_str).collect()).collect();
@@ -266,7 +267,7 @@ struct Column<'p> {
     thread: &'p Thread,
     syntax: Syntax,
     cells: &'p [String],
-    /// The x86 registers, as indices of [`REGISTERS`].
+    /// The x86 registers given to the registers of the thread, as indices of [`REGISTERS`].
     registers: HashMap<RegisterId, usize>,
     live: Liveness,
     code: Vec<String>,
@@ -316,7 +317,7 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// `r = e` for a register or number `e`, or `r = r op e`.
+    /// Writes `r = e` for a register or number `e`, or `r = r op e`.
     fn assign(&mut self, target: RegisterId, value: &Expr<RegisterId>, span: Span) -> Result<(), Diagnostic> {
         let register = self.register(target, span)?;
         if let Expr::Binary(op, left, right) = value
@@ -343,8 +344,8 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// An atomic step as XCHG or LOCK XADD. The register holds the new value, or the summand, before the instruction and the old
-    /// value after it.
+    /// Writes an atomic step as XCHG or LOCK XADD. Before this instruction its register holds the value to store, or the summand; after it, the old
+    /// value of the location.
     fn atomic(&mut self, ops: &[Op], to: usize, span: Span) -> Result<(), Diagnostic> {
         let [Op::Load(old, from), Op::Store(into, value), rest @ ..] = ops else {
             return Err(cannot(FORMAT, "this atomic step", span));
@@ -385,7 +386,7 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// A register or a number.
+    /// A register or number as the source operand of an instruction.
     fn source(&mut self, value: &Expr<RegisterId>, span: Span) -> Result<String, Diagnostic> {
         match (value, value.constant()) {
             (Expr::Leaf(register), _) => self.register(*register, span),
@@ -421,6 +422,7 @@ impl Column<'_> {
 }
 
 /// The x86 register for a register of the program: the one with the same name, otherwise the first free one whose name no register of the thread has.
+/// `None` if no x86 register is left.
 fn name_register(
     register: RegisterId,
     thread: &Thread,
@@ -439,7 +441,7 @@ fn name_register(
     Some(name)
 }
 
-/// The property of final states.
+/// The condition of the test, from the only property of final states.
 fn condition(
     program: &Program,
     cells: &[String],

@@ -1,14 +1,13 @@
 //! Importer for x86 litmus tests.
 //!
-//! A column becomes a thread (`P0`, `P1`, ...), a location a shared variable, the condition the property `condition` about
-//! final states. Values have the width of the access, as on the machine (`types`); where no value can
-//! leave its width the program computes with plain integers (`bounds`). Arithmetic of 64 bits does not
-//! wrap around: a test whose computation exceeds 64 bits has no answer. A locked instruction, or an exchange
-//! with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
-//! lock is a load and then a store.
+//! A column becomes a thread (`P0`, `P1`, ...), a location a shared variable, and the condition the property `condition` about final states. Values
+//! have the width of the access, as on the machine (module `types`). If no value of the test can exceed its width, the program computes with plain
+//! integers (module `bounds`). Arithmetic of 64 bits does not wrap around: a test whose computation exceeds 64 bits has no verdict. A locked
+//! instruction, or an exchange with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory
+//! without a lock is a load followed by a store.
 //!
-//! Every access of a location has the same width. An address operand is a location, or a register that holds the address of a
-//! location from the start and is never changed.
+//! Two restrictions apply: all accesses of a location must have the same width, and an address operand must be a location, or a register that holds
+//! the address of a location from the start and is never changed.
 
 mod bounds;
 mod code;
@@ -35,7 +34,7 @@ pub(super) use scan::row_length;
 use scan::{Kind, Scanner, Sections, Token, sections};
 use types::{Part, RegisterPart, Type, reduce, register_names};
 
-/// Whether a word names an x86 register or a part of one.
+/// Whether a word names an x86 register or a part of a register.
 pub(super) fn is_x86_register(word: &str) -> bool {
     RegisterPart::parse(word).is_some()
 }
@@ -90,16 +89,17 @@ struct Location {
     name: String,
     init: i128,
     declared: Option<Type>,
-    /// The width of its accesses in bits.
+    /// The width of its accesses in bits; `None` until an instruction accesses it.
     accessed: Option<u32>,
-    /// The numbers of elements of its array before and after it.
+    /// The number of array elements before this one; 0 for a scalar location.
     before: usize,
+    /// The number of array elements after this one; 0 for a scalar location.
     after: usize,
     span: Span,
 }
 
 impl Location {
-    /// The width of the variable in bits.
+    /// The width in bits of the variable for this location.
     fn bits(&self) -> u32 {
         self.accessed.unwrap_or_else(|| self.declared.unwrap_or(Type::INT).bits)
     }
@@ -109,8 +109,8 @@ impl Location {
         reduce(self.init, self.bits())
     }
 
-    /// The type in which the final value is shown: unsigned if only the low bits of the declared type are accessed, since the
-    /// others stay 0.
+    /// The type in which the final value is shown. It is unsigned if only the low bits of the declared type are accessed, since the other bits stay
+    /// 0.
     fn shown_as(&self) -> Type {
         match self.declared {
             Some(declared) if declared.bits > self.bits() => Type { bits: self.bits(), signed: false },
@@ -127,13 +127,14 @@ struct Register {
     declared: Option<Type>,
     /// The number of low bits that are used; 0 if the register is not used.
     used: u32,
-    /// The location whose address it holds.
+    /// The location whose address it holds from the start, if any.
     address: Option<usize>,
     span: Span,
 }
 
 impl Register {
-    /// The number of low bits that are used, which is the width of the variable for the register.
+    /// The width in bits of the variable for this register: the number of used bits or the declared width, whichever is larger; 32 if the register is
+    /// neither used nor declared.
     fn bits(&self) -> u32 {
         match self.used.max(self.declared.map_or(0, |t| t.bits)) {
             0 => Type::INT.bits,
@@ -146,7 +147,7 @@ impl Register {
         reduce(self.init, self.bits())
     }
 
-    /// The name of the variable.
+    /// The name of the variable for this register.
     fn name(&self) -> String {
         RegisterPart { family: self.family, part: Part::Low(self.bits()) }.name()
     }
@@ -161,7 +162,7 @@ struct TestThread {
 }
 
 impl TestThread {
-    /// A register that was mentioned.
+    /// The register with this number. The test must mention it.
     fn register(&self, family: usize) -> &Register {
         self.registers.iter().find(|r| r.family == family).expect("every register is noted when it is read")
     }
@@ -236,7 +237,7 @@ impl Test {
         Ok((location as i128 + bytes / size) as usize)
     }
 
-    /// The element of an array.
+    /// The element of the array whose first element is `first`.
     fn element(&self, first: usize, index: i128, span: Span) -> Result<usize, Diagnostic> {
         let at = &self.locations[first];
         let is_array = at.written.ends_with(']');
@@ -273,7 +274,7 @@ impl Test {
         number.copied().ok_or_else(|| Diagnostic::new(token.span, format!("no thread {}", token.describe())))
     }
 
-    /// The register of a thread, created at its first mention.
+    /// The register of a thread that a word names, created at its first mention.
     fn mention(&mut self, thread: usize, part: RegisterPart, span: Span) -> &mut Register {
         let registers = &mut self.threads[thread].registers;
         let position = registers.iter().position(|r| r.family == part.family).unwrap_or_else(|| {
@@ -304,7 +305,7 @@ impl Test {
         register.used = register.used.max(bits);
     }
 
-    /// The location whose address a register holds.
+    /// The location whose address a register holds; an error if none is known.
     fn address_in(&mut self, thread: usize, part: RegisterPart, span: Span) -> Result<usize, Diagnostic> {
         let whole = part.bits() == if self.is_64 { 64 } else { 32 };
         let register = self.threads[thread].registers.iter().find(|r| r.family == part.family);
@@ -322,7 +323,7 @@ fn thread_number(text: &str) -> Option<u32> {
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// Makes a thread of each cell in the first row; returns the other cells by column.
+/// Makes a thread of each cell in the first row; returns the cells of the other rows, by column.
 fn thread_names(
     text: &str,
     rows: &[Vec<std::ops::Range<usize>>],
@@ -366,7 +367,8 @@ fn thread_names(
         }
     }
     for (thread, cells) in test.threads.iter_mut().zip(&columns) {
-        // With a single column, the thread's span extends from its name to its last instruction.
+        // With a single column, the thread's span extends from its name to its last instruction. With several columns, such a span would contain
+        // instructions of other threads.
         if let (Some(last), 1) = (cells.last(), header.len()) {
             thread.span = thread.span.to(Span::new(last.start, last.end));
         }
@@ -491,7 +493,8 @@ fn initial_location(
     Ok(())
 }
 
-/// The type before a declaration, if any, and the star of a pointer. A word belongs to the type if another word, a register or a star follows it.
+/// The type before a declaration, and the span of the `*` of a pointer, if present. A word belongs to the type if another word, the number of a
+/// thread (as in `int 0:EAX`) or a `*` follows it.
 fn declared_type(scanner: &mut Scanner<'_>) -> Result<(Option<Type>, Option<Span>), Diagnostic> {
     let start = scanner.peek().span;
     let mut words = Vec::new();

@@ -40,7 +40,7 @@ impl FrontEnd for Litmus {
         edits.iter().map(|edit| change(text, edit)).collect()
     }
 
-    /// A cell of the table, without its terminator.
+    /// The cell of the table at `part`, without its terminator.
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
         let cell = between(line, part, &['|', ';'], &['|', ';']);
         cell.start..cell.start + line[cell].trim_end_matches(['|', ';']).len()

@@ -1,8 +1,9 @@
-//! Exports programs as memorax programs: declarations and the forbidden vectors. `text` writes the processes.
+//! Exports programs in the language of memorax. This module writes the declarations and the forbidden vectors, and `text` writes the processes.
 //!
-//! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both block the thread at a
-//! value outside, though only a range reports a violation. A variable without a range has all integers as its domain. The range of an initial `*`
-//! also becomes a domain, which is exact only if no store leaves it.
+//! Every memory cell becomes a global variable, also each element of an array; a computed index becomes a pointer, which in memorax is the number of
+//! a global. A declared range becomes a domain. The thread does not continue with a value outside in either case, but only a range reports it as a
+//! violation. A variable without a range has all integers as its domain. The range of an initial `*` becomes a domain too; since this is exact only
+//! if no store leaves the range, it is an error otherwise.
 
 mod text;
 
@@ -52,7 +53,8 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
             cells.push(name);
         }
     }
-    // memorax drains the buffer only for a locked step that writes. Draining steps without a write write this cell, which is never read.
+    // memorax drains the buffer only for a locked step that writes. A draining step without a write is exported with a write to this cell, which is
+    // never read.
     let drain = names.fresh("drain");
     let mut processes = String::new();
     let mut uses_drain = false;
@@ -98,7 +100,7 @@ fn declaration(program: &Program, id: VariableId, init: Init) -> Result<String, 
     }
 }
 
-/// Whether all stores to the variable store constants in the range.
+/// Whether every store to the variable writes a constant in the range.
 fn stays_inside(program: &Program, id: VariableId, range: Range) -> bool {
     let ops = program.threads.iter().flat_map(|t| &t.edges).flat_map(|e| e.action.ops());
     let mut stored = ops.filter_map(|op| match op {
@@ -108,7 +110,7 @@ fn stays_inside(program: &Program, id: VariableId, range: Range) -> bool {
     stored.all(|value| value.is_some_and(|v| range.contains(v)))
 }
 
-/// One vector for each way in which a `forbid` can be violated.
+/// The vectors of labels that memorax must not reach: one for each way in which a `forbid` can be violated.
 fn forbidden(program: &Program, labels: &[Vec<String>]) -> Result<Vec<String>, Diagnostic> {
     let mut vectors = Vec::new();
     for property in &program.properties {
@@ -137,7 +139,8 @@ fn forbidden(program: &Program, labels: &[Vec<String>]) -> Result<Vec<String>, D
 /// A conjunction: for each thread in it, the set of locations at which the thread must be.
 type Conjunction<'f> = Vec<(ThreadId, &'f [LocationId])>;
 
-/// The formula as a disjunction of conjunctions of locations.
+/// The formula as a disjunction of conjunctions; an error if it is about anything but the locations of threads, or if there are too many
+/// conjunctions.
 fn alternatives(formula: &Formula, span: Span) -> Result<Vec<Conjunction<'_>>, Diagnostic> {
     match formula {
         Expr::Const(value) => Ok(if *value != 0 { vec![Vec::new()] } else { Vec::new() }),
@@ -161,7 +164,7 @@ fn alternatives(formula: &Formula, span: Span) -> Result<Vec<Conjunction<'_>>, D
 
 /// The vectors for one conjunction: a thread with several possible locations yields several vectors.
 fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> {
-    // The possible locations of each thread; `None` means any location.
+    // The possible locations of each thread; `None` if the conjunction does not restrict the thread.
     let mut possible: Vec<Option<Vec<LocationId>>> = vec![None; labels.len()];
     for (thread, locations) in conjunction {
         let so_far = &mut possible[thread.index()];
@@ -184,7 +187,7 @@ fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> 
     vectors
 }
 
-/// The offset from an index of a variable to the number of the global for that cell.
+/// The difference between the number of the global for a cell of a variable and the index of this cell.
 fn pointer_offset(variable: &Variable) -> i128 {
     i128::from(variable.base) - variable.indices.map_or(0, |range| i128::from(range.low))
 }

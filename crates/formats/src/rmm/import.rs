@@ -1,8 +1,8 @@
 //! Importer for memorax programs (`.rmm`).
 //!
 //! Domains block in memorax: an assignment, store or load of a value outside the domain of its target is disabled. In `.fw`, writing a value outside
-//! a declared range is a violation instead. So no range is declared: a domain becomes an `assume` before the statement (after it for a load) wherever
-//! the value might lie outside the domain.
+//! a declared range is a violation instead. The importer therefore declares no ranges: a domain becomes an `assume` before the statement (after it
+//! for a load) wherever the value might lie outside the domain.
 //!
 //! | memorax | here |
 //! |---|---|
@@ -102,7 +102,7 @@ struct ProcessText<'a> {
     copies: usize,
     data: Vec<Declaration<'a>>,
     registers: Vec<Declaration<'a>>,
-    /// The range of its tokens, from `text` on.
+    /// The positions of its tokens, from `text` on.
     text: std::ops::Range<usize>,
     span: Span,
 }
@@ -121,7 +121,7 @@ struct Memory<'a> {
     /// The globals in the order of declaration.
     globals: Vec<Cell>,
     global_numbers: HashMap<&'a str, usize>,
-    /// Local data by name and owner.
+    /// Local data by its name and the number of its process.
     locals: HashMap<(&'a str, usize), Cell>,
     processes: usize,
 }
@@ -322,7 +322,7 @@ fn distinct(declarations: &[Declaration<'_>]) -> Result<(), Diagnostic> {
     }
 }
 
-/// Declares globals as scalars, and local data as arrays indexed by owner, or as scalars where no array can express it.
+/// Declares globals as scalars. Local data becomes an array indexed by process, or one scalar for each process if an array cannot express it.
 fn declare_memory<'a>(
     globals: &[Declaration<'a>],
     processes: &[&ProcessText<'a>],
@@ -341,7 +341,7 @@ fn declare_memory<'a>(
         file.items.push(Item::Shared(vec![build::declarator(&variable, global.initial(), global.span)]));
         memory.globals.push(Cell { variable, index: None, domain: global.domain });
     }
-    // Local data by name, in the order of first mention.
+    // The names of local data in the order of their first declarations, and for each name its declarations with the numbers of their processes.
     let mut order: Vec<&str> = Vec::new();
     let mut owners: HashMap<&str, Vec<(usize, &Declaration<'a>)>> = HashMap::new();
     for (owner, process) in processes.iter().enumerate() {
@@ -379,8 +379,8 @@ fn declare_memory<'a>(
     memory
 }
 
-/// One array, not yet named, for the local data of the same name in all processes. `None` unless every process has such data, and either all of it
-/// has initial numbers or all has the same free choice.
+/// One array, not yet named, for the local data of the same name in all processes. `None` unless every process has such data, and either all initial
+/// values are numbers or all are the same free choice.
 fn array_of_all(owners: &[(usize, &Declaration<'_>)], processes: usize) -> Option<Declarator> {
     let (_, first) = owners[0];
     if owners.len() != processes {
@@ -397,7 +397,7 @@ fn array_of_all(owners: &[(usize, &Declaration<'_>)], processes: usize) -> Optio
     Some(build::array("", size, false, init, first.span))
 }
 
-/// The property: one disjunct for each vector, one conjunct for each label in it.
+/// The property `forbidden`: one disjunct for each vector, and in it one conjunct for each label.
 fn forbidden(
     vectors: &[Vec<Token<'_>>],
     threads: &[String],

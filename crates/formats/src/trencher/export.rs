@@ -1,9 +1,9 @@
 //! Exports programs as trencher's automata.
 //!
-//! Memory cells are addresses, in order. Trencher has no atomic steps, only a lock: a draining step is executed under the lock, and if one of its
-//! conditions fails after a load, the thread releases the lock and restarts the step. That is exact if the values loaded so far are dead and nothing
-//! was stored; everything else is an error, as is a step with several loads that does not drain. `sfence` has no effect under TSO, the only memory
-//! model of trencher.
+//! The number of a memory cell becomes its address. Trencher has no atomic steps, only a lock. So a draining step is executed under the lock; if one
+//! of its conditions fails after a load, the thread releases the lock and restarts the step. That is exact if the registers loaded so far are dead at
+//! the start of the step and nothing was stored; otherwise the export fails. It also fails for a step with several loads that does not drain.
+//! `sfence` has no effect under TSO, the only memory model of trencher.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,8 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// The address of the first cell of a variable. If the only variable is an open array, its addresses are its indices.
+/// The address of the first cell of a variable: the number of this cell. If the only variable is an open array, its addresses are its indices
+/// instead.
 fn first_address(program: &Program, base: u32) -> i64 {
     match &program.variables[..] {
         [only] if only.open => only.indices.map_or(0, |range| range.low),
@@ -80,7 +81,7 @@ struct Writer<'p> {
     locations: Vec<String>,
     registers: Vec<String>,
     live: Liveness,
-    /// The number of states added.
+    /// The number of states added so far to those for the locations.
     fresh: usize,
     out: String,
 }
@@ -89,7 +90,8 @@ impl Writer<'_> {
     fn thread(&mut self, name: &str) -> Result<(), Diagnostic> {
         let _ = writeln!(self.out, "\nthread {name}");
         let mut entry = self.locations[self.thread.entry.index()].clone();
-        // Registers with an initial value other than 0 are set on the way to the entry, the last one first.
+        // Transitions in front of the entry set the registers whose initial value is not 0. They are added from the entry backwards, so the last
+        // register comes first.
         for (index, register) in self.thread.registers.iter().enumerate().rev() {
             let values = match register.init {
                 Init::Value(0) => continue,
@@ -120,7 +122,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A new state.
+    /// The name of a new state.
     fn state(&mut self) -> String {
         self.fresh += 1;
         // Labels contain no dot, so the name is unique.
@@ -148,7 +150,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Consecutive transitions; alternatives at the same position lead to the same state.
+    /// Adds consecutive transitions; alternatives at the same position lead to the same state.
     fn chain(&mut self, from: &str, to: &str, steps: &[Vec<String>]) {
         let mut at = from.to_owned();
         for (number, alternatives) in steps.iter().enumerate() {
@@ -160,7 +162,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The instructions for an operation. Values that would fault are blocked before it or, for a loaded value, after it.
+    /// The instructions for an operation: a list of alternatives for each position. A `check` before the operation (for a loaded value, after it)
+    /// blocks the thread at values that would be faults.
     fn steps(&self, op: &Op, span: Span) -> Result<Vec<Vec<String>>, Diagnostic> {
         let mut steps = Vec::new();
         if let Op::Load(_, address) | Op::Store(address, _) = op {
@@ -200,7 +203,7 @@ impl Writer<'_> {
         Ok(steps)
     }
 
-    /// A check that a computed index lies in its array, unless memory is one open array.
+    /// A check that a computed index lies in its array. `None` if the variable is an open array, or if the index is a constant in the array.
     fn index_check(&self, address: &Address, span: Span) -> Result<Option<String>, Diagnostic> {
         let variable = &self.program.variables[address.variable.index()];
         let (Some(index), Some(range)) = (&address.index, variable.indices) else { return Ok(None) };
@@ -277,7 +280,8 @@ impl Writer<'_> {
                 for instruction in alternatives {
                     self.transition(&at, &next, instruction);
                     let Some(condition) = instruction.strip_prefix("check ") else { continue };
-                    // If an `assume` fails, the whole step has not happened: the thread returns to its start. A fault ends the thread.
+                    // If an `assume` fails, the whole step is not taken, so the thread returns to the state before the step. A fault ends the thread,
+                    // so the thread moves to a new state without transitions.
                     let retries = matches!(op, Op::Assume(_));
                     let lost = retries && written.iter().any(|&r| self.live.is_live(start.index(), r));
                     if stored || lost {
@@ -299,7 +303,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The transitions from a failed condition to `back`; without the lock, none is needed if the thread is there already.
+    /// Adds the transitions from `at`, where a condition has failed, to `back`. They release the lock if it is held; otherwise no transition is
+    /// needed if `at` is `back`.
     fn fail(&mut self, at: &str, back: &str, check: &str, locked: bool) {
         if locked {
             let failed = self.state();

@@ -1,9 +1,9 @@
 //! Importer for trencher's automata.
 //!
-//! A state becomes a label, its transitions the branches of a `choose` after it; the states without transitions are the end of the thread. Memory in
-//! trencher is addressed by arbitrary integers: if all addresses are constants, each is a scalar (`m0`, `m1`, ..., `mm1` for -1), otherwise memory is
-//! one array `mem`, a window of an open address space wide enough for all addresses that `values` finds. Trencher computes in 32 bits (where signed
-//! overflow is undefined); here integers are mathematical. Trencher's files state no property, so the program has none.
+//! A state becomes a label, and its transitions become the branches of a `choose` after it; all states without transitions become the end of the
+//! thread. Memory in trencher is addressed by arbitrary integers. If all addresses are constants, each of them is a scalar (`m0`, `m1`, ..., `mm1`
+//! for -1). Otherwise memory is one open array `mem`, large enough for all addresses that `values` finds, up to a limit. Trencher computes in 32 bits
+//! (where signed overflow is undefined); here integers are mathematical. Trencher's files state no property, so the program has none.
 
 mod values;
 
@@ -18,7 +18,7 @@ use fencewright_text::Diagnostic;
 
 use values::{Flow, Term, addresses, window};
 
-/// Maximum number of cells of the window into memory.
+/// Maximum number of cells of the array `mem`.
 const WINDOW_LIMIT: u64 = 4_096;
 
 /// Imports a trencher program.
@@ -56,7 +56,7 @@ struct Automaton<'a> {
     name: Word<'a>,
     initial: Word<'a>,
     transitions: Vec<Transition<'a>>,
-    /// The number of its first register; the others follow.
+    /// The number of its first register; its other registers have the numbers after it.
     first_register: usize,
     registers: Vec<Word<'a>>,
     span: Span,
@@ -85,7 +85,7 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// The registers of the current thread.
+    /// The numbers of the registers of the current thread, by name.
     registers: HashMap<&'a str, usize>,
     used: Vec<Word<'a>>,
     next_register: usize,
@@ -243,11 +243,11 @@ fn leading_int(word: &str) -> Option<i32> {
     word[..sign + digits].parse().ok()
 }
 
-/// The mapping of addresses to places.
+/// The variables that addresses are mapped to.
 enum Memory {
     /// A scalar for each constant address.
     Scalars(HashMap<i64, String>),
-    /// One array.
+    /// One open array, whose indices are the addresses.
     Array(String),
 }
 
@@ -302,7 +302,8 @@ impl Memory {
     }
 }
 
-/// The window into memory that covers the program's addresses.
+/// The first and the last index of the array `mem`, chosen to cover the addresses of the program. `notes` gets a message if they are unknown or do
+/// not all fit.
 fn find_window(automata: &[Automaton<'_>], notes: &mut Vec<String>) -> (i64, i64) {
     let mut constants = BTreeSet::new();
     let mut flows = Vec::new();
@@ -392,7 +393,7 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
         .map(|(n, r)| build::declarator(n, None, r.span))
         .collect();
 
-    // The initial state is first: a thread starts at the beginning of its text.
+    // The initial state comes first, since a thread starts at the beginning of its text.
     let mut label_names = Names::default();
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut states: Vec<(Word<'_>, String, Vec<&Transition<'_>>)> = Vec::new();

@@ -20,7 +20,7 @@ impl FrontEnd for Trencher {
         "trencher"
     }
 
-    /// `None`, because their files are called `.txt`, which is not specific.
+    /// `None`, because files with such automata are called `.txt`, like many other files.
     fn extension(&self) -> Option<&'static str> {
         None
     }
@@ -60,7 +60,7 @@ impl FrontEnd for Trencher {
     }
 }
 
-/// Inserts a fence between an old state and the new one called `fresh`.
+/// Inserts a fence as a transition between an existing state and a new one called `fresh`.
 fn change(text: &str, edit: &Edit, fresh: String, changes: &mut Vec<Change>) -> Result<(), String> {
     let word = match edit.what {
         What::Fence => "mfence",
@@ -70,7 +70,7 @@ fn change(text: &str, edit: &Edit, fresh: String, changes: &mut Vec<Change>) -> 
     let at = edit.place.offset as usize;
     let end_of_line = |at: usize| text[at..].find('\n').map_or(text.len(), |n| at + n);
     match (edit.place.side, edit.place.label) {
-        // Before the transition to the next state: a new state in between.
+        // Before the target of a transition: the transition leads to the new state instead, and the fence leads from there to the target.
         (Side::Before, None) => {
             let statement = edit.place.statement;
             let target = text.get(statement.range()).unwrap_or("");
@@ -83,7 +83,7 @@ fn change(text: &str, edit: &Edit, fresh: String, changes: &mut Vec<Change>) -> 
             changes.push(Change { at: end, length: 0, text: added });
             changes.push(Change { at: statement.start as usize, length: target.len(), text: fresh });
         }
-        // At a state: all its transitions leave a new state, after the fence.
+        // At a state: the fence leads from this state to the new one, and all transitions of this state leave the new one instead.
         (Side::Labelled, Some(label)) => {
             let state = text.get(label.range()).unwrap_or("");
             let starts = |line: &str| line.split_whitespace().next() == Some("thread");

@@ -1,7 +1,7 @@
 //! Lowers registers and arrays of registers: one register for each element.
 //!
-//! An element with a constant index is an ordinary register. A computed index is resolved by a conditional expression when the element is read, and
-//! by a choice between steps when it is written. If it may be outside the array, a preceding step checks it.
+//! An element with a constant index is an ordinary register. For a computed index, a conditional expression selects the element that is read, and a
+//! choice between steps selects the element that is written. If the index may be outside the array, a preceding step checks it.
 
 use fencewright_program::{Action, BinaryOp, Bounds, Expr, Fault, Op, Range, RegisterId, Span};
 use fencewright_text::Diagnostic;
@@ -13,7 +13,7 @@ use crate::ast::{self, ExprKind, Place};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The meaning of the name of a register.
+/// What the name of a register stands for.
 #[derive(Clone, Copy)]
 pub enum Binding {
     Register(RegisterId),
@@ -33,7 +33,8 @@ impl Array {
         RegisterId(self.first.0 + (index - self.indices.low) as u32)
     }
 
-    /// The value of the element with a computed index, which lies in the array. A balanced tree of conditionals, to keep the depth logarithmic.
+    /// The value of the element with a computed index, which must lie in `indices`. The conditional expressions form a balanced tree, whose depth is
+    /// logarithmic.
     fn chosen(self, index: &Pure, indices: Range) -> Pure {
         if indices.low == indices.high {
             return Expr::Leaf(self.element(indices.low));
@@ -53,7 +54,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The register, or the first one of the array.
+    /// The register, or the first register of the array.
     pub fn first(&self) -> RegisterId {
         match self {
             Target::Register(register) => *register,
@@ -113,7 +114,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Some(Before::Check(condition, span))
     }
 
-    /// Whether a computed index of an array needs no check.
+    /// Whether an index certainly lies in the array, or is constant, so that no step checks it.
     pub fn is_certain(&self, array: Array, index: &ast::Expr) -> bool {
         let declared = match &index.kind {
             ExprKind::Place(Place { name, index: None }) => match self.local(&name.text) {
@@ -126,7 +127,8 @@ impl<'a> ThreadLowering<'a, '_> {
         declared.is_some_and(inside) || self.constant(index).is_some()
     }
 
-    /// Performs `op` on the target: directly on a register; for a computed index one step determines the element, and the next one writes it.
+    /// Performs `op` on the target. For a register that is one step; for an element with a computed index, a first step determines the element and a
+    /// second one writes it.
     pub fn write_element(
         &mut self,
         target: Target,

@@ -69,7 +69,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
-            // The result is wrapped to its type where it is computed.
+            // Each `return` of the procedure wraps the result to the type of the register that it assigns.
             (Expr::Leaf(r), Some(Before::Call(target, ..))) if r == target => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
@@ -112,7 +112,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// `lock m` and `unlock m`: an atomic step on a memory cell that holds the number of the thread, or 0.
+    /// `lock m` and `unlock m`: an atomic step on a memory cell that holds the number of the thread that has locked the mutex, or 0.
     pub fn mutex(
         &mut self,
         mutex: &'a Place,

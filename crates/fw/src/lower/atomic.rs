@@ -33,7 +33,8 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(from)
     }
 
-    /// The paths through an atomic block, in the order of the text. It is lowered to a separate graph, up to a given exit.
+    /// The operations on each path through an atomic block, or through the evaluation of a condition, in the order of the text. `lower` adds the
+    /// edges, which end at the location given to it; they are collected separately from those of the thread.
     pub fn ways(
         &mut self,
         within: Within,
@@ -53,7 +54,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
         let mut paths: Vec<(Node, Vec<Op>)> = vec![(self.graph.find(entry), Vec::new())];
         let mut ways = Vec::new();
-        // Depth first with the first branch on top of the stack, so that edges keep the order of the text.
+        // The search is depth first with the first branch on top of the stack, so the paths are found in the order of the text.
         while let Some((node, ops)) = paths.pop() {
             if node == self.graph.find(exit) {
                 ways.push(ops);

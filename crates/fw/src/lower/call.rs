@@ -1,8 +1,9 @@
 //! Procedures: every call is inlined.
 //!
-//! A procedure sees the top level, its parameters and its own declarations, but nothing of its caller. A parameter that is never assigned is an alias
-//! of its argument, if that is a constant or a register: the procedure cannot change the argument meanwhile. Every other parameter is a register that
-//! is assigned before the first step of the body; registers that the body may read before writing are initialised there, too.
+//! A procedure sees the top level, its parameters and its own registers and constants, but nothing of its caller. A parameter that is never assigned
+//! becomes an alias of its argument if the argument is a constant or a register: the procedure cannot change the argument during the call. Every
+//! other parameter is a register that is assigned before the first step of the body. Registers of the procedure that its body may read before writing
+//! them are initialised there, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,8 +44,9 @@ struct Inlined<'a> {
     procedure: &'a Procedure,
     /// The target of `return`.
     exit: Node,
-    /// Whether the procedure has a result, and the register for it.
+    /// Whether the procedure has a result.
     returns: bool,
+    /// The register for the result; `None` if the caller does not use it.
     result: Option<RegisterId>,
 }
 
@@ -133,7 +135,7 @@ impl<'a> ThreadLowering<'a, '_> {
         let declared = self.declare_registers(&procedure.body);
         let labels = self.collect_labels(&procedure.body);
         self.frame.labels.push(labels);
-        // If a result is required, the end of the body is a location of its own, which must be unreachable.
+        // If the procedure has a result, the end of its body is a separate location, which must be unreachable.
         let end = if returns { self.graph.node() } else { next };
         let entry = self.block(&procedure.body, None, end);
         if returns && self.leads_to(end, entry, edges) && self.diagnostics.is_empty() {
@@ -150,7 +152,8 @@ impl<'a> ThreadLowering<'a, '_> {
             Init::Any(range) => Op::Havoc(r, range),
         }));
         if starts.is_empty() {
-            // If the body takes no step at all, the call is a jump.
+            // If the entry of the body is a location that existed before the call, the body takes no step, and the call is a jump to this location.
+            // Otherwise the entry is merged with `at`.
             let is_new = self.graph.find(entry).index() >= nodes;
             return Ok(if is_new { self.graph.join(at, entry, span) } else { self.jump(at, entry, span) });
         }
@@ -162,7 +165,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// Binds the parameters; returns the operations that have to precede the body.
+    /// Binds the parameters to the arguments; returns the operations that have to precede the body.
     fn parameters(&mut self, procedure: &'a Procedure, arguments: Vec<Argument>) -> Result<Vec<Op>> {
         let mut assigned = HashSet::new();
         assigned_names(&procedure.body, &mut assigned);
@@ -224,14 +227,15 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether control can reach `end` from `entry` over the edges with number `first` or greater.
+    /// Whether control may reach `end`: it is `entry`, or the target of an edge with number `first` or greater. These are the edges of the body;
+    /// edges that cannot be reached count too.
     fn leads_to(&self, end: Node, entry: Node, first: usize) -> bool {
         let end = self.graph.find(end);
         self.graph.find(entry) == end
             || self.graph.edges()[first..].iter().any(|(edge, ())| self.graph.find(edge.to) == end)
     }
 
-    /// Those of the registers that some path over the edges with number `first` or greater reads before writing them.
+    /// The registers among `registers` that some path from `entry` reads before writing them, over the edges with number `first` or greater.
     fn read_first(&self, entry: Node, first: usize, registers: &HashSet<RegisterId>) -> HashSet<RegisterId> {
         if registers.is_empty() {
             return HashSet::new();

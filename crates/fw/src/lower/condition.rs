@@ -1,4 +1,4 @@
-//! Lowers conditions: two targets, one if the condition holds and one if not, and edges to them.
+//! Lowers conditions to edges that lead to two targets: one if the condition holds, the other if it does not.
 
 use fencewright_program::{Action, BinaryOp, Expr, Op, Span, UnaryOp};
 use fencewright_text::Diagnostic;
@@ -11,7 +11,7 @@ use crate::ast::{self, ExprKind};
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// Branches to `then` if the condition holds and to `otherwise` if not. At least one of them is given.
+    /// Branches to `then` if the condition holds and to `otherwise` if not. One of the two may be missing: the thread is then blocked in this case.
     pub fn condition(
         &mut self,
         e: &'a ast::Expr,
@@ -73,12 +73,12 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// Whether the left side of `&&` or `||` decides; `None` if it is not constant.
+    /// Whether the left side of `&&` or `||` decides the value alone; `None` if the left side is not constant.
     pub fn decided(&self, op: BinaryOp, left: &ast::Expr) -> Option<bool> {
         Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
     }
 
-    /// The value of `&&` or `||` whose left side decides. The right side is still checked for errors.
+    /// The value of `&&` or `||` whose left side decides the value. The right side is still checked for errors.
     pub fn never_evaluated(&mut self, op: BinaryOp, right: &'a ast::Expr) -> Result<Pure> {
         self.flatten(right, &mut Vec::new())?;
         Ok(Expr::Const(i64::from(op == BinaryOp::Or)))
@@ -96,7 +96,8 @@ impl<'a> ThreadLowering<'a, '_> {
         if let Some(target) = decided {
             return self.jump(at, target, span);
         }
-        // Even a constant condition becomes an assumption, so that a thread without a target is blocked here and has not terminated.
+        // A constant condition without a target for its value becomes an assumption too, so that the thread is blocked here and does not count as
+        // terminated.
         let from = at.unwrap_or_else(|| self.graph.node());
         for (target, condition) in [(then, pure.clone()), (otherwise, negated(pure))] {
             if let Some(target) = target {
@@ -107,7 +108,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// The negation; a comparison is inverted.
+/// The negation of a condition; a comparison is inverted.
 fn negated(e: Pure) -> Pure {
     use BinaryOp::*;
     let flipped = |op| match op {

@@ -17,7 +17,7 @@ impl<'a> ThreadLowering<'a, '_> {
     /// Declares the registers of a thread or procedure; returns them with their initial values.
     pub fn declare_registers(&mut self, body: &'a Block) -> Vec<(RegisterId, Init)> {
         let mut declared = Vec::new();
-        // Constants of the thread may occur in the declarations, so both are processed in order.
+        // Declarations of registers may contain constants of the thread, so the declarations of both are processed in order.
         let mut pushed = Vec::new();
         self.declare_registers_in(body, &mut declared, &mut pushed);
         for name in pushed {
@@ -87,8 +87,8 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(init.into_iter().zip(first.0..).map(|(init, id)| (RegisterId(id), init)).collect())
     }
 
-    /// The registers of a variable, consecutively: new ones, or those of an earlier call of the same procedure. Procedures are not recursive, so one
-    /// set of registers suffices for all calls.
+    /// The first of the consecutive registers of a variable: new ones, or those of an earlier call of the same procedure. Procedures are not
+    /// recursive, so one set of registers suffices for all calls.
     pub fn frame_register(
         &mut self,
         name: &str,
@@ -133,7 +133,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Err(Diagnostic::new(name.span, format!("`{}` is already the name of a {taken}", name.text)))
     }
 
-    /// Allocates locations for the labels of a block, except those in the copies of a `for`.
+    /// Allocates locations for the labels of a block, except for those in the body of a `for`, whose copies get their own locations.
     pub fn collect_labels(&mut self, block: &'a Block) -> HashMap<String, Node> {
         let mut labels = HashMap::new();
         self.collect_labels_into(block, &mut labels);

@@ -1,11 +1,11 @@
-//! The budget of lowering: copies of `for` bodies, instances of families and quantifiers, and paths through atomic blocks can make a short text
-//! arbitrarily large.
+//! The budget of lowering. It is needed because copies of `for` bodies, instances of families and quantifiers, and paths through atomic blocks can
+//! make the program for a short text arbitrarily large.
 
 use fencewright_program::Span;
 use fencewright_text::{Diagnostic, Stop};
 
-/// Maximum number of parts of the whole program: statements, parts of expressions and formulas, operations, each counted as often as it is copied.
-/// Each takes about 100 bytes.
+/// Maximum number of parts of the whole program: its statements, operations, and nodes of expressions and formulas, each counted as often as it is
+/// copied. A part takes about 100 bytes.
 const MOST_PARTS: usize = 1 << 22;
 
 /// The error message when the budget is exceeded.

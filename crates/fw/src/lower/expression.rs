@@ -1,7 +1,7 @@
 //! Lowers expressions in threads: every read of a shared variable becomes a load of its own, left to right.
 //!
-//! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` yields the store
-//! first, then the loads before it; jumps cost no step, because the start location *is* the target.
+//! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` first yields the
+//! store, then the loads before it. A jump takes no step, because the location to start at *is* its target.
 
 use fencewright_program::{Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, VariableId};
 use fencewright_text::Diagnostic;
@@ -20,25 +20,25 @@ pub type Pure = Expr<RegisterId>;
 /// A step that must precede the evaluation of the pure rest of an expression.
 pub enum Before<'a> {
     Load(RegisterId, Address, Span),
-    /// A read-modify-write operation; its result goes to the register.
+    /// A read-modify-write operation, whose result is written to the register.
     Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
-    /// A short-circuit condition with steps on its right side; its value goes to the register.
+    /// A short-circuit condition with steps on its right side, whose value is written to the register.
     Condition(RegisterId, &'a ast::Expr),
-    /// `c ? a : b` with steps in one of its branches; its value goes to the register.
+    /// `c ? a : b` with steps in one of its branches, whose value is written to the register.
     Choice(RegisterId, &'a ast::Expr),
-    /// A call; its result goes to the register.
+    /// A call, whose result is written to the register.
     Call(RegisterId, &'a ast::Procedure, Vec<Argument>, Span),
     /// A check that an index lies in its array of registers: a fault if the condition is false.
     Check(Pure, Span),
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// Splits an expression into the preceding steps and the pure rest.
+    /// Splits an expression into the steps that precede its evaluation, appended to `before`, and the pure rest.
     pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.flatten_part(e, false, before)
     }
 
-    /// Splits a part of an expression. `pure` parts are known to take no steps, so they are not searched for any.
+    /// Splits a part of an expression. With `pure` the part is known to take no steps, so it is not searched for them.
     fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
@@ -61,7 +61,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
-                // The right side must not be loaded if the left one decides.
+                // The right side must not be evaluated if the left side decides the value, so the expression becomes a branch in the control flow.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
@@ -74,7 +74,7 @@ impl<'a> ThreadLowering<'a, '_> {
                     return self.flatten_part(chosen, pure, before);
                 }
                 if !pure && (self.takes_steps(then) || self.takes_steps(otherwise)) {
-                    // Only the chosen branch is evaluated.
+                    // Only the chosen branch may be evaluated, so the expression becomes a branch in the control flow.
                     let register = self.temporary();
                     before.push(Before::Choice(register, e));
                     return Ok(Expr::Leaf(register));
@@ -217,7 +217,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// The value of an expression if it is constant: without accesses, and independent of registers.
+    /// The value of an expression if it is constant: neither accesses memory nor depends on registers.
     pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
@@ -239,7 +239,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Jumps to `to` without a step, unless `at` is already a location.
+    /// Jumps to `to`: without a step if `at` is not given, otherwise by a `skip` from the location `at`.
     pub fn jump(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
         match at {
             None => to,
@@ -255,7 +255,7 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// Whether evaluating the expression takes steps before the last one: accesses, calls and index checks.
+    /// Whether evaluating the expression takes steps other than the one that uses its value: memory accesses, calls or index checks.
     pub fn takes_steps(&self, e: &ast::Expr) -> bool {
         self.any_part(e, &|this, place| match (this.local(&place.name.text), &place.index) {
             (None, _) => this.constants.get(&place.name.text).is_none(),

@@ -42,7 +42,7 @@ impl<'a> ThreadNames<'a> {
             let end = thread.is_end(l).then_some("end");
             for label in location.labels.iter().map(String::as_str).chain(end) {
                 let named = labels.entry(label).or_default();
-                // Several labels may name the same location.
+                // A location may carry the same label more than once.
                 if named.last() != Some(&l) {
                     named.push(l);
                 }
@@ -207,7 +207,7 @@ impl FormulaLowering<'_, '_> {
         Ok(())
     }
 
-    /// The thread and its locations with a label.
+    /// The thread that a formula names, and the locations of the thread with a label.
     pub fn at(&mut self, thread: &ThreadRef, label: &Name) -> Result<(ThreadId, Vec<LocationId>)> {
         let id = self.thread(thread)?;
         let code = self.program.thread(id);
@@ -223,7 +223,7 @@ impl FormulaLowering<'_, '_> {
         Ok((id, locations))
     }
 
-    /// Whether a label belongs to a procedure; the thread need not call it.
+    /// Whether a label belongs to a procedure. The thread need not call the procedure.
     fn is_in_procedure(&self, label: &str) -> bool {
         let procedure = label.split_once('.').and_then(|(name, _)| self.names.procedures.get(name));
         procedure.is_some_and(|procedure| {
@@ -284,7 +284,7 @@ pub fn negation(formula: Formula) -> Formula {
     }
 }
 
-/// Rejects what has no value in some states: a division or a shift by anything but suitable constants.
+/// Rejects operators that have no value in some states: divisions and shifts by anything but suitable constants.
 fn check_divisor(op: BinaryOp, right: &Formula, span: Span) -> Result<()> {
     if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
         return Err(Diagnostic::new(span, "a formula may divide only by a constant other than 0"));
@@ -302,15 +302,15 @@ fn folded(e: Formula) -> Formula {
     e.constant().map_or(e, Expr::Const)
 }
 
-/// The conjunction or disjunction of formulas, without constant parts: then a formula about all threads except one (`j == i || ..`) has the same form
-/// for each exception, so that symmetry reduction applies.
+/// The conjunction or disjunction of formulas. Constant parts are left out, so that the instances of a formula such as `forall j in 0..N: j == i ||
+/// ...` have the same form for every `i`, and symmetry reduction applies.
 fn joined(op: BinaryOp, mut parts: Vec<Formula>) -> Formula {
     let decides = |value: i64| (value != 0) == (op == BinaryOp::Or);
     if parts.iter().any(|part| part.constant().is_some_and(decides)) {
         return Expr::Const((op == BinaryOp::Or) as i64);
     }
     parts.retain(|part| part.constant().is_none());
-    // The result of two or more parts is a truth value; a single part has to be converted to one.
+    // A conjunction or disjunction of two or more parts is a truth value; a single part has to be converted to one.
     if let [only] = parts.as_mut_slice()
         && !is_boolean(only)
     {

@@ -1,7 +1,7 @@
 //! The control-flow graph of a thread during lowering.
 //!
-//! Labels get their location before the statement that they name is lowered; if two locations turn out to be the same (a label before a closing
-//! brace, a label on the first statement of a loop), they are merged.
+//! A label gets its location before the statement that it names is lowered. If two locations turn out to be the same (for a label before a closing
+//! brace, or a label on the first statement of a loop), they are merged.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use fencewright_program::{Action, CallId, Edge, LocationId, Op, Register, Span, 
 /// A location during construction.
 pub type Node = LocationId;
 
-/// Edges of the builder, without origins, because spans tell where they come from.
+/// Edges of the builder. They carry no origins, because their spans tell where they come from.
 pub type Edges = Vec<(Edge, ())>;
 
 /// A graph under construction.
 pub struct ControlFlow {
     builder: ThreadBuilder<()>,
     labels: Vec<(Node, String)>,
-    /// The call that is being inlined.
+    /// The call that is being inlined; the default outside procedures.
     pub call: CallId,
 }
 
@@ -27,7 +27,8 @@ impl ControlFlow {
         ControlFlow { builder: ThreadBuilder::new(name, family), labels: Vec::new(), call: CallId::default() }
     }
 
-    /// The span in the copy that is being made. Spans of an importer that inlines calls itself already name their call.
+    /// The span as it is recorded while a call is being inlined: it also names the call. Outside calls it is unchanged, since the spans of an
+    /// importer that inlines calls itself already name their call.
     pub fn called(&self, span: Span) -> Span {
         if self.call.0.is_some() { span.called(self.call) } else { span }
     }
@@ -82,7 +83,7 @@ impl ControlFlow {
         }
     }
 
-    /// Merges `at`, if given, with `to`. If they are the same already, this is an empty loop, which gets a step of its own.
+    /// Merges `at`, if given, with `to`. If the two are the same location already, this is an empty loop, which gets a step of its own.
     pub fn join(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
         if let Some(at) = at {
             let (from, into) = (self.find(at), self.find(to));

@@ -105,7 +105,8 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
     lower_unless(&Stop::never(), file, &[], defines, Awaits::Spin)
 }
 
-/// The same as [`lower`] for a file whose spans refer to `calls`, unless `stop` asks to stop: then the returned error is meaningless.
+/// The same as [`lower`], for a file whose spans refer to `calls`, and with a given behaviour of threads at an `await`. If `stop` asks to stop, the
+/// returned error is meaningless.
 pub fn lower_unless<'a>(
     stop: &'a Stop<'a>,
     file: &'a ast::File,
@@ -151,7 +152,7 @@ pub fn lower_unless<'a>(
         }
     }
     lowering.check_initial_values(file);
-    // Formulas may refer to threads declared after them.
+    // Properties are lowered last, because their formulas may refer to threads that are declared after them.
     let Lowering { mut program, names, notes, mut constants, mut effort, mut diagnostics, .. } = lowering;
     (program.calls, program.texts) = (notes.calls, notes.texts);
     if diagnostics.is_empty() {
@@ -168,7 +169,7 @@ pub fn lower_unless<'a>(
         }
         return Ok(program);
     }
-    // Instances of a family report the same errors.
+    // The instances of a family report the same errors, which are shown once.
     let mut seen = HashSet::new();
     diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
     diagnostics.sort_by_key(|d| d.span);
@@ -207,7 +208,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Over the naturals initial values must not be negative.
+    /// Checks that no initial value is negative if the program computes with natural numbers.
     fn check_initial_values(&mut self, file: &ast::File) {
         if self.program.numbers != Numbers::Nat {
             return;
@@ -292,7 +293,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A mutex is a memory cell with the number of its holder, counted from 1, or 0 if it is free.
+    /// Declares a mutex: a memory cell that holds the number of the thread that has locked it, counted from 1, or 0 if it is free.
     fn mutex(&mut self, d: &ast::Declarator) -> Result<(), Diagnostic> {
         let id = VariableId(self.program.variables.len() as u32);
         self.shared(d)?;
@@ -423,7 +424,7 @@ fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>
     }
 }
 
-/// The known name with the smallest edit distance from `name`, if any is close. Temporaries are not suggested.
+/// The known name with the smallest edit distance from `name`; `None` if no name is close. Temporaries are not suggested.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     fencewright_text::nearest(name, known.filter(|other| !other.starts_with('%')))
 }

@@ -23,7 +23,7 @@ pub struct Stated {
     pub diagnostics: Vec<Diagnostic>,
     /// The names in use.
     taken: HashSet<String>,
-    /// For each keyword the number for the next unnamed property.
+    /// For each keyword the number to try for the next unnamed property.
     next: HashMap<&'static str, usize>,
 }
 
@@ -124,7 +124,7 @@ fn property(p: &ast::Property, formulas: &mut FormulaLowering<'_, '_>) -> Result
     })
 }
 
-/// The places that an `At` expression names: in all instances of a family if it has no index.
+/// The locations that an `At` expression names: in all instances of a family if the expression has no index.
 fn places(
     e: &ast::Expr,
     formulas: &mut FormulaLowering<'_, '_>,

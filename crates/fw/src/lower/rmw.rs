@@ -48,7 +48,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok((address, arguments))
     }
 
-    /// Adds the atomic step of a read-modify-write operation, with its result in `result`.
+    /// Adds the atomic step of a read-modify-write operation, which also assigns the result of the operation to `result`.
     pub fn rmw(
         &mut self,
         e: &ast::Expr,
@@ -91,7 +91,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Adds the two edges of a compare-and-swap, for success and for failure, as far as these have targets.
+    /// Adds an edge for the success and an edge for the failure of a compare-and-swap. An outcome that is `None` gets no edge.
     #[allow(clippy::too_many_arguments)]
     pub fn cas(
         &mut self,

@@ -12,9 +12,9 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 /// The constants in scope.
 #[derive(Clone, Default)]
 pub struct Constants {
-    /// Those of the top level.
+    /// The constants of the top level.
     global: HashMap<String, i64>,
-    /// Those of a thread, a procedure or a formula; inner declarations are later in each list.
+    /// The constants of a thread, a procedure or a formula. Each list holds the constants of one name, those of inner scopes later.
     local: HashMap<String, Vec<i64>>,
     /// The data domain of the program, wherever the file declares it.
     pub numbers: Numbers,
@@ -24,7 +24,7 @@ pub struct Constants {
 #[derive(Default)]
 pub(crate) struct LocalConstants(HashMap<String, Vec<i64>>);
 
-/// The values of a type; `None` for `u64`, whose values do not fit 64 bits with a sign.
+/// The values of a type; `None` for `u64`, whose values do not fit signed integers of 64 bits.
 pub fn values_of(wraps: UnaryOp) -> Option<Range> {
     match wraps {
         UnaryOp::Signed(width) => {
@@ -49,7 +49,7 @@ impl Constants {
         self.global.insert(name.to_string(), value);
     }
 
-    /// Replaces the constants that are not from the top level: a procedure does not see those of its caller.
+    /// Replaces the constants that are not from the top level, since a procedure does not see those of its caller; returns the previous ones.
     pub(crate) fn exchange_local(&mut self, local: LocalConstants) -> LocalConstants {
         LocalConstants(std::mem::replace(&mut self.local, local.0))
     }
@@ -146,7 +146,7 @@ impl Constants {
         }
     }
 
-    /// The values of a range, with both ends included. It may be empty; callers that need a value report that.
+    /// The values of a range, with both ends included. The range may be empty; callers that need a value report that.
     pub fn range(&self, range: &ast::RangeExpr) -> Result<Range> {
         let low = self.eval(&range.low)?;
         let high = self.eval(&range.high)?;

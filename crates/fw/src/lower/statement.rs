@@ -1,4 +1,4 @@
-//! Lowers single statements: each kind of statement to its steps, and control flow to edges between them.
+//! Lowers single statements: each statement becomes its steps, and control flow becomes edges between them.
 
 use fencewright_program::{Action, Fault, Op, Span};
 use fencewright_text::Diagnostic;
@@ -81,7 +81,7 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Return(value) => self.return_from(value.as_ref(), at, span),
             StatementKind::Block(block) => Ok(self.block(block, at, next)),
             StatementKind::Steps(steps) => {
-                // The statements belong to the enclosing block.
+                // The statements belong to the enclosing block, so a declaration among them is not nested.
                 self.frame.depth -= 1;
                 let start = self.block(steps, at, next);
                 self.frame.depth += 1;
@@ -90,8 +90,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// A declaration of registers. They are declared once, at the top level of a thread or procedure; elsewhere a declaration would suggest a fresh
-    /// register per execution.
+    /// A declaration of registers. Registers are declared once, at the top level of a thread or procedure: in an inner block, a declaration would
+    /// suggest that each execution of the block creates a fresh register.
     fn declaration(&mut self, at: Option<Node>, next: Node, span: Span) -> Result<Node> {
         match self.frame.depth {
             1 => Ok(self.graph.join(at, next, span)),
@@ -206,15 +206,16 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// Whether a block of `choose` needs a location of its own at its start: because control can return there, and must not return to the choice, or
-/// because the block is empty. An `await` does return to the choice: while it waits, the other blocks can still be chosen.
+/// Whether a block of `choose` needs a start location of its own instead of the location of the choice. That is so if the block is empty, and if
+/// control can return to its start, because a return must not lead back to the choice. An `await` at the start is an exception: while the thread
+/// waits, it can still choose the other blocks.
 fn starts_with_own_place(block: &Block) -> bool {
     let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
     !first.labels.is_empty()
         || match &first.kind {
             StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Empty => true,
             StatementKind::Block(inner) | StatementKind::Steps(inner) => starts_with_own_place(inner),
-            // A `for` may have no iterations, or start with a loop; so may a procedure.
+            // A `for` may have no iterations, or start with a loop. The same holds for the body of a procedure.
             StatementKind::For(..) => true,
             StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(..), .. }) => true,
             _ => false,

@@ -58,7 +58,7 @@ pub struct ThreadLowering<'a, 's> {
     temporaries: Vec<RegisterId>,
     used_temporaries: usize,
     pub graph: ControlFlow,
-    /// The thread, or the procedure that is being inlined.
+    /// The scope of the thread, or of the procedure that is being inlined.
     pub frame: Frame<'a>,
     /// The procedures that are being inlined, innermost last.
     pub active: Vec<&'a str>,
@@ -142,7 +142,7 @@ impl<'a> ThreadLowering<'a, '_> {
         &self.program.variables[id.index()]
     }
 
-    /// A temporary register, which is in use until the end of the current statement.
+    /// A temporary register. It is in use until `release` is called with an earlier mark, at the latest at the end of the statement.
     pub fn temporary(&mut self) -> RegisterId {
         if self.used_temporaries == self.temporaries.len() {
             let id = RegisterId(self.registers.len() as u32);
@@ -177,7 +177,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Lowers a block. Errors are collected, so that each statement can report its own.
+    /// Lowers a block. Errors are collected, so that one run reports the errors of all statements.
     pub fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
         if self.gives_up(block.statements.len(), block.span) {
             return next;
@@ -245,7 +245,8 @@ impl<'a> ThreadLowering<'a, '_> {
         })
     }
 
-    /// Whether lowering has to be aborted: with this many more parts the program is too large, or there are too many errors.
+    /// Spends `parts` of the budget. Returns whether lowering has to be aborted, because the thread or the program is too large, `stop` asked to
+    /// stop, or there are too many errors.
     pub fn gives_up(&mut self, parts: usize, span: Span) -> bool {
         if self.given_up {
             return true;
@@ -260,7 +261,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// Whether a statement is a declaration, without a location in the control flow.
+/// Whether a statement is a declaration without labels, which has no location in the control flow.
 pub fn is_declaration(statement: &Statement) -> bool {
     matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) && statement.labels.is_empty()
 }

@@ -1,6 +1,7 @@
 //! Integer types: values written to a variable with a type wrap around.
 //!
-//! Expressions are mathematical; only writes wrap. Where the value is known to fit the type, no wrapping is inserted, so that copies cost nothing.
+//! Expressions are mathematical; only writes wrap. If a value is known to fit the type of its target, no wrapping is inserted, so copying between
+//! variables of one type adds no operation.
 
 use fencewright_program::{Address, Expr, Range, RegisterId, Span, UnaryOp};
 use fencewright_text::Diagnostic;
@@ -29,7 +30,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether the value of a register certainly fits a type: by the register's own type, or by that of the variable it was loaded from.
+    /// Whether the value of a register certainly fits a type. That follows from the type of the variable it was loaded from, or else from the type of
+    /// the register.
     fn fits(&self, register: RegisterId, wraps: UnaryOp, before: &[Before<'a>]) -> bool {
         let loaded = before.iter().rev().find_map(|step| match step {
             Before::Load(target, address, _) if *target == register => Some(self.type_of(address)),
@@ -40,7 +42,7 @@ impl<'a> ThreadLowering<'a, '_> {
         values.contains(known.low) && values.contains(known.high)
     }
 
-    /// The range of a `*` that is written to a variable of this type.
+    /// The range of a `*` that is written to a variable of this type: its own range, which must lie in the type, or all values of the type.
     pub fn fitted_range(
         &self,
         range: Option<Range>,

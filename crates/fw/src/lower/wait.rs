@@ -1,26 +1,29 @@
-//! Blocking `await` ([`Awaits::Block`]): a thread that waits in vain has no enabled step.
+//! Blocking `await` ([`Awaits::Block`]): a thread whose condition never becomes true has no enabled step.
 //!
-//! A condition may hold when it is evaluated access by access although it never holds at one moment, so it is evaluated the same way as where `await`
-//! spins. But if it fails, the thread does not return to the `head`; it goes to a *waiting place*:
+//! Where `await` spins, its condition is evaluated access by access. Since other threads take steps between the accesses, the result may be true
+//! although the condition is false in every single state. A blocking `await` evaluates its condition in the same way, starting at a location called
+//! the *head*. But if the condition is false, the thread does not return to the head; it goes to another location, the *waiting location*:
 //!
 //! ```text
 //! head    -> ...     the accesses, one after the other
-//! ...     -> next    the condition holds
-//! ...     -> waiting it does not
-//! ...     -> head    it does not, where it may have changed memory
-//! waiting -> next    the condition holds: the whole evaluation as one indivisible step
-//! waiting -> head    it does not, but evaluating it would change memory
+//! ...     -> next    the condition is true
+//! ...     -> waiting it is false
+//! ...     -> head    it is false, and evaluating it may have changed memory
+//! waiting -> next    the condition is true: the whole evaluation as one indivisible step
+//! waiting -> head    it is false, but evaluating it would change memory
 //! ```
 //!
-//! *No execution is lost.* An evaluation that fails and changes nothing can be removed from an execution: the thread stays at its head instead, and
-//! can evaluate later. One that changes memory cannot be removed, so after it the thread may also be at its head, from where the condition can hold
-//! access by access. The waiting place has the labels of the head, so no formula distinguishes them.
+//! *No execution is lost.* Consider an evaluation whose result is false. If it changes nothing, it can be removed from the execution: the thread
+//! stays at its head instead and can evaluate the condition later. If it changes memory, it cannot be removed. So it may also lead back to the head,
+//! from where a later evaluation, access by access, can have the result true. The waiting location has the labels of the head, so no formula
+//! distinguishes the two.
 //!
-//! *A thread is blocked at its waiting place forever* if and only if memory does not change any more and the condition is false in it, which is what
-//! `deadlock` asks for. A thread at the head with such a condition is not blocked yet, but can always evaluate it and reach the waiting place.
+//! *A thread is blocked at its waiting location forever* if and only if memory does not change any more and the condition is false in this memory,
+//! which is what `deadlock` reports. A thread at its head is not blocked yet, even if its condition is false: it can evaluate the condition and so
+//! reach the waiting location.
 //!
-//! Blocks of a `choose` share their head. Their waiting place has the other steps of the head too: while one condition is awaited, the other blocks
-//! can still be chosen.
+//! The blocks of a `choose` that start with an `await` share their head, and also one waiting location. This location has the other steps of the
+//! head too: while the thread waits for one condition, it can still choose the other blocks.
 
 use std::ops::Range;
 
@@ -34,15 +37,15 @@ use crate::lower::Awaits;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// An `await` with a waiting place.
+/// An `await` with its waiting location.
 pub struct Wait {
     head: Node,
     waiting: Node,
-    /// The range of the edges that evaluate the condition.
+    /// The indices of the edges that evaluate the condition, from the head on.
     evaluation: Range<usize>,
 }
 
-/// The paths through the evaluation of a condition.
+/// The paths through the evaluation of a condition, by its result.
 struct Evaluation {
     holds: Vec<Vec<Op>>,
     fails: Vec<Vec<Op>>,
@@ -69,7 +72,7 @@ impl<'a> ThreadLowering<'a, '_> {
         if self.awaits == Awaits::Spin {
             return self.condition(e, Some(head), Some(next), Some(head));
         }
-        // Allocated before the temporaries of the evaluation, because it is live at the same time.
+        // This register is allocated before the temporaries of the evaluation, because it is live at the same time as they are.
         let held = self.temporary();
         let Some(evaluation) = self.evaluation(e, span) else { return self.undecided(e, head, next, span) };
         let drains = evaluation.stores();
@@ -87,7 +90,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(head)
     }
 
-    /// The paths through the evaluation; `None` if it cannot be a single step.
+    /// The paths through the evaluation of a condition; `None` if it cannot be a single step.
     fn evaluation(&mut self, e: &'a ast::Expr, span: Span) -> Option<Evaluation> {
         let errors = self.diagnostics.len();
         let holds =
@@ -112,7 +115,8 @@ impl<'a> ThreadLowering<'a, '_> {
         Err(Diagnostic::new(span, message).help(help))
     }
 
-    /// Adds the edges of waiting places, when the steps of all heads are known.
+    /// Gives all waits with the same head one waiting location, and this location the other steps of the head. Called when the steps of all heads are
+    /// known.
     pub fn complete_waits(&mut self) {
         let waits = std::mem::take(&mut self.waits);
         let lowered: Vec<Edge> = self.graph.edges().iter().map(|(edge, ())| edge.clone()).collect();
@@ -137,8 +141,8 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// For each store of a path, the operations before it and the condition that the store would change memory, without storing. `held` is a register for
-/// the current content.
+/// For each store of a path, the operations that lead to the store and check that it would change memory, without storing. The register `held`
+/// receives the current content of the location to store to.
 fn changes(way: &[Op], held: RegisterId) -> Vec<Vec<Op>> {
     let (mut begun, mut changes): (Vec<Op>, Vec<Vec<Op>>) = (Vec::new(), Vec::new());
     for op in way {

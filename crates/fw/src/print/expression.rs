@@ -20,8 +20,8 @@ impl Printer {
         self.operand(expr, 0, true);
     }
 
-    /// Writes an operand that must bind at least as tightly as `minimum`; `last` if nothing follows it that a quantifier, which extends as far as
-    /// possible, would include.
+    /// Writes an operand that must bind at least as tightly as `minimum`. A quantifier extends as far to the right as possible, so it is written in
+    /// parentheses unless `last`: nothing follows the operand that a quantifier could include.
     pub fn operand(&mut self, expr: &Expr, minimum: u8, last: bool) {
         match &expr.kind {
             ExprKind::Int(value) => {
@@ -32,7 +32,7 @@ impl Printer {
             ExprKind::Unary(op, operand) => {
                 self.word(op.symbol());
                 match operand.kind {
-                    // The negation of a number, as opposed to a negative number.
+                    // The negation of a number is written `-(1)`, because `-1` is read as a negative number.
                     ExprKind::Int(value) if *op == UnaryOp::Neg && value >= 0 => {
                         let _ = write!(self.out, "({value})");
                     }
@@ -90,14 +90,14 @@ impl Printer {
         }
     }
 
-    /// Writes what `write` writes, in parentheses if `enclosed`.
+    /// Calls `write`, in parentheses if `enclosed`.
     fn enclosed(&mut self, enclosed: bool, write: impl FnOnce(&mut Self)) {
         self.word(if enclosed { "(" } else { "" });
         write(self);
         self.word(if enclosed { ")" } else { "" });
     }
 
-    /// Writes a call, with the place that it is about, if any, as its first argument.
+    /// Writes a call of an operator or procedure, with `place`, if given, as its first argument.
     fn call(&mut self, word: &str, place: Option<&Place>, arguments: &[&Expr]) {
         self.word(word);
         self.word("(");

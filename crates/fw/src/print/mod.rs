@@ -13,9 +13,9 @@ use crate::ast::*;
 
 pub use expression::print_expression;
 
-/// Prints a syntax tree as formatted `.fw` text. Parsing the text yields the same tree, except for spans, provided that names are legal and the tree
-/// has a shape that the parser produces: chains of `&&` and of `||` are built by [`chain`](super::chain), and an empty statement has a label and
-/// precedes `}`.
+/// Prints a syntax tree as formatted `.fw` text. Parsing the text yields the same tree except for spans, provided that all names are legal and that
+/// the tree has a shape that the parser produces: chains of `&&` and of `||` are built by [`chain`](super::chain), and every empty statement has a
+/// label and precedes `}`.
 pub fn print(file: &File) -> String {
     let mut printer = Printer { out: String::new() };
     let mut before: Option<Section> = None;
@@ -32,7 +32,7 @@ pub fn print(file: &File) -> String {
     layout(&printer.out, &lexed.tokens, &lexed.comments)
 }
 
-/// Groups of items: blank lines separate different groups, and threads.
+/// Groups of items. Blank lines separate items of different groups, and threads from each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Declaration,

@@ -21,7 +21,7 @@ impl Printer {
         }
     }
 
-    /// A keyword and the block behind it.
+    /// A keyword and the block after it.
     fn keyword_block(&mut self, keyword: &str, block: &Block) {
         self.word(keyword);
         self.block(block);

@@ -1,5 +1,6 @@
-//! Prints `P_M` as a C program for other verifiers, in the style of SV-COMP: threads are pthreads, choices are `__VERIFIER_nondet_*`, every step with
-//! an effect visible to others is enclosed in `__VERIFIER_atomic_begin` and `_end`, and a violated property calls `reach_error`.
+//! Prints a reduced program `P_M` as a C program for other verifiers, in the style of SV-COMP: threads are pthreads, choices are
+//! `__VERIFIER_nondet_*`, every step with an effect visible to others is enclosed in `__VERIFIER_atomic_begin` and `_end`, and a violated property
+//! calls `reach_error`.
 //!
 //! All state is in global variables, so that properties can be checked after each step: memory, the registers (`p_r` is register `r` of thread `p`),
 //! the location of each thread (`p_at`, present only if a property refers to it) and the holder of the lock.
@@ -7,8 +8,8 @@
 //! Integers of the program are mathematical, those of C are not. Each operation is checked; an execution with a result that does not fit is cut off,
 //! as by a false `assume`. The comment at the head of the text says so.
 //!
-//! Some properties cannot be expressed as reachability. A `finally exists` that holds has no violating execution; in a deadlock no step is taken, so
-//! no function can be called. Both are omitted, and the head says so.
+//! Some properties cannot be expressed as reachability. A `finally exists` is violated if there is no execution of some kind, so no single execution
+//! shows the violation; and in a deadlock no step is taken, so no function can be called. Both are omitted, and the head says so.
 
 mod expressions;
 mod names;
@@ -163,7 +164,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The initial value; an arbitrary one is chosen in `main`.
+    /// The initial value in the declaration; 0 if the value is arbitrary, because `main` chooses it.
     fn initial(&self, init: Init, span: Span) -> Result<String, Unsupported> {
         match init {
             Init::Value(value) => self.expressions.constant(value, span),
@@ -171,7 +172,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A function that is called after each step, and one that is called at the end.
+    /// Writes the function that checks the properties after each step, and the function that checks them at the end.
     fn properties(&mut self) -> Result<(), Unsupported> {
         let program = self.program;
         for property in program.properties.iter().filter(|p| is_reachability(&p.kind)) {
@@ -273,7 +274,7 @@ impl Writer<'_> {
         match &edge.action {
             Action::Lock => statements.push(format!("lock_holder = {};", t + 1)),
             Action::Unlock if self.locks => statements.push("lock_holder = 0;".into()),
-            // The lock is never held.
+            // No thread takes the lock, so no thread can release it.
             Action::Unlock => statements.push("assume(0);".into()),
             _ => {}
         }
@@ -302,7 +303,7 @@ impl Writer<'_> {
             Op::Assign(target, e) => out.push(format!("{} = {};", register(*target), value(e)?)),
             Op::Havoc(target, range) => self.choose(register(*target), *range, span, out)?,
             Op::Assume(e) => out.push(format!("assume({});", value(e)?)),
-            // Assertions of `P_M` never fail.
+            // Assertions of `P_M` never fail, so assuming them excludes no execution.
             Op::Assert(e, _) => out.push(format!("assume({});", value(e)?)),
             Op::Load(target, address) => {
                 out.push(format!("{} = {};", register(*target), self.place(address, span, &value)?));
@@ -403,7 +404,7 @@ fn is_reachability(kind: &PropertyKind) -> bool {
     match kind {
         PropertyKind::Never(_) | PropertyKind::Finally(Quantifier::Never | Quantifier::Forall, _) => true,
         PropertyKind::Finally(Quantifier::Exists, _) | PropertyKind::NoDeadlock => false,
-        // In `P_M` it is a formula.
+        // In `P_M`, `assertions` has been replaced by a formula that must never hold.
         PropertyKind::Assertions => false,
     }
 }

@@ -1,4 +1,4 @@
-//! Programs with k-abstract buffers for SC, compared with an interpreter of the k-abstract system of FENCES12 and with exact buffers.
+//! Programs for SC that encode k-abstract buffers, compared with an interpreter of the k-abstract system of FENCES12 and with exact buffers.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -28,7 +28,7 @@ fn to(cell: u32) -> impl Fn(&&Buffered) -> bool {
 }
 
 impl Buffer {
-    /// An exact buffer that is indistinguishable to its thread: the newest value of each cell.
+    /// An exact buffer that its thread cannot distinguish from this one: the newest value of each cell.
     fn newest(&self) -> Vec<Buffered> {
         let ordered = self.ordered.iter().filter_map(|entry| match entry {
             Buffered::Store { cell, value } => Some((*cell, *value)),
@@ -173,7 +173,8 @@ fn programs_with_buffers_that_forget_reach_what_the_abstract_system_reaches() {
         let Some(expected) = reached(&Reference::new(&program, model), k) else { continue };
         let reachable = explore(&reduced.program, MemoryModel::Sc, 60 * MOST_STATES, &mut || false);
         let Ok(reachable) = reachable else { continue };
-        // In the middle of a store the newest value has changed although the store is not complete; the state is not observable.
+        // In the middle of a store the newest value has changed although the store is not complete. The abstract system has no such states, so they
+        // are not compared.
         let arrived = |s: &&State| {
             program.threads().all(|(t, _)| {
                 let here = s.locations[t.index()];

@@ -31,7 +31,7 @@ fn examples() -> Vec<(String, Program)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Parses a text; `None` if it has a constant index that is out of range, which random programs have and .fw rejects.
+/// Parses a text; `None` if it has a constant index that is out of range. Random programs may have such indices, which .fw rejects.
 fn read_back(text: &str, context: &str) -> Option<Program> {
     let (file, errors) = fw::parse(text);
     assert!(errors.is_empty(), "{context}: {errors:?}\n{text}");
@@ -63,7 +63,7 @@ fn printed_programs_have_the_same_verdicts() {
         for property in &reduced.program.properties {
             let expected = here.satisfies(&reduced.program, MemoryModel::Sc, property);
             let found = match property.kind {
-                // It need not be printed: every program can be checked for it.
+                // Freedom from deadlock is not printed, because every program can be checked for it.
                 PropertyKind::NoDeadlock => there.satisfies(&read, MemoryModel::Sc, property),
                 _ => {
                     let again = read.properties.iter().find(|p| p.name == property.name);

@@ -12,8 +12,8 @@ use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 
-/// The first of `count` numbers such that no address, even with tag bits, equals a number stored in place of an address. If addresses are compared
-/// for order, the numbers start above all numbers that cannot be addresses.
+/// The first of `count` consecutive numbers for the places of a class. No pointer to these places, even with tag bits, equals a number that is stored
+/// where pointers are expected. If pointers are compared for order, the numbers start above all numbers that cannot be addresses.
 pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, scale: i64) -> i64 {
     let above = |limit: i64| (limit + scale - 1).div_euclid(scale);
     let mut first = match (strangers.computed, compared) {
@@ -29,7 +29,7 @@ pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, s
     first
 }
 
-/// Number of numbers that a part takes in its class.
+/// How many numbers a part takes in its class.
 pub(super) fn numbers_of_part((part, length): (Part, u64), used: &Use) -> u64 {
     let gap = used.moved || part == Part::Elements && used.addressed;
     length.saturating_add(u64::from(gap))
@@ -84,7 +84,7 @@ impl Layout {
                 continue;
             }
             self.by_node.insert(node, self.classes.len());
-            let mut class = Class::new(node);
+            let mut class = Class::new(Some(node));
             class.used = uses.get(node);
             class.scalar = matches!(nodes.shape_of(node), Shape::Scalar(_));
             class.strangers = nodes.strangers(node).clone();
@@ -93,7 +93,8 @@ impl Layout {
         }
         for class in 0..self.classes.len() {
             let mut by_class: BTreeMap<usize, Vec<(Part, u64)>> = BTreeMap::new();
-            for (part, inner, length) in parts(nodes, self.classes[class].node) {
+            let Some(node) = self.classes[class].node else { continue };
+            for (part, inner, length) in parts(nodes, node) {
                 by_class.entry(self.by_node[&inner]).or_default().push((part, length));
             }
             for (inner, parts) in by_class {
@@ -145,7 +146,7 @@ impl Layout {
         order.push(class);
     }
 
-    /// Numbers the places of a class; the classes of its containers are numbered before.
+    /// Numbers the places of a class. The classes of its containers must have been numbered before.
     pub(super) fn number(&mut self, class: usize, core: &Core, nodes: &Nodes) -> Result<(), Vec<Diagnostic>> {
         let used = self.classes[class].used.clone();
         let sources = self.classes[class].sources.clone();
@@ -217,7 +218,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Number of numbers that a source takes in its class.
+    /// How many numbers a source takes in its class.
     pub(super) fn numbers_of(&self, source: &Source, used: &Use) -> u64 {
         match source {
             Source::Object(object) => {
@@ -231,10 +232,11 @@ impl Layout {
         }
     }
 
-    /// A name based on C: that of the only object, or of the structure, followed by those of the members on the path.
+    /// A name for a class, based on C: the name of its only object, or of the structure, followed by the names of the members on the path.
     pub(super) fn name(&self, class: usize, core: &Core, nodes: &Nodes) -> String {
         let this = &self.classes[class];
-        if let (Shape::Record(record, _), true) = (nodes.shape_of(this.node), this.sources.len() > 1) {
+        let shape = |of: &Class| of.node.map(|node| nodes.shape_of(node));
+        if let (Some(Shape::Record(record, _)), true) = (shape(this), this.sources.len() > 1) {
             return nodes.structure(*record).name.to_string();
         }
         match this.sources.first() {
@@ -242,8 +244,8 @@ impl Layout {
             Some(Source::Object(object)) => core.objects[object.0 as usize].name.clone(),
             Some(Source::Parts(container, parts)) => {
                 let outer = &self.classes[*container];
-                match (parts[0].0, nodes.shape_of(outer.node)) {
-                    (Part::Field(field), Shape::Record(record, _)) => {
+                match (parts[0].0, shape(outer)) {
+                    (Part::Field(field), Some(Shape::Record(record, _))) => {
                         format!("{}_{}", outer.name, nodes.structure(*record).fields[field as usize].name)
                     }
                     _ => outer.name.clone(),
@@ -256,10 +258,8 @@ impl Layout {
     /// their low bits can carry tags.
     pub(super) fn scale(&self, class: usize, count: u64, nodes: &Nodes) -> i64 {
         let this = &self.classes[class];
-        if !nodes.is_integer(this.node) || count == 0 {
-            return 1;
-        }
-        let size = nodes.size(this.node).unwrap_or(ALIGNMENT).max(1);
+        let Some(node) = this.node.filter(|node| nodes.is_integer(*node) && count != 0) else { return 1 };
+        let size = nodes.size(node).unwrap_or(ALIGNMENT).max(1);
         let alone = |source: &Source| match source {
             Source::Object(object) => self.placed(*object).elements == 1 && self.placed(*object).heap,
             Source::Parts(..) => false,

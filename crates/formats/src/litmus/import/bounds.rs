@@ -1,7 +1,7 @@
 //! An upper bound on the values of a litmus test.
 //!
-//! Most tests move a few small constants around. If no arithmetic instruction is in a loop, each runs at most once, and the constants of the test
-//! bound all values. Where this bound fits the width of an access, nothing wraps around, and the program can compute with plain integers.
+//! Most tests move a few small constants around. If no arithmetic instruction is in a loop, each one runs at most once, and the constants of the test
+//! bound all values. If this bound fits the width of every access, nothing wraps around, and the program can compute with plain integers.
 
 use fencewright_program::BinaryOp;
 
@@ -21,12 +21,12 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether all values, and their sums and differences, fit in `bits` bits.
+    /// Whether all values, and the sums and differences of two of them, fit in `bits` bits.
     pub(super) fn fit(self, bits: u32) -> bool {
         self.magnitude.is_some_and(|m| m.saturating_mul(2) < 1 << (bits - 1))
     }
 
-    /// Whether all values fit in `bits` bits and are not negative: then signed and unsigned interpretation agree.
+    /// Whether all values fit in `bits` bits and none is negative, so that the signed and the unsigned interpretation agree.
     pub(super) fn fit_and_positive(self, bits: u32) -> bool {
         self.fit(bits) && !self.negative
     }
@@ -66,14 +66,14 @@ impl Bounds {
 
 struct Collector {
     start: u128,
-    /// The sum of all constants that instructions add.
+    /// How much additions can add: the sum of all constants that instructions add, and 1 for each other operation that may exceed its operands by 1.
     added: u128,
     /// The number of instructions that may double the largest value.
     doubled: u32,
-    /// The smallest width of a computation.
+    /// The smallest width of an instruction with operands.
     narrowest: u32,
     negative: bool,
-    /// Whether there is a zero extension, which turns negative numbers into large ones.
+    /// Whether some instruction may extend a value with zeros, which turns a negative number into a large positive one.
     extends: bool,
     unknown: bool,
 }
@@ -110,7 +110,7 @@ impl Collector {
                 self.negative |= op == BinaryOp::Sub;
                 true
             }
-            // The result has no more bits than the operands, so it is less than twice the larger operand.
+            // The result of a bitwise operation has no more bits than the larger operand, so it is less than twice that operand.
             Action::Binary(_) => {
                 self.added += 1;
                 self.doubled = self.doubled.saturating_add(1);
@@ -139,12 +139,12 @@ impl Collector {
         self.unknown |= growing && in_loop;
     }
 
-    /// The bounds; the largest value arises if all additions precede all doublings.
+    /// The bounds. The largest value arises if all additions precede all doublings.
     fn finish(self) -> Bounds {
         let most = self.start.saturating_add(self.added);
         let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
         let mut bounds = Bounds { magnitude, negative: self.negative };
-        // A value that does not fit is truncated, and its highest remaining bit becomes the sign.
+        // A value that does not fit is truncated, and its highest remaining bit becomes the sign. So it may be negative.
         bounds.negative |= !bounds.fit(self.narrowest);
         let unknown = self.unknown || self.extends && bounds.negative;
         Bounds { magnitude: magnitude.filter(|_| !unknown), ..bounds }
@@ -180,7 +180,7 @@ fn in_loops(code: &[Instruction<'_>]) -> Vec<bool> {
     for (number, instruction) in code.iter().enumerate() {
         labels.extend(instruction.labels.iter().map(|l| (l.text, number)));
     }
-    // For each instruction the number of loops that start there minus the number that ended before it.
+    // For each instruction the number of loops that start there minus the number that end directly before it.
     let mut change = vec![0_i64; code.len() + 1];
     for (number, instruction) in code.iter().enumerate() {
         if let Some(target) = instruction.label.and_then(|l| labels.get(l.text)).filter(|t| **t <= number) {

@@ -13,8 +13,9 @@ use super::mnemonic::{Action, Condition, FlagTest};
 use super::parse::{Instruction, Operand};
 use super::types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
 
-/// Registers for intermediate values: the value read from memory, and another one.
+/// The register for a value read from memory.
 const LOADED: &str = "tmp";
+/// The register for a second intermediate value.
 const SPARE: &str = "tmp2";
 
 /// The flags. `LESS` is the result of a signed comparison: whether the sign flag differs from the overflow flag.
@@ -36,7 +37,7 @@ pub(super) struct Code<'t> {
     needed: Vec<&'static str>,
     /// The registers for intermediate values used so far.
     scratch: Vec<(&'static str, Span)>,
-    /// Labels waiting for a statement.
+    /// Labels for the next statement.
     pending: Vec<Name>,
     out: Vec<Statement>,
 }
@@ -50,7 +51,7 @@ struct Computed {
 }
 
 impl<'t> Code<'t> {
-    /// The statements for a thread, and the additional registers they need.
+    /// Returns the statements for a thread, and the additional registers that these statements need.
     pub(super) fn translate(
         instructions: &[Instruction<'_>],
         thread: usize,
@@ -86,7 +87,7 @@ impl<'t> Code<'t> {
         statements.into_iter().for_each(|s| self.emit(s.kind, s.span));
     }
 
-    /// An additional register, recorded as used.
+    /// Records that an additional register is used, and returns its name.
     fn scratch(&mut self, name: &'static str, span: Span) -> &'static str {
         if !self.scratch.iter().any(|(known, _)| *known == name) {
             self.scratch.push((name, span));
@@ -139,7 +140,7 @@ impl<'t> Code<'t> {
             Part::High => {
                 let new =
                     build::binary(BinaryOp::Mul, unsigned(value, 8, span), build::int(1 << 8, span), span);
-                // In a variable of 16 bits, bit 15 is the sign.
+                // In a variable of 16 bits, bit 15 is the sign, so the result is wrapped.
                 wrap(both(!(mask(8) << 8), new), whole, span)
             }
         };
@@ -177,7 +178,7 @@ impl<'t> Code<'t> {
         match action {
             Action::Fence => self.emit(StatementKind::Fence, span),
             Action::StoreFence => self.emit(StatementKind::StoreFence, span),
-            // The labels at the end of a thread are on an empty statement, not on a step.
+            // Labels at the end of a thread belong to an empty statement, which takes no step.
             Action::Nothing if bits == 0 => self.emit(StatementKind::Empty, span),
             Action::Nothing => self.emit(StatementKind::Skip, span),
             Action::Stop => self.emit(StatementKind::Stop, span),
@@ -193,7 +194,7 @@ impl<'t> Code<'t> {
                     _ => true,
                 };
                 match operand(1) {
-                    // Loads into a scratch register first, then writes a part of the target.
+                    // The loaded value is masked or combined with the other bits of the target, so it is loaded into a scratch register first.
                     Operand::Memory(_) if !direct => {
                         let loaded = self.value(operand(1), bits, span);
                         self.store(operand(0), loaded, span);
@@ -232,7 +233,7 @@ impl<'t> Code<'t> {
                 let op = if action == Action::Test { BinaryOp::BitAnd } else { BinaryOp::Sub };
                 let flags = self.flags(&Computed { op, left, right, bits }, true, span);
                 match flags.is_empty() {
-                    // No flag is needed: apart from its loads, the instruction does nothing.
+                    // No flag is needed, so the instruction has no effect apart from its loads.
                     true => self.emit(StatementKind::Skip, span),
                     false => self.emit_all(flags),
                 }
@@ -246,7 +247,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// `target := target op source`, and the flags.
+    /// `target := target op source`, and the flags: the carry flag only if `carries`.
     #[allow(clippy::too_many_arguments)]
     fn arithmetic(
         &mut self,
@@ -284,7 +285,7 @@ impl<'t> Code<'t> {
         self.update(target, &operation, bits, locked, carries, span);
     }
 
-    /// `target := operation(target)`, and the flags, which are computed from the old value.
+    /// `target := operation(target)`, and the flags, which are computed from the old value: the carry flag only if `carries`.
     fn update(
         &mut self,
         target: Operand,
@@ -337,7 +338,8 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Sets the flags that some instruction of the thread reads. INC and DEC do not change the carry flag.
+    /// The statements that set the flags that some instruction of the thread reads. The carry flag is set only if `carries`: INC and DEC do not
+    /// change it.
     fn flags(&mut self, computed: &Computed, carries: bool, span: Span) -> Vec<Statement> {
         let Computed { op, left, right, bits } = computed;
         let binary = |op, a: &Expr, b: &Expr| build::binary(op, a.clone(), b.clone(), span);
@@ -356,7 +358,7 @@ impl<'t> Code<'t> {
                 (SIGN, _) => binary(BinaryOp::Lt, &result, &zero),
                 (CARRY | OVERFLOW, _) if !is_arithmetic => zero.clone(),
                 (CARRY, BinaryOp::Sub) => self.below(left, right, *bits, span),
-                // There is a carry exactly if the wrapped result is less than an operand.
+                // There is a carry exactly if the wrapped result, as an unsigned number, is less than an operand.
                 (CARRY, _) => self.below(&result, left, *bits, span),
                 (OVERFLOW, _) => binary(BinaryOp::Ne, &exact, &result),
                 (_, BinaryOp::Sub) => binary(BinaryOp::Lt, left, right),
@@ -368,14 +370,14 @@ impl<'t> Code<'t> {
         statements
     }
 
-    /// Unsigned comparison.
+    /// Whether `left` is less than `right`, both as unsigned numbers.
     fn below(&self, left: &Expr, right: &Expr, bits: u32, span: Span) -> Expr {
         let (left, right) = (left.clone(), right.clone());
         if self.bounds.fit_and_positive(bits) {
             return build::binary(BinaryOp::Lt, left, right, span);
         }
         let order = |e| match bits {
-            // With the highest bit inverted, the signed order is the unsigned order of the original bits.
+            // The signed order of two numbers whose highest bits are inverted is the unsigned order of the original numbers.
             64 => {
                 let least =
                     build::binary(BinaryOp::Sub, build::int(-i64::MAX, span), build::int(1, span), span);

@@ -1,6 +1,7 @@
 //! The part of a litmus test about its final states: `locations`, `filter` and the condition.
 //!
-//! As in herd, numbers are compared modulo the width of the compared place: a location of 32 bits that holds -1 also equals 4294967295.
+//! As in herd, numbers are compared modulo the width of the compared register or location: a location of 32 bits that holds -1 also equals
+//! 4294967295.
 
 mod parse;
 
@@ -14,7 +15,7 @@ use fencewright_program::{BinaryOp, Span, UnaryOp};
 use super::Test;
 use super::types::{RegisterPart, Type, mask, reduce, unsigned, wrap};
 
-/// A place with an observable final value.
+/// A register or location, whose final value can be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Register(usize, RegisterPart),
@@ -47,7 +48,7 @@ struct Item {
     span: Span,
 }
 
-/// The part after the program.
+/// The part of a test after its program.
 pub(super) struct Question {
     locations: Vec<Place>,
     filter: Option<Item>,
@@ -60,7 +61,7 @@ impl Question {
         self.condition.is_none()
     }
 
-    /// The property, and the values of final states to show.
+    /// The property `condition`, and the values of final states to show.
     pub(super) fn build(&self, test: &Test) -> (Option<Property>, View) {
         let mut places = self.locations.clone();
         let mut view = View { condition: String::new(), shown: Vec::new(), filter: None };
@@ -86,7 +87,7 @@ impl Question {
             view.condition.push(')');
             let mut formula = expression(item, test);
             if let Some(filter) = filter {
-                // Only final states that pass the filter count.
+                // The property is only about final states that pass the filter.
                 let at = filter.span;
                 formula = match kind {
                     PropertyKind::FinallyForall => {
@@ -110,7 +111,7 @@ impl Question {
     }
 }
 
-/// The name of the property that selects the relevant final states.
+/// The name of the property that a final state satisfies if it passes the filter.
 pub(super) const FILTER: &str = "filter";
 
 /// The location whose address a place holds, if any.
@@ -121,7 +122,7 @@ fn address(place: Place, test: &Test) -> Option<usize> {
     }
 }
 
-/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd; narrower if the condition names a
+/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd. It is narrower if the condition names a
 /// narrower part of the register.
 fn register_type(thread: usize, part: RegisterPart, test: &Test) -> Type {
     let declared = test.threads[thread].register(part.family).declared.unwrap_or(Type::INT);
@@ -195,7 +196,7 @@ fn equation(left: Place, right: Side, test: &Test, span: Span) -> Expr {
     let shown = type_of(left, test);
     match right {
         Side::Number(number) => {
-            // Bits of a location above the accessed ones are always 0, so a number with one of them set is never equal.
+            // The bits of a location above its accessed width are always 0, so a number in which one of these bits is set never equals its value.
             let declared = match left {
                 Place::Location(location) => test.locations[location].declared,
                 Place::Register(..) => None,

@@ -12,12 +12,12 @@ pub(super) enum Action {
     Fence,
     /// SFENCE
     StoreFence,
-    /// NOP, and instructions without effect in this model.
+    /// NOP, and instructions without an effect in this model.
     Nothing,
     /// RET: the thread ends.
     Stop,
     Move,
-    /// MOVZX, MOVSX: a source of `from` bits, extended with zeros or with its sign.
+    /// MOVZX, MOVSX: moves a source of `from` bits, extended with zeros or with its sign.
     Extend {
         from: u32,
         signed: bool,
@@ -52,15 +52,15 @@ pub(super) enum FlagTest {
     Sign,
     Carry,
     Overflow,
-    /// Signed comparison.
+    /// Less than, as signed numbers.
     Less,
     LessOrEqual,
-    /// Carry or zero: unsigned comparison.
+    /// Carry or zero: below or equal, as unsigned numbers.
     BelowOrEqual,
 }
 
 impl Condition {
-    /// Parses the condition at the end of `JNE`, `CMOVC`, `SETNB`.
+    /// Parses the condition at the end of a mnemonic such as `JNE`, `CMOVC` or `SETNB`.
     fn parse(name: &str) -> Option<Condition> {
         use FlagTest::*;
         let (test, negated) = match name {
@@ -84,7 +84,7 @@ impl Condition {
     }
 }
 
-/// The instruction that a word names, and the width given by its suffix: `movl` is `mov` of 32 bits.
+/// The instruction that a word names, and its width if the word determines it: `movl` is `mov` of 32 bits, `sete` sets 8 bits.
 pub(super) fn mnemonic(word: Token<'_>) -> Result<(Action, Option<u32>), Diagnostic> {
     let upper = if word.text.len() <= 12 { word.text.to_ascii_uppercase() } else { String::new() };
     if upper.starts_with("MOVNT") {
@@ -155,7 +155,7 @@ fn plain_mnemonic(upper: &str) -> Option<Action> {
     })
 }
 
-/// `movzbl`, `movslq`: the widths of the source and of the target.
+/// Parses a move with extension, whose name contains the widths of the source and of the target: `movzbl`, `movslq`.
 fn extension(upper: &str) -> Option<(Action, Option<u32>)> {
     let (widths, signed) = match upper.strip_prefix("MOVZ") {
         Some(widths) => (widths, false),

@@ -27,7 +27,7 @@ pub(super) struct Instruction<'t> {
     pub(super) action: Action,
     /// The operands, the target first.
     pub(super) operands: Vec<Operand>,
-    /// The width of the operation; 32 where it has none.
+    /// The width of the operation in bits; 32 if its operands determine none, and 0 for the labels at the end of a thread.
     pub(super) bits: u32,
     pub(super) locked: bool,
     /// The target of a jump.
@@ -41,7 +41,7 @@ struct Written {
     span: Span,
     /// The width given by `DWORD PTR` and the like.
     said: Option<u32>,
-    /// Whether it is in AT&T syntax: `%eax`, `(x)`.
+    /// Whether it is written in AT&T syntax: `%eax`, `(x)`.
     att: bool,
 }
 
@@ -180,9 +180,9 @@ impl Parser<'_> {
         Ok(Instruction { labels, action, operands, bits, locked: lock.is_some(), label: None, span })
     }
 
-    /// Reorders operands so that the target is first. AT&T syntax has the source first, Intel syntax and herd's `X86` tests have the target first.
+    /// Reorders operands so that the target is first. AT&T syntax has the source first, Intel syntax and herd's `X86` tests have the target first;
     /// herd reads `X86_64` tests source first, except for CMPXCHG and CMOV. For exchanges and CMOV, an operand in memory determines the order. In
-    /// `X86_64` tests without `%`, a number does, since it must be the source.
+    /// `X86_64` tests without `%`, a constant operand determines it, since only the source can be a constant.
     fn target_first(&self, action: Action, written: &mut [Written], span: Span) -> Result<(), Diagnostic> {
         let [first, second] = &*written else { return Ok(()) };
         let memory = |w: &Written| matches!(w.operand, Operand::Memory(_));
@@ -213,7 +213,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The width of an instruction: given by its suffix, its registers or `DWORD PTR`, otherwise by the type of the location.
+    /// The width of an instruction: given by its suffix, its registers or `DWORD PTR`, otherwise by the declared type of the location, otherwise 32
+    /// bits. For a move with extension, this is the width of the target.
     fn width(
         &self,
         action: Action,
@@ -240,7 +241,7 @@ impl Parser<'_> {
             };
             let Some(said) = said else { continue };
             match width {
-                // `setnb %eax`: herd sets the whole register.
+                // `setnb %eax`: on the machine this sets 8 bits, but herd sets the whole register.
                 Some((bits, _)) if bits != said && matches!(action, Action::Set(_)) => {
                     width = Some((said, operand.span));
                 }
@@ -319,7 +320,8 @@ impl Parser<'_> {
         Ok(Written { operand, span, said: None, att })
     }
 
-    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether this is AT&T syntax. Consumes nothing if no location follows.
+    /// Parses a location in memory such as `[x]`, `(x)`, `[eax+4]`, `4(%rdi)` or `x(%rip)`; returns it, and whether it is written in AT&T syntax.
+    /// Consumes nothing if no location follows.
     fn memory(&mut self, scanner: &mut Scanner<'_>) -> Result<Option<(usize, bool)>, Diagnostic> {
         let start = *scanner;
         let first = scanner.peek();
@@ -356,7 +358,7 @@ impl Parser<'_> {
         scanner.next();
         let base = scanner.peek();
         let location = if let Some(symbol) = symbol {
-            // Relative to the next instruction: the form that compilers use for a global variable.
+            // `x(%rip)` is relative to the next instruction: the form that compilers use for a global variable.
             scanner.accept("%");
             if !scanner.peek().text.eq_ignore_ascii_case("rip") {
                 return Err(computed(scanner.peek().span.end as usize));
@@ -401,7 +403,7 @@ fn register(scanner: &mut Scanner<'_>) -> Result<RegisterPart, Diagnostic> {
     }
 }
 
-/// Checks that an instruction takes operands of these kinds.
+/// Checks that an instruction can have these operands, for example a constant as the source.
 fn check_operands(
     action: Action,
     written: &[Written],

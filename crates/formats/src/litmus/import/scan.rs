@@ -131,7 +131,7 @@ pub(super) struct Sections {
     /// The text with every comment replaced by blanks.
     pub(super) text: String,
     pub(super) name: Option<String>,
-    /// The part between the braces.
+    /// The range between the braces of the initial state.
     pub(super) init: Range<usize>,
     /// Rows of the program, each a list of cells; the first row names the threads.
     pub(super) rows: Vec<Vec<Range<usize>>>,
@@ -185,7 +185,7 @@ pub(super) fn sections(original: &str) -> Result<Sections, Diagnostic> {
     Ok(Sections { init: open + 1..close, name, rows, rest, is_64, text })
 }
 
-/// The brace that matches the one at `open`.
+/// The offset of the brace that matches the one at `open`.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text[open..].char_indices() {
@@ -201,7 +201,7 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// The length of a row, up to the `;` that ends it. The `;` in `LOCK ; INC [x]` does not end a row.
+/// The length of a row, up to the `;` that ends it; `None` if no `;` does. The `;` in `LOCK ; INC [x]` does not end a row.
 pub(crate) fn row_length(text: &str, start: usize) -> Option<usize> {
     let mut from = start;
     loop {
@@ -218,7 +218,7 @@ pub(crate) fn row_length(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// The first brace at the start of a line: the lines before it are free text.
+/// The offset of the first `{` at the start of a line. The lines before it are free text.
 fn find_init(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     for line in text[from..].split_inclusive('\n') {
@@ -231,7 +231,7 @@ fn find_init(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// Whether the part after the program starts here.
+/// Whether the part of the test after its program starts here.
 fn starts_condition(mut scanner: Scanner<'_>) -> bool {
     let first = scanner.next();
     match first.text {
@@ -241,7 +241,7 @@ fn starts_condition(mut scanner: Scanner<'_>) -> bool {
     }
 }
 
-/// The text with comments `(* ... *)`, which nest, turned into blanks of the same length. Strings hold no comments.
+/// The text with all comments `(* ... *)`, which may be nested, turned into blanks of the same length. A `(*` in a string starts no comment.
 fn without_comments(text: &str) -> Result<String, Diagnostic> {
     let bytes = text.as_bytes();
     let mut clean = String::with_capacity(text.len());

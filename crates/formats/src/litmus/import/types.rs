@@ -1,6 +1,6 @@
 //! Types and widths of x86: types of locations, parts of registers, and arithmetic modulo a width.
 //!
-//! A value of n bits is represented by the signed number with these bits: eight ones are -1, not 255.
+//! A value of n bits is represented by the signed number with these bits: eight bits that are all 1 represent -1, not 255.
 
 use fencewright_fw::ast::{Expr, ExprKind};
 use fencewright_fw::build;
@@ -87,7 +87,7 @@ pub(super) enum Part {
 /// A register, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RegisterPart {
-    /// The number of the register: `rax`, `eax`, `ax`, `al` and `ah` have the same one.
+    /// The number of the whole register, which is the same for `rax`, `eax`, `ax`, `al` and `ah`.
     pub(super) family: usize,
     pub(super) part: Part,
 }
@@ -96,11 +96,11 @@ pub(super) struct RegisterPart {
 const LETTERED: [&str; 8] = ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"];
 /// The number of the first numbered register, `R8`.
 const NUMBERED: usize = 8;
-/// The number of registers.
+/// The number of x86 registers.
 pub(super) const FAMILIES: usize = 16;
 
 impl RegisterPart {
-    /// The register that a word names, in either case.
+    /// The register, or part of a register, that a word in upper or lower case names.
     pub(super) fn parse(word: &str) -> Option<RegisterPart> {
         // No register has a longer name, so long words are not copied.
         let upper = if word.len() <= 4 { word.to_ascii_uppercase() } else { return None };
@@ -144,7 +144,7 @@ impl RegisterPart {
         RegisterPart { family: 0, part: Part::Low(bits) }
     }
 
-    /// Its width in bits.
+    /// The width of this part in bits.
     pub(super) fn bits(self) -> u32 {
         match self.part {
             Part::Low(bits) => bits,
@@ -152,7 +152,7 @@ impl RegisterPart {
         }
     }
 
-    /// The number of low bits of its register that contain it.
+    /// The number of low bits of the whole register that contain this part.
     pub(super) fn reach(self) -> u32 {
         match self.part {
             Part::Low(bits) => bits,

@@ -13,7 +13,7 @@ use fencewright_text::Diagnostic;
 use super::{FORMAT, pointer_offset};
 use crate::export::{CHOICE_LIMIT, checked_range, choices, outgoing, register_names};
 
-/// Writes a process; returns also whether it writes the cell `drain` to empty its buffer.
+/// Writes a process; also returns whether the process writes the cell `drain` to empty its buffer.
 pub(super) fn write_process(
     program: &Program,
     thread: &Thread,
@@ -121,7 +121,7 @@ impl Writer<'_> {
         Ok(format!("locked {{ {} }}", bodies.join(" or ")))
     }
 
-    /// The alternatives for an operation. Values that would fault are blocked.
+    /// The alternatives for an operation. An `assume` blocks the thread at values that would be faults.
     fn ways(&self, op: &Op, in_locked: bool, span: Span) -> Result<Vec<String>, Diagnostic> {
         let mut before = String::new();
         let mut after = String::new();
@@ -173,7 +173,8 @@ impl Writer<'_> {
         Ok(ways.into_iter().map(|way| format!("{before}{way}{after}")).collect())
     }
 
-    /// The alternatives for writing a value. memorax computes only sums, so a truth value becomes two alternatives, one for each case.
+    /// The alternatives for writing a value. memorax computes only sums, so the writing of a truth value becomes two alternatives: one assumes the
+    /// condition and writes 1, the other assumes its negation and writes 0.
     fn write(&self, target: &str, value: &Expr<RegisterId>, span: Span) -> Result<Vec<String>, Diagnostic> {
         let is_truth = match value {
             Expr::Unary(op, _) => *op == UnaryOp::Not,
@@ -202,7 +203,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sums and differences.
+    /// An expression made of sums and differences; an error if it contains other operators.
     fn arithmetic(&self, expr: &Expr<RegisterId>, span: Span) -> Result<String, Diagnostic> {
         Ok(match expr {
             Expr::Const(value) => value.to_string(),

@@ -15,8 +15,8 @@ use super::{Cell, Cursor, Domain, Memory, ProcessText};
 /// Labels of the source, mapped to those of the thread.
 pub(super) type Labels<'a> = HashMap<&'a str, String>;
 
-/// Translates the process with this number. `budget` is the number of statements that the whole program may still grow by: a statement with a pointer
-/// becomes one for each global.
+/// Translates the process with this number. `budget` is the number of tokens by which the whole program may still grow because of pointers: a
+/// statement with a pointer is repeated for each global.
 pub(super) fn translate<'a>(
     tokens: &[Token<'a>],
     process: &ProcessText<'a>,
@@ -44,14 +44,14 @@ pub(super) fn translate<'a>(
         return Err(text.cursor.expected("`;` or the end of the process"));
     }
     if let Some(Statement { kind: StatementKind::Goto(_), span, .. }) = body.first() {
-        // memorax inserts a step before a jump that is the first statement.
+        // memorax inserts a step before a jump that is the first statement of a process.
         body.insert(0, build::statement(StatementKind::Skip, *span));
     }
     let labels = text.labels;
     Ok((build::thread(name, declarators, body, process.span), labels))
 }
 
-/// Finds the labels: every word before a colon is one.
+/// Finds the labels: every word before a colon that is not reserved.
 fn find_labels<'a>(text: &[Token<'a>]) -> Result<Labels<'a>, Diagnostic> {
     let mut names = Names::default();
     let mut labels = Labels::new();
@@ -83,7 +83,7 @@ pub(super) struct Text<'t, 'a> {
 /// The target of an access.
 enum Target {
     One(Cell),
-    /// One of these globals, selected by the value of the expression.
+    /// One of these globals: the one whose number is the value of the expression.
     Pointer(Expr, Vec<(i64, Cell)>),
 }
 
@@ -376,7 +376,7 @@ impl<'a> Text<'_, 'a> {
         let owner = if self.cursor.accept("my") {
             self.number
         } else {
-            // `v[k]` belongs to the k-th of the other processes.
+            // `v[k]` belongs to the k-th of the other processes, counted from 0.
             let k = usize::try_from(self.cursor.number()?).unwrap_or(usize::MAX);
             if k < self.number { k } else { k.saturating_add(1) }
         };
@@ -493,8 +493,9 @@ impl Access {
     }
 }
 
-/// A branch of `either` is selected by its first step. Waiting must not select a branch, so an `await` at its start becomes a step that is either
-/// enabled or not. Where memorax inserts a step (before a label, jump or loop), so does this function.
+/// Prepares a branch of `either`, which is selected by its first step. Waiting must not select a branch, so an `await` at the start of the branch
+/// becomes a step that is enabled only if the condition holds. Where memorax inserts a step at the start (before a label, jump or loop), this
+/// function inserts a `skip`.
 fn first_step_chooses(branch: &mut Block) {
     let Some(first) = branch.statements.first_mut() else { return };
     let span = first.span;

@@ -1,7 +1,7 @@
 //! The tokens of a memorax program, after macro expansion.
 //!
-//! Macros work on tokens, before parsing. A call's arguments are expanded first, then substituted for the parameters, then the body is expanded;
-//! recursive macros are errors, and so is an expansion that exceeds the size limit.
+//! Macros are expanded before parsing. The arguments of a call are expanded first and then substituted for the parameters, and the resulting body is
+//! expanded in turn. Recursive macros are errors, and so is an expansion that exceeds the size limit.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
     pub(super) span: Span,
-    /// The macro in whose body it was written; 0 outside macros. Spans are only joined within one body.
+    /// The number of the macro in whose body it was written; 0 outside macros. Spans are only joined within one body.
     pub(super) home: u32,
 }
 
@@ -158,7 +158,7 @@ struct Expander<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The macros whose bodies are being expanded.
     active: Vec<usize>,
-    /// The number of tokens that macros produced so far, including intermediate steps.
+    /// The number of tokens that macros have produced so far, including intermediate results.
     produced: usize,
 }
 
@@ -295,7 +295,7 @@ impl<'a> Expander<'a> {
                 return Err(Diagnostic::new(name.span, message));
             }
         }
-        // Plus 1 for the call itself, so that calls of empty macros count too.
+        // 1 is added for the call itself, so that calls of empty macros count too.
         self.produced += body.len() + 1;
         self.active.push(index);
         let expanded = self.expand(&body, depth + 1, out);

@@ -13,8 +13,9 @@ use super::tokens::Kind;
 #[derive(Clone)]
 pub(super) struct Value {
     pub(super) expr: Expr,
-    /// The least and the greatest possible value, as far as the domains of the registers tell.
+    /// The least possible value according to the domains of the registers; `None` if it is not bounded.
     pub(super) low: Option<i128>,
+    /// The greatest possible value, likewise.
     pub(super) high: Option<i128>,
     pub(super) depth: usize,
 }

@@ -1,14 +1,14 @@
 //! A value analysis that computes which addresses a trencher program can access.
 //!
-//! Memory in trencher is all integers; in a program it is declared. The analysis keeps one set of possible values for every register and every
-//! address, independent of the order of instructions, and joins until a fixpoint. A set that exceeds its limit becomes "anything". Values are
-//! mathematical integers here, not those of 32 bits.
+//! Memory in trencher has a cell for every integer, but in a program every cell must be declared. The analysis keeps one set of possible values for
+//! every register and every address, independent of the order of instructions, and joins values into these sets until a fixpoint. A set that exceeds
+//! its limit becomes "any value". Values are mathematical integers here, not those of 32 bits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-/// Maximum number of values of a set before it becomes "anything".
+/// Maximum number of values of a set; a larger one becomes "any value".
 const SET_LIMIT: usize = 256;
 
 /// Maximum number of operations on values in the whole analysis.
@@ -51,9 +51,9 @@ type Values = Option<BTreeSet<i64>>;
 
 struct Analysis {
     registers: Vec<Values>,
-    /// Contents by address; initially every address holds 0.
+    /// The values that each address may hold, for addresses that are known to be written. Initially every address holds 0.
     memory: BTreeMap<i64, Values>,
-    /// The values that were stored at unknown addresses.
+    /// The values that may be stored at unknown addresses, and so at any address.
     anywhere: Values,
     work: usize,
     changed: bool,
@@ -158,7 +158,7 @@ impl Analysis {
     }
 }
 
-/// The set of the values; `None` (any value) if one of them is unknown or there are too many.
+/// The set of these values; `None` (any value) if one of them is unknown, or if there are more than [`SET_LIMIT`].
 fn bounded(values: impl Iterator<Item = Option<i64>>) -> Values {
     let mut set = BTreeSet::new();
     for value in values {
@@ -188,8 +188,8 @@ fn join(into: &mut Values, values: Values) -> bool {
     grew
 }
 
-/// The window into memory to declare for these addresses: all of them if the window has at most `limit` cells, otherwise the window within the limit
-/// that contains the most of them.
+/// The first and the last cell of memory to declare for these addresses. Between them lie all addresses if at most `limit` cells suffice for that,
+/// otherwise as many addresses as `limit` cells can cover.
 pub(super) fn window(addresses: &BTreeSet<i64>, limit: u64) -> (i64, i64) {
     let sorted: Vec<i64> = addresses.iter().copied().collect();
     let (mut best, mut first) = (0..0, 0);
