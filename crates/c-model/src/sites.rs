@@ -35,7 +35,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A statement in a block, or a `bare` one without braces around it.
+    /// Adds the sites of a statement in a block, or of a `bare` statement, which has no braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
             Some(definition) if self.sources.is_built_in(definition.span.file) => {}
@@ -56,7 +56,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The body of a statement. If it is in braces, its sites are inside them.
+    /// Adds the sites of the body of a statement: inside the braces, if the body has braces.
     fn body(&mut self, body: &Statement) {
         match body.kind {
             StatementKind::Block(_) => self.inside(body),

@@ -251,7 +251,7 @@ impl Lexer<'_> {
     fn punctuator(&mut self) -> (Kind, Symbol) {
         let is_next = |spelling: &str| spelling.bytes().enumerate().all(|(n, b)| self.peek(n) == Some(b));
         let found = PUNCTUATORS.iter().find(|(spelling, _)| is_next(spelling));
-        // The digraph `<:` is `[` also in `<::`: unlike C++, C has no exception for it, because it has no `::`.
+        // The digraph `<:` is `[` also in `<::`: unlike C++, C has no exception for this case, because C has no `::`.
         match found {
             Some((spelling, meaning)) => {
                 (0..spelling.len()).for_each(|_| self.bump());

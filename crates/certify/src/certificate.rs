@@ -1,8 +1,8 @@
 //! The data format of certificates: types, and their JSON form.
 //!
 //! A certificate states a claim and contains its proofs. Each proof is an inductive invariant or a set of states. An invariant names a machine with
-//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints
-//! `linear <= 0`. The format is described in docs/certificates.md.
+//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints.
+//! A constraint states that a linear form is at most 0, or a multiple of a number. The format is described in docs/certificates.md.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -230,7 +230,7 @@ pub enum MachineName {
         k: u32,
         /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,
-        /// The memory cells whose stores, as far as they are not kept in order, keep their values in summary cells; omitted if there are no such
+        /// The memory cells for which the values of the stores that are not kept in order are in summary cells; omitted if there are no such memory
         /// cells.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,

@@ -62,7 +62,7 @@ pub struct Member {
 struct Node {
     /// The node that this one was unified with.
     parent: Option<NodeId>,
-    /// Upper bound on the length of the parent paths that lead here (union by rank).
+    /// Upper bound on the length of the parent paths that end at this node (union by rank).
     rank: u32,
     shape: Shape,
     /// The first type that its places were used with, for messages.

@@ -1,5 +1,5 @@
 //! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect and no flush and no
-//! step of another thread can make it leave that loop. The property forbids every state in which each thread has ended or spins.
+//! step of another thread can make it leave that loop. The property holds if there is no reachable state in which each thread has ended or spins.
 //!
 //! In such a state memory does not change any more. A thread spins in it if, with memory as it is, no path from the thread's location leads to a
 //! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its

@@ -132,7 +132,7 @@ struct Layout<'a> {
     /// The index of the first comment that has not been written.
     next_comment: usize,
     level: usize,
-    /// Whether the current block is still empty, so that blank lines are dropped.
+    /// Whether nothing of the current block has been written, so that blank lines are dropped.
     fresh: bool,
     out: String,
 }
@@ -276,7 +276,7 @@ impl Layout<'_> {
             && comment.class == Class::Own
         {
             if comment.joined {
-                // It continues the line of the previous comment, so the line break after that one is removed.
+                // This comment continues the line of the previous one, so the line break after that is removed.
                 self.out.pop();
                 self.out.push(' ');
             } else {

@@ -70,7 +70,7 @@ impl Encoding {
         self.choices.push(choices);
     }
 
-    /// The value of an expression, if it is the same for all executions of the path.
+    /// The value of an expression, if all cells that it depends on have known values.
     fn certain(&self, e: &Expr<CellId>) -> Option<i64> {
         let mut certain = true;
         let value = e.eval(&mut |cell| {

@@ -134,7 +134,8 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The slice with these threads; an error if the set is not closed, or names threads that do not exist or are out of order.
+    /// The slice with these threads. An error if the set is not closed, if it names threads that do not exist or are out of order, or if an omitted
+    /// thread may access an open array outside its modelled part.
     pub fn new(program: &Program, threads: &[ThreadId]) -> Result<Self, String> {
         let ordered = threads.windows(2).all(|pair| pair[0] < pair[1]);
         if !ordered || threads.last().is_none_or(|last| last.index() >= program.threads.len()) {
@@ -175,7 +176,7 @@ impl Slice {
             && !concern.cells.iter().any(|&cell| self.foreign[cell as usize])
     }
 
-    /// The concerns of a property that the slice covers, as a property of the slice; `None` if there are none.
+    /// The concerns of a property that the slice covers, as a property of the slice; `None` if it covers none.
     pub fn property(&self, program: &Program, property: &Property) -> Option<Property> {
         let covered = concerns(program, property)?.into_iter().filter(|concern| self.covers(concern));
         let covered: Vec<Concern> = covered.collect();

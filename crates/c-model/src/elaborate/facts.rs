@@ -126,7 +126,7 @@ impl Elaborator<'_> {
         while let Some(object) = found.pop() {
             let reach = &mut self.reach[object.0 as usize];
             let before = std::mem::replace(&mut reach.shared, true);
-            // Objects that it points to become reachable as well.
+            // Objects to which this object points become reachable as well.
             let contents = self.writer.env.objects.remove(&object);
             if self.phase == Phase::Creating
                 && let Some(contents) = &contents

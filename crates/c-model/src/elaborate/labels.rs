@@ -149,7 +149,7 @@ impl Elaborator<'_> {
         self.writer.pending.clone_from(&mark.pending);
         self.writer.joined.clone_from(&mark.joined);
         self.writer.level = mark.level;
-        // If the execution at translation time ended in between, that is undone as well.
+        // If the execution at translation time ended after the snapshot, its end is undone as well.
         self.phase = mark.phase;
         let (registers, objects) = (mark.registers, mark.objects);
         // Facts at labels must not refer to removed registers and objects.

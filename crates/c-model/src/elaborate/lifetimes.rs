@@ -131,7 +131,7 @@ impl Elaborator<'_> {
     pub(super) fn may_replace(&self, old: ObjectId, new: ObjectId) -> bool {
         match (self.objects[old.0 as usize].origin, self.objects[new.0 as usize].origin) {
             (Origin::Local(one), Origin::Local(other)) if one == other => self.writer.env.gone.contains(&old),
-            // Layout takes into account when threads are created and end.
+            // An over-approximation: layout also takes into account when threads are created and end.
             (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
             (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
             (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),

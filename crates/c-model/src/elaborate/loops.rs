@@ -1,4 +1,4 @@
-//! Loops: kept as loops, or unrolled where they create threads, or join threads that have to be known.
+//! Loops. A loop is unrolled if it creates threads, or joins threads whose numbers have to be known; any other loop is kept as a loop.
 
 use fencewright_c::typed::tree::{Expr, Statement};
 use fencewright_code::core::{StmtKind, Value};

@@ -148,7 +148,7 @@ impl Elaborator<'_> {
         self.instances.get(thread.0 as usize).is_some_and(|instance| late(&instance.state))
     }
 
-    /// Records that the stack of some thread may be reused, from here on or from its end on.
+    /// Records that the stack of a thread may be reused, from now on or once that thread has ended.
     fn reclaim(&mut self) {
         match self.thread() {
             ThreadNumber(0) => self.shared.reclaims = true,
@@ -181,7 +181,7 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // The ends of lifetimes before the threads were created have to be emitted.
+        // The ends of lifetimes before the threads were created have to be emitted, so the execution at translation time ends.
         if self.phase == Phase::Creating && self.left_behind().next().is_some() {
             self.run();
         }

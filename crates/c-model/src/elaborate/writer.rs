@@ -111,7 +111,7 @@ impl Elaborator<'_> {
         self.block().push(Stmt { kind, span });
     }
 
-    /// Emits an await: waits until the value of a place, in the register, satisfies the condition.
+    /// Emits an await: waits until the value of a place, which is loaded into the register, satisfies the condition.
     pub fn emit_await(
         &mut self,
         register: Register,

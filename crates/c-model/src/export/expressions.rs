@@ -190,7 +190,7 @@ impl Writer {
         })
     }
 
-    /// A value read from a variable, converted to the type of computations. Narrow types promote to `int`.
+    /// A value read from a variable, converted to the type of computations: a narrow type would otherwise be promoted to `int` only.
     fn widened(&self, known: &Known, text: String) -> Written {
         match self.wide && known.wraps.is_some_and(|w| self.type_of(Some(w)) != "int64_t") {
             true => Written::prefix(format!("(int64_t){text}")),

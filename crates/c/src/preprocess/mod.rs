@@ -105,7 +105,7 @@ struct Branch {
     around: bool,
     /// Whether the current branch is active, provided that the enclosing text is.
     taken: bool,
-    /// Whether some branch was active already, or none may become active.
+    /// Whether no later branch can become active: an earlier branch was active, or the enclosing text is not active.
     done: bool,
     /// Whether `#else` was seen.
     last: bool,
@@ -341,7 +341,7 @@ impl Preprocessor<'_> {
                 Ok(())
             }
             "line" | "ident" | "sccs" => Ok(()),
-            // `# 12 "file"` is a line marker, as other preprocessors emit it.
+            // `# 12 "file"` is a line marker, as other preprocessors emit it, and is ignored.
             _ if name.kind == Kind::Number => Ok(()),
             _ => Err(Error::new(name.span, format!("`#{spelling}` is no directive"))),
         }

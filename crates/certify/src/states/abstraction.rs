@@ -39,7 +39,7 @@
 //! * A store fence: where the table adds no barrier to Q, the definition of representing requires none.
 //! * A flush of s, the oldest store (PSO: to its cell, without a barrier before it). If s is in Q, then no store in R is older, nor any in Q, and no
 //!   barrier of Q precedes it: s leaves Q. Otherwise no store in Q is older; and with the oldest kept, Q contains no barrier, because the exact
-//!   buffer would have one between s and the store of Q before that barrier: s leaves R. If s is the only one of the other stores to its cell, then
+//!   buffer would have a barrier between s and the store of Q before that one: s leaves R. If s is the only one of the other stores to its cell, then
 //!   its value was added last and occurs in R once or many times. Every other value of the cell does not occur among the other stores, so R has it
 //!   many times or not at all: s leaves by 3. If another one of the other stores is to the cell, the newest store to the cell stays the same. If R
 //!   has the value v of s many times, s leaves by 1. Otherwise the copies of v are counted exactly, and the value that was added last is a different

@@ -109,7 +109,7 @@ pub enum Times {
     First,
     /// At most once.
     Once,
-    /// In a loop: up to [`Options::heap`](crate::pipeline::Options::heap) times, which a register counts.
+    /// In a loop: up to [`Options::heap`](crate::pipeline::Options::heap) times; a register counts the executions.
     Counted,
 }
 
@@ -369,7 +369,7 @@ pub enum Value {
     Move(Box<Value>, Box<Value>, NodeId),
     /// The distance between two pointers into one array of the node, in elements.
     Difference(Box<Value>, Box<Value>, NodeId),
-    /// `container_of`: the address of the structure whose member, at the end of `path`, the pointer points to.
+    /// `container_of`: the address of the structure whose member at the end of `path` is the target of the pointer.
     Container {
         /// The pointer to the member.
         member: Box<Value>,

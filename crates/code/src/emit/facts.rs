@@ -198,7 +198,7 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     roles
 }
 
-/// The path from its object to each place, by class.
+/// For each class, the paths to its places from the objects that contain them.
 fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
     let mut paths: Vec<Vec<String>> =
         layout.classes.iter().map(|class| vec![String::new(); class.places.len()]).collect();

@@ -27,7 +27,7 @@ pub(crate) struct Statements<'a> {
     arrays: Vec<String>,
     reads: Reads,
     stop: &'a Stop<'a>,
-    /// Number of labels of each kind.
+    /// Number of labels emitted so far, by base name.
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
     pending: Vec<String>,
@@ -228,7 +228,8 @@ impl<'a> Statements<'a> {
         self.evidence.mistakes.push(facts::Mistake { thread, label, span, claims });
     }
 
-    /// The claim of a check for reports. After the failure only the values that the check itself reads are still available.
+    /// The claim of a check, for reports. A term is included only if the check itself reads all its registers, because other values may not be
+    /// available after the failure.
     fn claim(&self, claim: &Claim, condition: &Term) -> facts::Claim {
         let about = match &claim.about {
             About::Pointer => facts::About::Pointer,

@@ -14,7 +14,7 @@ use crate::flat::ranges::Range;
 use crate::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
 use crate::layout::classes::Layout;
 
-/// The constants that reach the values of one class.
+/// Bounds on the values of one class, collected from the statements that write to it.
 #[derive(Clone, Copy)]
 struct Counter {
     /// The least and the greatest constant written.

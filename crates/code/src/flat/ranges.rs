@@ -76,7 +76,7 @@ impl Range {
         Range { low, high, undefined: grown.undefined }
     }
 
-    /// The interval of the representing numbers, including that of the undefined value if it is possible.
+    /// The interval of the numbers that represent these values, including [`UNDEFINED`] if the undefined value is possible.
     fn hull(self) -> (i128, i128) {
         let plain = match self.undefined {
             true => self.joined(Range::new(UNDEFINED, UNDEFINED)),

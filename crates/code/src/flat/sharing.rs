@@ -58,7 +58,8 @@ pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     rename(&mut thread.code, &name, stop);
 }
 
-/// One shared register for all temporaries with the same name, initial value and index among those of their statement.
+/// For each temporary, the register that represents it: one for all temporaries with the same name, initial value and index, where the index counts
+/// the temporaries with that name and initial value in one statement.
 fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Register, Register> {
     let mut shared: HashMap<(&str, i64, usize), Register> = HashMap::new();
     let mut counts: HashMap<(usize, &str, i64), usize> = HashMap::new();

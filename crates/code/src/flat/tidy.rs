@@ -11,7 +11,8 @@ use crate::flat::{CellEvent, Step, StepKind, Term, Thread, Waiting};
 /// Which registers and arrays of a thread are read and written.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    /// Number of reads of each register. Not counted: reads in the condition or new value of an await or update of the register into which it loads.
+    /// Number of reads of each register. If the condition or new value of an await or update reads the register into which it loads, that read is not
+    /// counted.
     read: HashMap<Register, usize>,
     /// The registers into which an await loads and whose values its condition reads.
     waited: HashSet<Register>,

@@ -276,7 +276,7 @@ impl Layout {
         }
     }
 
-    /// The class of the flags for objects freed by other threads that this thread may allocate.
+    /// The class of the flags that say which objects, freed by other threads, this thread may allocate.
     pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
@@ -288,7 +288,7 @@ impl Layout {
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// Adds a flag for each object of a class, which is 1 while another thread may allocate the object.
+    /// For each object of a class, adds a flag that is 1 while another thread may allocate the object.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
         let mut returned = Class::new(None);

@@ -117,7 +117,7 @@ impl Resolver<'_> {
         self.step(StepKind::Special(CellEvent::Set(passed, number, before.with(BinaryOp::Eq, 0))))
     }
 
-    /// One alternative of an allocation: an existing object, acquired by the steps `taken`. `calloc` clears it.
+    /// One alternative of an allocation: it returns an existing object, which the steps `taken` acquire. `calloc` clears this object.
     fn again(&mut self, taken: Vec<Step>, register: Register, object: ObjectId, number: i64) -> Vec<Step> {
         let placed = self.layout.placed(object);
         let scale = self.layout.classes[placed.class].scale;
@@ -180,7 +180,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The lifetime of a local variable ends, or begins again.
+    /// Marks a local variable where its lifetime ends (`gone`) or begins again.
     pub(crate) fn mark_local(&mut self, object: ObjectId, gone: bool) {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);
@@ -203,7 +203,7 @@ impl Resolver<'_> {
         let cell = self.returned(returned, number.clone());
         let given = vec![
             self.pass(class, number),
-            // The thread that takes the object also sees the stores before this one.
+            // The thread that takes the object also sees the stores before the store to the flag.
             self.step(StepKind::StoreFence),
             self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
         ];
@@ -228,7 +228,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// `free` of a pointer into a class that is not null: to the start of an allocation of this class, or to the first member or element of one.
+    /// `free` of a pointer into a class, which is not null: the pointer must be to the start of an allocation of this class, or to the first member
+    /// or element of an allocation.
     fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
         let of = &self.layout.classes[class];
         let number = pointer.clone().with(BinaryOp::Div, of.scale);

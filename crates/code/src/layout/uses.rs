@@ -124,7 +124,7 @@ impl<'a> Uses<'a> {
         used.written |= written;
     }
 
-    /// The path to a place may start at a pointer: the class of its target is addressed.
+    /// If the path to a place starts at a pointer, marks the class of the pointer's target as addressed.
     fn start(&mut self, place: &Location) {
         if let Base::Pointed(_, node) = &place.base {
             self.at(*node).addressed = true;

@@ -67,7 +67,7 @@ fn role(origin: &Origin, ty: Option<&fencewright_c::typed::tree::Type>) -> Role 
 }
 
 fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
-    // Every occurrence other than in a load or store of the whole variable keeps it in memory.
+    // Every occurrence of a variable, other than in a load or store of the whole variable, keeps the variable in memory.
     let direct = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Store(place, ..) => place.whole(),
         _ => None,

@@ -67,7 +67,7 @@ enum Choice {
     Tried(u64),
     /// It has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),
-    /// A value exists for which the one condition on it holds.
+    /// A value exists for which the one condition on the choice holds.
     Made,
 }
 
@@ -160,7 +160,7 @@ impl Way {
             _ if chosen.iter().all(|n| matches!(self.choices[*n], Choice::Tried(_))) => {
                 self.ops.push(Op::Assume(condition));
             }
-            // The first condition on a choice, and on nothing else: the choice can be made so that it holds.
+            // This is the first condition on a choice and depends on nothing else, so the choice can be made such that the condition holds.
             [n] if is_about_choice(&value) => {
                 let Choice::Free(range) = self.choices[*n] else { return None };
                 if !samples(range, &value).into_iter().any(|sample| holds(&value, sample)) {

@@ -21,7 +21,7 @@ pub struct Register(pub u32);
 pub struct Label(pub u32);
 
 impl Label {
-    /// The place where the process has ended: threads loop there, so that none of them counts as blocked.
+    /// The label at which threads loop once the process has ended, so that none of them counts as blocked.
     pub const EXIT: Label = Label(u32::MAX);
 }
 
@@ -136,7 +136,7 @@ pub enum StmtKind<S: Stage> {
         /// How the program accesses the place.
         access: Access,
     },
-    /// Takes the one global lock, with empty buffers: until it is released, no other thread loads, flushes or takes it.
+    /// Takes the one global lock, with empty buffers. Until the lock is released, no other thread loads, flushes or takes the lock.
     Lock,
     /// Releases the global lock, with empty buffers.
     Unlock,

@@ -101,7 +101,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every value that it evaluates itself, not those of statements in its blocks.
+    /// Calls `visit` for every value that the statement itself evaluates; not for those in its blocks.
     pub fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a S::Value)) {
         if let Some((place, _)) = self.accessed() {
             place.values(visit);

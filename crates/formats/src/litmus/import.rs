@@ -147,7 +147,7 @@ impl Register {
         reduce(self.init, self.bits())
     }
 
-    /// The name of the variable.
+    /// The name of the variable for this register.
     fn name(&self) -> String {
         RegisterPart { family: self.family, part: Part::Low(self.bits()) }.name()
     }
@@ -367,7 +367,8 @@ fn thread_names(
         }
     }
     for (thread, cells) in test.threads.iter_mut().zip(&columns) {
-        // With a single column, the thread's span extends from its name to its last instruction.
+        // With a single column, the thread's span extends from its name to its last instruction. With several columns, such a span would contain
+        // instructions of other threads.
         if let (Some(last), 1) = (cells.last(), header.len()) {
             thread.span = thread.span.to(Span::new(last.start, last.end));
         }

@@ -61,7 +61,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
-                // The right side must not be evaluated if the left side decides the value.
+                // The right side must not be evaluated if the left side decides the value, so the expression becomes a branch in the control flow.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
@@ -74,7 +74,7 @@ impl<'a> ThreadLowering<'a, '_> {
                     return self.flatten_part(chosen, pure, before);
                 }
                 if !pure && (self.takes_steps(then) || self.takes_steps(otherwise)) {
-                    // Only the chosen branch is evaluated.
+                    // Only the chosen branch may be evaluated, so the expression becomes a branch in the control flow.
                     let register = self.temporary();
                     before.push(Before::Choice(register, e));
                     return Ok(Expr::Leaf(register));

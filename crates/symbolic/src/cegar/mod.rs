@@ -3,9 +3,9 @@
 //!
 //! An abstract counterexample is examined as in s. 7 of the paper. (1, 2) If its events are an execution of the exact memory model, the program is
 //! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
-//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither helps,
-//! or only keeping very many stores in order. Then the values of the other stores are kept in summary cells, for as few memory cells as exclude the
-//! counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
+//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither
+//! refinement helps, or very many stores would have to be kept in order. Then the values of the other stores are kept in summary cells, for as few
+//! memory cells as exclude the counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
 
 pub mod path;
 
@@ -115,7 +115,8 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // An over-approximation can show neither that a state is reachable nor that no thread can move.
+            // Properties that need a proof that a state is reachable, or that no thread can move, are declined: an over-approximation can show
+            // neither.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
@@ -191,7 +192,7 @@ impl Run<'_, '_> {
         self.report.work.counts = Counts::Predicates(domain.predicates());
     }
 
-    /// One search for the open properties, and its consequences. An error ends the run.
+    /// Runs one search for the open properties, and answers a property or refines the abstraction. An error ends the run.
     fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
         let live = LiveCells::new(sub, self.limits)?;
         let machine =

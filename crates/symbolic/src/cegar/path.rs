@@ -14,7 +14,7 @@ use crate::execution::Execution;
 use crate::search::live::{LiveCells, known_at_first};
 use crate::search::reduced::Path;
 
-/// The events of the path as an execution of the exact memory model that violates the property, if they are one.
+/// The events of the path as an execution, if they are an execution of the exact memory model that violates the property.
 pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
     let mut execution = Execution::new(task.program, task.model, path.len());
     for (event, _) in path {

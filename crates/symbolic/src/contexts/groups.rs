@@ -169,7 +169,7 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group and each memory cell it writes, the group that currently holds the value.
+    /// For each group, the memory cells that it writes, each together with the group that holds the value now: the group itself.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }

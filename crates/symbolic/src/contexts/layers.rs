@@ -1,11 +1,11 @@
 //! The search strategy of `contexts`: explores context by context.
 //!
 //! A state does not record the number of contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: everything
-//! that is reachable from it with later contexts to come is also reachable when it is found in its layer, because more contexts remain then. So a
-//! state is expanded only once, and allowing one more context means continuing from the newest layer. The last context is special: no other thread
-//! moves after it, so its states are kept separately and are smaller (see [`super::relevance`]). For k contexts, a last context can begin after any
-//! of the layers 1 to k - 1. Only those that begin after layer k - 1 are new; the others were explored with a smaller k. Evidence is searched for in
-//! last contexts only, because each context is the last one for some k.
+//! reachable from a state that is found again in a later context is also reachable from its layer, where more contexts remain. So a state is expanded
+//! only once, and allowing one more context means continuing from the newest layer. The last context is special: no other thread moves after it, so
+//! its states are kept separately and are smaller (see [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k
+//! - 1. Only those that begin after layer k - 1 are new; the others were explored with a smaller k. Evidence is searched for in last contexts only,
+//! because each context is the last one for some k.
 
 use std::mem::{replace, take};
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     /// The number of layers that have been explored.
     explored: u32,
     stage: Stage,
-    /// Whether some layer had no new states: then there are no further layers.
+    /// Whether some layer had no new states, so that there are no further layers.
     closed: bool,
     /// The states of the newest layer.
     frontier: Vec<u32>,

@@ -50,7 +50,7 @@ pub enum Move {
     Edge {
         /// The edge of the active thread.
         edge: EdgeId,
-        /// Which of its cases: see [`case`](fencewright_memory::StepName::case).
+        /// The number of the case of the edge; see [`case`](fencewright_memory::StepName::case).
         case: u32,
         /// Number of groups that leave before it.
         flushed: u32,

@@ -283,8 +283,8 @@ fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits
 
 static EMPTY: Vec<LocationId> = Vec::new();
 
-/// For each location, the memory cells that may be loaded from there on; the facts after those of the cells are for arrays, any element of which may
-/// be loaded.
+/// For each location, the memory cells that may be loaded from there on. The facts after those of the cells are for arrays, one for each variable:
+/// any element of the array may be loaded.
 fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

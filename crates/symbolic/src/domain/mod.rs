@@ -114,7 +114,8 @@ pub trait Domain: Sized + 'static {
     }
 }
 
-/// The cells that a domain represents, of those given: summary cells only if it can constrain their values.
+/// Those of the given cells that a domain represents: all of them, except that a domain represents summary cells only if it can constrain their
+/// values.
 pub(crate) fn kept<D: Domain>(domain: &D, contents: &[Contents], mut cells: Vec<CellId>) -> Vec<CellId> {
     if !domain.keeps_summaries() {
         cells.retain(|&cell| !matches!(contents[cell as usize], Contents::Summary(_)));
@@ -127,7 +128,7 @@ pub trait SpuriousPath<D> {
     /// Whether the path is feasible, as far as another domain can tell.
     fn is_feasible(&mut self, domain: &mut D) -> bool;
 
-    /// Interpolants: constraints along the path that together prove it infeasible over the integers, if a solver found some.
+    /// Interpolants: constraints along the path that together prove that it is infeasible over the integers; `None` if the solver found none.
     fn interpolants(&mut self) -> Option<Vec<Linear>>;
 
     /// The sums of variables that the path depends on: those of the conditions at its end and of its assumptions, rewritten backward to each earlier

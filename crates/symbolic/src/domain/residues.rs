@@ -1,7 +1,7 @@
 //! Residues of cells, x = r mod m: a domain used in addition to bounds and differences.
 //!
-//! The cells whose residues matter follow from the program: those whose remainders or low bits it uses, and those from which these get their values
-//! ([`Moduli`]). If there are none, residues cost nothing.
+//! The cells whose residues matter are determined from the program ([`Moduli`]): cells whose remainders or low bits it uses, and cells whose values
+//! flow into such cells. If there are none, residues cost nothing.
 
 use fencewright_memory::linear::Simple;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Constraint, Contents, Linear};
@@ -9,10 +9,10 @@ use fencewright_program::{BinaryOp, Expr, Observable, Op, Program, Property, Reg
 
 use fencewright_verdict::{Limits, Reason};
 
-/// Maximum modulus: with larger ones there would be too many states.
+/// Maximum modulus; larger moduli would lead to too many states.
 const MOST: i64 = 64;
 
-/// Number of operations between two polls of the limits: each may involve all cells.
+/// Number of operations between two polls of the limits. It is small because each operation may involve all cells.
 const OPS_AT_A_STRETCH: usize = 64;
 
 /// The known residue of a value: `value = rest mod modulus`. Modulus 1 means that nothing is known.
@@ -300,7 +300,7 @@ impl Moduli {
         Ok(found)
     }
 
-    /// Raises the moduli of the leaves of subexpressions whose residues an expression uses.
+    /// Raises the moduli of the leaves of all subexpressions whose residue determines the value of an expression, such as the operand of `%`.
     fn ask<L>(&mut self, e: &Expr<L>, cell: &dyn Fn(&L) -> Option<CellId>) {
         match e {
             Expr::Const(_) | Expr::Leaf(_) => {}

@@ -69,7 +69,7 @@ struct ControlNode<C, P, T> {
 /// A step prepared for the domain.
 struct Prepared<N, T> {
     name: N,
-    /// The control state it leads to; or why the machine does not represent its target.
+    /// The index of the control state that the step leads to; or why the machine does not represent its target.
     target: Result<u32, (Limitation, Span)>,
     transition: T,
 }
@@ -106,7 +106,7 @@ pub struct Finding {
     pub node: u32,
     /// The index of the property.
     pub property: usize,
-    /// Which evidence of the control state; see [`Evidence::case`].
+    /// The number of the evidence among those of the control state; see [`Evidence::case`].
     pub case: u32,
 }
 
@@ -181,7 +181,7 @@ impl<M: Machine> Counterexample<M> {
     }
 }
 
-/// Adds the initial domain states. The error tells that some are missing.
+/// Adds the initial domain states to `states`. The error tells that some initial states cannot be represented.
 fn initial_states<M: Machine, D: Domain>(
     machine: &M,
     domain: &mut D,
@@ -316,7 +316,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             match target {
                 Ok(target) => {
                     for (branch, state) in &successors {
-                        // Comparing a state with many stored ones may also take milliseconds.
+                        // Limits are polled here too, because comparing a state with many stored states may also take milliseconds.
                         if !self.domain.is_discrete() {
                             self.poll()?;
                         }

@@ -80,7 +80,7 @@ impl Instruction {
                 "ishst" | "st" | "nshst" | "oshst" => Fence::Stores,
                 _ => Fence::Full,
             },
-            // A locked operation that leaves memory unchanged, wherever its operand is.
+            // A locked operation that leaves memory unchanged is a full fence, wherever its operand is.
             _ if self.locked && matches!(self.stem(), "add" | "or" | "xor" | "sub") => {
                 match self.operands.first().map(String::as_str) {
                     Some("$0" | "$0x0" | "%0" | "$0x00")

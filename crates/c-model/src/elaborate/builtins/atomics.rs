@@ -60,7 +60,7 @@ pub(super) enum Convention {
     Implicit,
     /// C11 with memory orders as last arguments.
     Explicit,
-    /// gcc with memory orders as last arguments; pointers move by bytes.
+    /// gcc with memory orders as last arguments; the operand of pointer arithmetic counts bytes.
     Gnu,
     /// gcc with memory orders as last arguments; values are passed through pointers.
     Indirect,

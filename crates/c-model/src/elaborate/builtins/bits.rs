@@ -23,7 +23,7 @@ pub(super) enum Operation {
     Swapped,
     /// The absolute value.
     Absolute,
-    /// Stores the result through the third argument, and returns whether it overflowed.
+    /// Stores the result through the third argument, and returns whether the operation overflowed.
     Overflow(Operator),
 }
 

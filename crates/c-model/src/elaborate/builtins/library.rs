@@ -29,7 +29,7 @@ pub(super) enum Operation {
     Pass,
     /// Returns the first argument.
     Same,
-    /// `__builtin_object_size`: unknown, which compilers may return.
+    /// `__builtin_object_size`: the value for an unknown size, which compilers may always return.
     Unknown,
     /// Stores the time through the second argument.
     Time,

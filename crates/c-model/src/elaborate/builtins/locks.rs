@@ -309,7 +309,7 @@ impl Elaborator<'_> {
                 let held =
                     self.object(Object { name, ty, node, origin, initial, undefined: false, purpose, span });
                 if !self.executing() {
-                    // In a loop, an earlier iteration may have written it.
+                    // In a loop, an earlier iteration may have written the variable, so its value is unknown.
                     self.writer.env.objects.remove(&held);
                 }
                 self.held.insert(holder, held);

@@ -190,7 +190,7 @@ impl Elaborator<'_> {
         };
         let whole = matches!(unit.records.get(record_of(&of.ty)), Some(record) if record.fields.len() > 1);
         let target = self.field(of, number, &field.ty, span)?;
-        // An `_Atomic` structure would be accessed as a whole.
+        // An access to a member of an `_Atomic` structure would access the whole structure, which is not supported.
         if of.ty.atomic && whole {
             let help =
                 "use an atomic integer or pointer, with several values packed into its bits if necessary";

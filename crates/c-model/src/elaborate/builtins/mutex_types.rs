@@ -36,7 +36,7 @@ pub(super) enum Taking {
     GivesUp,
 }
 
-/// The members of a mutex: owner, type, and depth, the number of locks beyond the first.
+/// The members of a mutex: its owner, its type, and its depth, which counts the locks beyond the first.
 struct Mutex {
     owner: Target,
     ty: Target,

@@ -1,7 +1,7 @@
 //! Condition variables, barriers, semaphores and `pthread_once`.
 //!
 //! POSIX and C11 allow spurious wakeups, so for safety properties waiting for a condition variable only unlocks and relocks the mutex. For `deadlock`
-//! and `termination` such wakeups would hide lost signals. There each waiting thread has a bit in the condition variable; a signal clears the bit of
+//! and `termination` such wakeups would hide lost signals. For these properties each waiting thread has a bit in the condition variable; a signal clears the bit of
 //! one thread, and a broadcast all bits.
 //!
 //! A barrier counts the threads that have arrived. The last thread to arrive lets all of them leave, and no thread arrives again before all have
@@ -46,7 +46,7 @@ const INVALID: i128 = 22;
 pub(super) enum Operation {
     InitCondition,
     Wait,
-    /// Waits with a timeout; the result after the timeout.
+    /// Waits with a timeout, after which the call has this result.
     TimedWait(i128),
     Signal,
     Broadcast,

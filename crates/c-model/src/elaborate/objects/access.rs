@@ -13,7 +13,7 @@ use super::super::{Elaborator, Phase, Result};
 use super::{Spot, Target, is_certain};
 
 impl Elaborator<'_> {
-    /// A register with a value loaded from a place, as an operand: with the range of the type and the node to which the value may point.
+    /// The value of a place, which has been loaded into a register: its range is that of the type, and it points to the target node of the place.
     pub(super) fn loaded(&mut self, register: Register, target: &Target) -> Operand {
         let value = Value::Register(register);
         let node = match &target.spot {
@@ -161,7 +161,7 @@ impl Elaborator<'_> {
         let known_way = way(location).filter(|_| is_certain(location));
         let executed = self.executes(location, operand) && known_way.is_some();
         if !executed && self.phase == Phase::Creating && self.writer.reachable {
-            // The state executed so far becomes the initial state before the value escapes.
+            // The state so far becomes the initial state of the program, before the written value escapes.
             self.run();
         }
         let Base::Object(object) = location.base else {

@@ -72,7 +72,7 @@ impl Resolver<'_> {
         }
         let ways = layout.ways_back.iter().filter(|way| way.outer == class);
         let ways: Vec<Term> = match equality {
-            // Two uses of `container_of` may give the same address.
+            // Two uses of `container_of` may give the same address, so whether their results are equal is unknown.
             true => {
                 let pairs = ways.clone().flat_map(|one| ways.clone().map(move |other| (one, other)));
                 let different = pairs.filter(|(one, other)| one.outside != other.outside);
@@ -125,7 +125,8 @@ impl Resolver<'_> {
         adjacent
     }
 
-    /// Compares two pointers into a class for order: as their numbers, unless the chosen order of objects reverses that of their numbers.
+    /// Compares two pointers into a class for order: by their numbers, unless the chosen order of their objects is the reverse of the order of the
+    /// numbers.
     pub(super) fn ordered(&mut self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let layout = self.layout;
         let of = &layout.classes[class];

@@ -73,7 +73,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The class at the end of a path, and `width` and `base` so that the number there is `width * number + base`.
+    /// The class at the end of a path, with `width` and `base`: from the place `number`, the path leads to the place `width * number + base`.
     pub(crate) fn way(
         &self,
         nodes: &Nodes,

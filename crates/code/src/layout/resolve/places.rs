@@ -38,7 +38,7 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// Checks that a place exists. If it may be freed, the check gets a step of its own without effect, because a label on the next statement could
+    /// Checks that a place exists. If the place may be freed, the check gets a step of its own without effect: a label on the next statement could
     /// also be reached in other ways.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();

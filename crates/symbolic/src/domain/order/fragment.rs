@@ -54,7 +54,8 @@ struct Scan {
 /// constants by `= != < <=`, or are the truth value of such comparisons; distances `x + n < y` and `x + n <= y` occur only positively, and if there
 /// are any, 0 is the only constant.
 ///
-/// The domain tracks at `least` these relations. Tracking only equality gives fewer states, but a certificate cannot express that values differ.
+/// The domain tracks at least the relations that `least` names. Tracking only equality gives fewer states, but a certificate cannot express that
+/// values differ.
 pub fn fragment(
     program: &Program,
     properties: &[Property],
@@ -129,7 +130,7 @@ pub fn fragment(
     Ok(scan.finish(program.numbers)?)
 }
 
-/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on control.
+/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on the control state.
 fn mixes(formula: &Formula) -> bool {
     match formula {
         Expr::Const(_) | Expr::Leaf(_) => false,
@@ -152,7 +153,7 @@ impl Scan {
         for command in commands {
             match command {
                 Command::Assume(e) => match truth(e, true, numbers).map_err(unfit)? {
-                    // The following commands are unreachable.
+                    // The commands after a false assumption are unreachable.
                     Condition::Constant(false) => return Ok(()),
                     condition => self.condition(&condition, span),
                 },

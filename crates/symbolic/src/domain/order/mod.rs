@@ -57,7 +57,7 @@ pub struct Order {
 /// A step on ranks. The first indices are the points, then the cells before the step, then other cells.
 pub struct OrderTransition {
     ops: Vec<RankOp<u8>>,
-    /// The indices of the cells after the step, each with its component; only components that occur are numbered.
+    /// The indices of the cells after the step, each with its component. The components that occur are renumbered from 0.
     after: Vec<(u8, u8)>,
 }
 
@@ -72,7 +72,7 @@ enum RankOp<I> {
     Fresh(I, Vec<I>),
 }
 
-/// Maximum number of operations in a step: more could access too many cells.
+/// Maximum number of operations in a step, because more could access more cells than there are indices.
 const MOST_OPERATIONS: usize = 40;
 
 impl Order {

@@ -77,7 +77,7 @@ impl Scale {
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,
             (Relations::Order, Numbers::Real) => (255 / (points + 1)).saturating_sub(3 + MOST_CHOICES),
         };
-        // A step names the cells before it, those after it, and those that its operations need in between.
+        // A step needs an index for each cell that is live before it or after it, and for each cell that only its operations access.
         let named = (255 - points - MOST_OPERATIONS) / 2;
         Scale { numbers, relations, points: ranks, start, most_cells: most_cells.min(named) }
     }

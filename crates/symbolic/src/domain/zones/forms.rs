@@ -25,7 +25,7 @@ const MOST_TURNS: usize = 4;
 
 /// A cell id that no machine uses: the value to be folded into a summary cell.
 pub const FOLDED: CellId = CellId::MAX;
-/// Cell ids that no machine uses, from here downwards: unknown values.
+/// Cell ids below this one, down to `LEAST_UNKNOWN`, are used by no machine. They stand for unknown values.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 
@@ -58,7 +58,7 @@ pub enum RowOp {
     Change(Vec<(usize, Vec<Total>)>),
     /// Index i minus index j is at most this total.
     Bound(Vec<(usize, usize, Total)>),
-    /// Summary i additionally stands for the value of index j, which is then removed.
+    /// The summary cell of index i additionally stands for the value of index j. Then all bounds of index j are removed.
     Fold(usize, usize),
     /// The branch is infeasible.
     Never,
@@ -189,7 +189,7 @@ impl Rows {
                     let known = before(linear, &values)
                         .filter(|l| l.terms.iter().all(|&(cell, _)| !is_unknown(cell)));
                     let known = known.unwrap_or_else(|| {
-                        // The assumption refers to an unknown value chosen in this step.
+                        // The assumption refers to an unknown value chosen in this step, so the pending assignments are performed before it.
                         changed(&mut values, &mut ops);
                         linear.clone()
                     });

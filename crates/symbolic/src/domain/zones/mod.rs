@@ -78,7 +78,7 @@ pub struct Zones {
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
-    /// The bounds of the last state, as stored and closed. They are kept because usually several steps are taken from one state.
+    /// The bounds of the last state, once as stored and once closed. They are kept because usually several steps are taken from one state.
     closed: (Vec<i32>, Vec<i32>),
 }
 
@@ -95,7 +95,7 @@ pub struct ZoneTransition {
     /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
     ways: Ways,
-    /// The effect on residues, if there are any; and the matrix index of each of its cells.
+    /// The effect on residues, if any residues matter; and the index in the matrix of each cell that the effect is about.
     residues: Option<(ResidueStep, Vec<usize>)>,
 }
 
@@ -215,7 +215,7 @@ impl Domain for Zones {
     type State = Zone;
     type Transition = Arc<ZoneTransition>;
 
-    /// Another machine may number the cells of its buffers differently: sums of such cells are dropped.
+    /// Another machine may number the cells of its buffers differently, so sums that contain such cells are dropped.
     fn attach(&mut self, contents: &[Contents]) {
         if *self.contents != *contents {
             let is_own = |(cell, _): &(CellId, i64)| contents.get(*cell as usize) == Some(&Contents::Own);
@@ -363,7 +363,8 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Clips: bounds above the clip constant are dropped, those below its negation raised; or both are raised to the next mark.
+    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it; if marks are used, both are raised
+    /// to the next mark instead.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
