@@ -173,7 +173,13 @@ impl Resolver<'_> {
     fn node_points(&self, node: NodeId) -> Points {
         let functions = !self.nodes.strangers(node).functions.is_empty();
         match self.layout.class(self.nodes, node) {
-            Some(class) if functions || !self.layout.classes[class].pieces.is_empty() => Points::Class(class),
+            Some(class)
+                if functions
+                    || !self.layout.classes[class].pieces.is_empty()
+                    || self.layout.is_way_back_to(class) =>
+            {
+                Points::Class(class)
+            }
             None if functions => Points::Function,
             _ => Points::Nowhere,
         }
@@ -203,6 +209,27 @@ impl Resolver<'_> {
     fn is_outside(&self, class: usize, pointer: &Term) -> Term {
         let ways = self.layout.ways_back.iter().filter(|way| way.outer == class);
         ways.map(|way| way.is_outside(pointer)).reduce(Term::or).unwrap_or(Term::Number(0))
+    }
+
+    /// The condition that a pointer to a structure came from `container_of` of a number that is not an address.
+    fn is_of_number(&self, class: usize, pointer: &Term) -> Term {
+        let ways = self.layout.ways_back.iter().filter(|way| way.outer == class);
+        ways.map(|way| self.way_of_number(way, pointer)).reduce(Term::or).unwrap_or(Term::Number(0))
+    }
+
+    fn way_of_number(&self, way: &WayBack, pointer: &Term) -> Term {
+        let is_address = self.is_address(Points::Class(way.inner), &way.member(pointer));
+        way.is_outside(pointer).and(Term::unary(UnaryOp::Not, is_address))
+    }
+
+    /// A pointer as it compares with numbers. The result of `container_of` for a number is that number minus the offset of the member.
+    fn as_number(&self, points: Points, pointer: Term) -> Term {
+        let Points::Class(class) = points else { return pointer };
+        let ways = self.layout.ways_back.iter().filter(|way| way.outer == class);
+        ways.fold(pointer.clone(), |otherwise, way| {
+            let number = way.member(&pointer).plus(-(way.offset as i64));
+            Term::choice(self.way_of_number(way, &pointer), number, otherwise)
+        })
     }
 
     /// Ends the model here if a condition holds; reports an error if the condition certainly holds.
@@ -257,6 +284,7 @@ impl Resolver<'_> {
             _ => match points {
                 (address, Points::Nowhere) => {
                     self.with_number(address, &x, &y);
+                    let x = self.as_number(address, x);
                     match address {
                         Points::Class(class) => self.as_numbers(class, op, &x, &y),
                         _ => Term::binary(op, x, y),
@@ -264,6 +292,7 @@ impl Resolver<'_> {
                 }
                 (Points::Nowhere, address) => {
                     self.with_number(address, &y, &x);
+                    let y = self.as_number(address, y);
                     Term::binary(op, x, y)
                 }
                 (one, other) => self.compared(op, (one, x), (other, y)),
@@ -274,7 +303,14 @@ impl Resolver<'_> {
     /// Ends the model where an address is compared with a number that lies where objects can be.
     fn with_number(&mut self, points: Points, address: &Term, number: &Term) {
         let possible = number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS);
-        let both = self.is_address(points, address).and(possible);
+        let mut both = self.is_address(points, address).and(possible);
+        if let Points::Class(class) = points {
+            // `container_of` of a member at the lowest address gives a lower one.
+            for way in self.layout.ways_back.iter().filter(|way| way.outer == class && way.offset > 0) {
+                let below = number.clone().within(LOWEST_ADDRESS - way.offset as i64, LOWEST_ADDRESS - 1);
+                both = both.or(way.is_outside(address).and(below));
+            }
+        }
         self.unknown_if(both, Unknown::Number);
     }
 
@@ -310,7 +346,12 @@ impl Resolver<'_> {
             }
             _ => is_one.clone().or(is_other.clone()),
         };
-        self.unknown_if(looks, Unknown::Bits);
+        let is_outside = |points, value: &Term| match points {
+            Points::Class(class) => self.is_outside(class, value),
+            _ => Term::Number(0),
+        };
+        let outside = is_outside(one, &x).or(is_outside(other, &y));
+        self.unknown_if(looks.or(outside), Unknown::Bits);
         let counts =
             |points| matches!(points, Points::Class(class) if self.layout.classes[class].strangers.computed);
         if counts(one) || counts(other) {

@@ -322,6 +322,37 @@ fn container_of_null_is_not_null() {
     holds(&start, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
 }
 
+const MAYBE_NULL: &str = "struct link { struct link *next; }; struct entry { int k; struct link l; } x;
+    #define entry(p) ((struct entry *)((char *)(p) - offsetof(struct entry, l)))
+    struct link *_Atomic head; _Atomic(struct entry *) kept; int five;
+    void *writer(void *p) { x.k = 1; head = &x.l; return 0; }";
+
+#[test]
+fn container_of_null_is_a_negative_number() {
+    let body = |looks: &str| {
+        format!(
+            "pthread_t t; pthread_create(&t, 0, writer, 0); struct entry *e = entry(head); {looks} pthread_join(t, 0);"
+        )
+    };
+    for looks in [
+        "if ((unsigned long)(void *)e >= (unsigned long)-4095) assert(0);",
+        "if (e == (struct entry *)-8) assert(0);",
+        "assert((long)e >= 0);",
+        "switch ((intptr_t)e) { case -8: assert(0); }",
+        "assert((uintptr_t)e != (uintptr_t)-8 || head);",
+    ] {
+        fails(MAYBE_NULL, &body(looks));
+    }
+    for looks in [
+        "assert((intptr_t)e < -8 || e);",
+        "if ((unsigned long)(void *)e >= (unsigned long)-4095) assert(e == (struct entry *)-8);",
+        "if ((unsigned long)(void *)e < (unsigned long)-4095) assert(e->k == 1);",
+        "assert((intptr_t)e != -4);",
+    ] {
+        holds(MAYBE_NULL, &body(looks));
+    }
+}
+
 const AROUND: &str = "struct list { struct list *next; };
     struct node { long key; struct list l; } nodes[2]; struct list head, *from = &head; long other;
     #define entry(p) ((struct node *)((char *)(p) - offsetof(struct node, l)))

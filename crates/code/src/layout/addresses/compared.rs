@@ -86,6 +86,14 @@ impl Resolver<'_> {
             }
             false => ways.flat_map(|way| [way.is_outside(x), way.is_outside(y)]).collect(),
         };
+        if equality && layout.is_way_back_to(class) {
+            for (one, other) in [(x, y), (y, x)] {
+                let address_or_null =
+                    self.is_address(Points::Class(class), other).or(other.clone().with(BinaryOp::Eq, 0));
+                let number = Term::unary(UnaryOp::Not, address_or_null);
+                self.unknown_if(self.is_of_number(class, one).and(number), Unknown::Number);
+            }
+        }
         if let Some(outside) = ways.into_iter().reduce(Term::or) {
             self.unknown_if(outside, Unknown::Order);
         }
@@ -169,7 +177,8 @@ impl Resolver<'_> {
         let of = &self.layout.classes[class];
         let natural = !of.strangers.computed
             && !of.used.tagged
-            && of.strangers.numbers.iter().all(|&number| number >= 0);
+            && of.strangers.numbers.iter().all(|&number| number >= 0)
+            && !self.layout.is_way_back_to(class);
         match (op, y.number()) {
             (BinaryOp::Lt, Some(0)) if natural => Term::Number(0),
             _ => Term::binary(op, x.clone(), y.clone()),

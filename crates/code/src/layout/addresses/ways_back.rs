@@ -40,9 +40,19 @@ impl WayBack {
     pub fn is_outside(&self, pointer: &Term) -> Term {
         pointer.clone().within(self.outside - OUTSIDE / 2, self.outside + OUTSIDE / 2 - 1)
     }
+
+    /// The member from which this way led to a pointer outside of any structure.
+    pub(super) fn member(&self, pointer: &Term) -> Term {
+        pointer.clone().plus(-self.outside)
+    }
 }
 
 impl Layout {
+    /// Whether `container_of` may give pointers to this class that point to no structure.
+    pub(crate) fn is_way_back_to(&self, class: usize) -> bool {
+        self.ways_back.iter().any(|way| way.outer == class)
+    }
+
     /// Finds the ways back that may be applied to members outside of such structures.
     pub(crate) fn find_ways_back(
         &mut self,

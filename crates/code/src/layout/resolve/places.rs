@@ -172,9 +172,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn part_of_nothing(&mut self, class: usize, pointer: &Term, ways: &[Forward<'_>]) {
         let layout = self.layout;
         let of = &layout.classes[class];
-        let possible = of.used.moved
-            || of.strangers != Strangers::default()
-            || layout.ways_back.iter().any(|way| way.outer == class);
+        let possible = of.used.moved || of.strangers != Strangers::default() || layout.is_way_back_to(class);
         if !possible {
             return;
         }
