@@ -23,7 +23,7 @@ pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     let words = Words::of(text);
     let world = words.world();
     let mut changes = Vec::new();
-    // Nested bodies are handled innermost first, so that their braces are closed first.
+    // Nested bodies are handled innermost first, so that the inner braces are closed before the outer ones.
     let mut bodies: BTreeMap<(u32, u32), Vec<(&Place, &str)>> = BTreeMap::new();
     for edit in edits {
         let place = &edit.place;
@@ -123,7 +123,7 @@ fn touches(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_some_and(|c| !c.is_whitespace())
 }
 
-/// Whether a brace can follow the head of a statement on its line, rather than end up in a comment.
+/// Whether an opening brace can follow the head of a statement on the same line: not if a comment there would swallow it.
 fn can_open_behind(head: &str) -> bool {
     let line = &head[head.rfind('\n').map_or(0, |n| n + 1)..];
     let is_head = head.ends_with(')') || head.ends_with("else") || head.ends_with("do");
@@ -198,7 +198,7 @@ impl Words {
 /// The store of Linux that includes a full fence.
 const STORE_MB: &str = "smp_store_mb";
 
-/// The part of a store to replace, and its replacement, to make the store a locked instruction.
+/// The part of a store to replace, and its replacement, that make the store a locked instruction; `None` if there is no such part, or more than one.
 pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     let mut names = Names::default();
     let tokens = lex(store, FileId::MAIN, &mut names).ok()?;
@@ -320,7 +320,7 @@ mod tests {
             super::tests::fenced(text, "x = 1;", Side::After, true).lines().next(),
             Some("#define M(a) if (a) { x = 1; __sync_synchronize(); } else x = 2")
         );
-        // The line after a continued directive belongs to it only if the directive ends in a backslash.
+        // The line after the last line of a continued directive is not part of the directive.
         assert!(!is_in_directive("#define M \\\n 1\nint x;", 16));
     }
 

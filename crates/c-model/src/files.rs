@@ -1,7 +1,8 @@
 //! The files of a C program: the user's, and the model headers.
 //!
-//! `#include "x.h"` means the file in the same folder as the one that includes it, then one in the folders of `-I`, then a model header; `#include
-//! <x.h>` means the model header if there is one, because the headers of a C library are specific to a compiler, and then one in the folders.
+//! `#include "x.h"` means the file in the same folder as the including file, otherwise a file in the folders given by `-I`, otherwise a model header.
+//! `#include <x.h>` means the model header if there is one, because the headers of a C library are specific to a compiler, otherwise a file in the
+//! folders given by `-I`.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -40,7 +41,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         Some(self.known(file))
     }
 
-    /// The first candidate that is a readable file; otherwise the reason why the first one is not.
+    /// The first candidate that is a readable file; otherwise an error that says why one of them is not.
     fn first(&mut self, candidates: &[String]) -> Result<FileId, String> {
         let mut why = None;
         for candidate in candidates {

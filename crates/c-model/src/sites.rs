@@ -1,8 +1,8 @@
 //! Sites for fences: the statements of a C program before or after which a fence can be inserted.
 //!
-//! A statement that begins with a macro use can have a fence before the whole use, and one that ends with it can have one after it. A statement that
-//! comes from a macro has its site in the macro definition; a fence there is in every use, and the number of uses is recorded. Nothing is inserted
-//! into a model header. A declaration may have a fence before it, as C allows since C99.
+//! If a statement begins with a macro use, a fence can stand before the whole use; if it ends with a macro use, a fence can stand after that use. A
+//! statement inside a macro has its site in the macro definition. A fence there takes effect in every use of the macro, and the number of uses is
+//! recorded. Nothing is inserted into a model header. A declaration may have a fence before it, as C allows since C99.
 
 use fencewright_c::ast::{
     Block, Definition, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit,
@@ -35,7 +35,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A statement in a block, or a `bare` one without braces around it.
+    /// Adds the sites of a statement in a block, or of a `bare` statement, which has no braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
             Some(definition) if self.sources.is_built_in(definition.span.file) => {}
@@ -56,7 +56,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The body of a statement. If it is in braces, its sites are inside them.
+    /// Adds the sites of the body of a statement: inside the braces, if the body has braces.
     fn body(&mut self, body: &Statement) {
         match body.kind {
             StatementKind::Block(_) => self.inside(body),
@@ -96,7 +96,7 @@ impl Walk<'_> {
             }
             StatementKind::Switch(value, body) => {
                 self.expression(value);
-                // Code before the first case is unreachable.
+                // Code before the first case is unreachable, so the start of the body is no site.
                 self.inside(body);
             }
             StatementKind::Case(_, _, inner)
@@ -124,7 +124,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for statements in an expression.
+    /// Visits the statement expressions inside an expression.
     fn expression(&mut self, e: &Expr) {
         match &e.kind {
             ExprKind::Name(_)

@@ -1,7 +1,7 @@
 //! The full expressions of a C program, which reports show as one step each.
 //!
-//! The translation makes several steps of `while (interested[1 - me] && last == me)`, because other threads may move between its reads.
-//! Reports join them where none did.
+//! The translation splits `while (interested[1 - me] && last == me)` into several steps, because other threads may take steps between its reads.
+//! Where no other thread did, reports join these steps again.
 
 use std::cmp::Reverse;
 
@@ -20,7 +20,8 @@ pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
             walk.block(&function.body);
         }
     }
-    // Of two with the same start the outer one comes first: a search backwards from a position then finds the innermost one around it.
+    // Of two expressions that start at the same position, the outer one comes first: a backward search from a position then finds the innermost
+    // expression around that position first.
     let order = |whole: &Whole| (whole.span.file, whole.span.start, Reverse(whole.span.end), !whole.decides);
     walk.steps.sort_unstable_by_key(order);
     walk.steps.dedup_by_key(|whole| whole.span);
@@ -30,7 +31,7 @@ pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
 struct Walk<'s> {
     stop: &'s Stop<'s>,
     steps: Vec<Whole>,
-    /// Whether control flow branches in the current expression.
+    /// Whether control flow depends on a part of the current expression.
     decides: bool,
 }
 
@@ -49,7 +50,7 @@ impl Walk<'_> {
             | StatementKind::Continue => {}
             StatementKind::Expression(e) => {
                 self.full(e);
-                // Steps of the translation have the span of the statement, which ends with a semicolon.
+                // Steps of the translation have the span of the whole statement, which ends with a semicolon; so the expression gets that span too.
                 let contains = |span: Span| span.start <= e.span.start && e.span.end <= span.end;
                 if let Some(whole) = self.steps.last_mut()
                     && statement.span.file == e.span.file
@@ -109,7 +110,7 @@ impl Walk<'_> {
         self.steps.push(Whole { span: e.span, decides });
     }
 
-    /// An expression that control flow depends on.
+    /// A full expression as a condition: control flow depends on its value.
     fn condition(&mut self, e: &Expr) {
         self.full(e);
         if let Some(whole) = self.steps.last_mut() {
@@ -117,7 +118,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for statements in an expression.
+    /// Visits the statement expressions inside an expression.
     fn inside(&mut self, e: &Expr) {
         match &e.kind {
             ExprKind::Name(_)

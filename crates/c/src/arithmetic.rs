@@ -110,7 +110,7 @@ pub fn binary(
         _ => (common.converted(a), common.converted(b)),
     };
     let exact = match op {
-        // Only a product of unsigned numbers may not fit 128 bits, and then only its low bits matter.
+        // Only a product of two unsigned numbers can exceed 128 bits, and then only its low bits matter.
         Multiply => x.wrapping_mul(y),
         Divide => x.checked_div(y).ok_or(Fault::Division)?,
         Remainder => {
@@ -145,7 +145,7 @@ pub fn binary(
     result(exact, ty)
 }
 
-/// Applies a unary operation, other than those on places, to a value with its type.
+/// Applies a unary operation, other than `*` and `&`, to a value with its type.
 pub fn unary(op: UnaryOp, (value, ty): (i128, Arithmetic)) -> Result<(i128, Integer), Fault> {
     let promoted = ty.promoted();
     let exact = match op {

@@ -98,7 +98,7 @@ pub enum Alignment {
 /// A member of a structure or union.
 #[derive(Debug)]
 pub struct Field {
-    /// The name; the members of a structure or union without a name belong to the enclosing one.
+    /// The name, if any. The members of a structure or union without a name count as members of the enclosing structure or union.
     pub name: Option<Name>,
     /// Its type.
     pub ty: Type,
@@ -307,10 +307,10 @@ pub struct Statement {
     pub span: Span,
     /// The macro expansion that produced its first token.
     pub expansion: ExpansionId,
-    /// Whether a statement can be inserted before it: it is inside a block, and its first token and the one before it do not come from the same macro
-    /// expansion.
+    /// Whether a statement can be inserted before this one: this one is inside a block, and its first token and the token before that do not come
+    /// from the same macro expansion.
     pub starts: bool,
-    /// Whether a statement can be inserted after it.
+    /// Whether a statement can be inserted after this one.
     pub ends: bool,
     /// Its position in the definition of a macro, if a single expansion produced all of it.
     pub definition: Option<Rc<Definition>>,
@@ -325,9 +325,9 @@ pub struct Definition {
     pub span: Span,
     /// The position of the use of the macro.
     pub used: Span,
-    /// Whether a statement can be inserted before it.
+    /// Whether another statement can be inserted before the statement in the definition.
     pub starts: bool,
-    /// Whether a statement can be inserted after it.
+    /// Whether another statement can be inserted after the statement in the definition.
     pub ends: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Model headers: the contents of `#include <...>` for the standard library and others. They declare types, macros and functions; the translation to
-//! a program knows most functions by name, and a few have a body here.
+//! a program recognises most functions by name, and a few have a body here.
 
 /// The headers by name; some merely include another one.
 pub const HEADERS: [(&str, &str); 47] = [

@@ -1,7 +1,7 @@
 //! The lexer: from text to preprocessing tokens (translation phases 1 to 3 of C11 5.1.1.2, without trigraphs).
 //!
-//! A backslash at the end of a line joins it with the next one, also in the middle of a token; a comment is white space. Except for unclosed
-//! comments, nothing is an error here: an unclosed quote is a token of kind [`Kind::Other`], since it may be in a part that is skipped.
+//! A backslash at the end of a line joins the line with the next one, also in the middle of a token; a comment is white space. Except for unclosed
+//! comments, nothing is an error here: an unclosed quote is a token of kind [`Kind::Other`], since it may be in text that `#if` skips.
 
 use fencewright_program::{FileId, Span};
 
@@ -71,7 +71,7 @@ pub fn lex(text: &str, file: FileId, names: &mut Names) -> Result<Vec<Token>, Er
     lex_unless(text, file, names, &|| false)
 }
 
-/// The same, polling `stop` for every token.
+/// As [`lex`], but polls `stop` for every token.
 pub fn lex_unless(
     text: &str,
     file: FileId,
@@ -120,7 +120,7 @@ pub fn lex_unless(
     Ok(tokens)
 }
 
-/// The single token that a spelling forms; `None` if it does not.
+/// The token that a spelling forms; `None` if it does not form exactly one token.
 pub(crate) fn single(spelling: &str, names: &mut Names) -> Option<(Kind, Symbol)> {
     let tokens = lex(spelling, FileId::MAIN, names).ok()?;
     match tokens.as_slice() {
@@ -223,7 +223,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A character constant or string after `prefix` characters. If it is not closed on its line, only the prefix and the quote.
+    /// A character constant or string, after `prefix` characters. If it is not closed on its line, the token is only the prefix and the quote.
     fn quoted(&mut self, prefix: usize) -> Kind {
         let quote = self.peek(prefix).expect("a quote");
         (0..=prefix).for_each(|_| self.bump());
@@ -251,7 +251,7 @@ impl Lexer<'_> {
     fn punctuator(&mut self) -> (Kind, Symbol) {
         let is_next = |spelling: &str| spelling.bytes().enumerate().all(|(n, b)| self.peek(n) == Some(b));
         let found = PUNCTUATORS.iter().find(|(spelling, _)| is_next(spelling));
-        // The digraph `<:` is `[` also in `<::`: unlike C++, C has no exception for it, because it has no `::`.
+        // The digraph `<:` is `[` also in `<::`: unlike C++, C has no exception for this case, because C has no `::`.
         match found {
             Some((spelling, meaning)) => {
                 (0..spelling.len()).for_each(|_| self.bump());

@@ -1,4 +1,4 @@
-//! A C front end: preprocessor, parser and type checker. Every token knows its file, its bytes and the macro expansion that produced it.
+//! A C front end: preprocessor, parser and type checker. Every token has its file, its position there, and the macro expansion that produced it.
 //!
 //! No compiler is needed. The results are a syntax tree ([`ast`]), and a tree with resolved names, types and conversions ([`typed`]); the meaning of
 //! programs is defined in crate `c-model`.

@@ -13,7 +13,7 @@ pub struct Literal {
     pub decimal: bool,
 }
 
-/// The integer that a preprocessing number denotes; the error says why it does not.
+/// The integer that a preprocessing number denotes; an error that says why if it denotes none.
 pub fn number(spelling: &str) -> Result<Literal, String> {
     let lower = spelling.to_ascii_lowercase();
     let (digits, radix) = match lower.as_bytes() {
@@ -59,7 +59,7 @@ pub fn character(spelling: &str) -> Result<i64, String> {
     }
 }
 
-/// The characters between the quotes of a constant or string, with escapes replaced; bytes, unless it is wide.
+/// The characters between the quotes of a constant or string, with escapes replaced: as code points if `wide`, otherwise as bytes.
 pub fn units(body: &str, wide: bool) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     let mut rest = body.chars().peekable();

@@ -81,7 +81,8 @@ pub struct Token {
     pub kind: Kind,
     /// The spelling.
     pub symbol: Symbol,
-    /// The position of its characters: for a token of a replacement list in the macro's definition, for an argument in the call.
+    /// The position of its characters: for a token of a replacement list, in the definition of the macro; for a token of an argument, in the macro
+    /// call.
     pub span: Span,
     /// The macro use that produced it.
     pub expansion: ExpansionId,

@@ -17,7 +17,7 @@ pub fn identifier(like: &str) -> String {
     match name.chars().next() {
         None => "n".into(),
         Some(first) if first.is_ascii_digit() => format!("n{name}"),
-        // Reserved for the implementation and its headers.
+        // Names that begin with `_` are reserved for the implementation and its headers.
         Some('_') => format!("v{name}"),
         Some(_)
             if ["pthread", "atomic", "memory_order", "thrd", "mtx"].iter().any(|p| name.starts_with(p)) =>

@@ -15,21 +15,22 @@
 //!
 //! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register whose kind is the expected one; by induction, for any
-//! operator on values that are not numbers of threads; for `==` and `!=` between two numbers, because exchanging x and y is injective; and for a
-//! comparison of a number with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers or `+`, has no
-//! image, and the exchange is rejected. By (e), and because the ranges and array bounds that numbers are checked against contain both x and y or
-//! neither, an operation has in s the same effect as its image in `g s`: it is enabled or not, faults or not, and its results are mapped to those of
-//! its image. Fences, flushes and the lock treat all threads alike. Initial states are mapped to initial ones, because initial values are compared in
-//! the same way. A property has the same truth value in `g s` as in s, because its image is the property up to the order of conjunctions and
-//! disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry), all permutations that exchanges generate
-//! have them, and the proof there shows that one state of each orbit is enough.
+//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register, which has an image only if its content is (or is not)
+//! the number of a thread as required of e; by induction, for any operator on values that are not numbers of threads; for `==` and `!=` between two
+//! numbers of threads, because exchanging x and y is injective; and for a comparison of a number of a thread with a constant if x and y compare alike
+//! with that constant. Everything else, such as `<` between numbers of threads or `+` on them, has no image, and the exchange is rejected. By (e),
+//! and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s the
+//! same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to
+//! those of its image. Fences, flushes and the lock treat all threads alike. Initial states are mapped to initial states, because initial values are
+//! compared in the same way. A property has the same truth value in `g s` as in s, because its image is the property up to the order of conjunctions
+//! and disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry). All permutations that exchanges
+//! generate have them, too, and the proof there shows that one state of each orbit is enough.
 //!
-//! One register may hold the number of a thread at one location and something else at another, so kinds are given per location. The check follows an
-//! edge operation by operation: the kinds after it must be those of its target location, and the kinds before each operation those of the fault
-//! location. Registers that are *dead* at a location have no kind there: no operation may read them before writing them, no property may observe
-//! them, and states that differ only in dead registers are identified. Such states behave alike because a dead register remains dead until it is
-//! written, which is checked together with the kinds.
+//! One register may hold the number of a thread at one location and something else at another. So a register has a *kind* at each location: whether
+//! it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its target
+//! location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location have no
+//! kind there: no operation may read them before writing them, no property may observe them, and states that differ only in dead registers are
+//! identified. Such states behave alike because a dead register remains dead until it is written, which is checked together with the kinds.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -55,7 +56,8 @@ pub struct Family {
     /// The shared variables whose values are numbers of threads, or mean "no thread".
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub values: BTreeSet<u32>,
-    /// Triples (thread, location, register): registers that are live at the location and hold a number of a thread, or mean "no thread".
+    /// Triples (thread, location, register): the register is live at the location and holds a number of a thread there, or a value that means "no
+    /// thread".
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub registers: BTreeSet<(u32, u32, u32)>,
 }
@@ -73,12 +75,13 @@ pub struct Reductions<'a> {
 }
 
 impl Family {
-    /// Whether numbers of its threads occur as indices or values.
+    /// Whether numbers of the family's threads occur as indices or values.
     pub fn has_numbers(&self) -> bool {
         !(self.indices.is_empty() && self.values.is_empty() && self.registers.is_empty())
     }
 
-    /// Checks that all threads of the family may be exchanged in this program without changing the truth of these properties; the error says why not.
+    /// Checks that all threads of the family may be exchanged in this program without changing the truth of these properties; the error is the reason
+    /// why not.
     pub fn check(
         &self,
         program: &Program,
@@ -96,7 +99,7 @@ impl Family {
         if !self.indices.iter().all(is_array) {
             return Err("its threads are no indices of what is no array".into());
         }
-        // Exchanges of neighbours generate all permutations.
+        // Exchanges of neighbours in the list of threads generate all permutations of it.
         (1..self.threads.len())
             .try_for_each(|n| self.exchange(program, reductions, n - 1, n).check(properties))
     }
@@ -128,7 +131,7 @@ pub struct Exchange<'a> {
 /// Whether a register holds the number of a thread; `None` if it is dead.
 type Kind = Option<bool>;
 
-/// `of` with the two parts of a pair exchanged.
+/// The other element of the pair if `of` is one of the two; otherwise `of`.
 fn exchanged<T: PartialEq + Copy>(pair: [T; 2], of: T) -> T {
     match pair {
         [a, b] if of == a => b,
@@ -166,12 +169,12 @@ impl Exchange<'_> {
         self.family.values.contains(&variable.0)
     }
 
-    /// The image of a value.
+    /// The image of a value; `number` is whether it is a number of a thread.
     fn value(&self, value: i64, number: bool) -> i64 {
         if number { exchanged(self.numbers, value) } else { value }
     }
 
-    /// Whether a value satisfies these bounds if and only if its image does.
+    /// Whether a value satisfies these bounds if and only if its image does; `number` is whether it is a number of a thread.
     fn keeps(&self, bounds: Bounds, number: bool) -> bool {
         !number || bounds.contains(self.numbers[0]) == bounds.contains(self.numbers[1])
     }
@@ -248,7 +251,8 @@ impl Exchange<'_> {
         })
     }
 
-    /// Sorts adjacent stores of constants in an atomic step by cell: all stores of the step reach memory at once, so their order is unobservable.
+    /// In an atomic step that waits for an empty buffer, sorts adjacent stores of constants to constant addresses by cell. Their order is
+    /// unobservable, because all stores of such a step reach memory at once.
     fn ordered(&self, thread: &Thread, mut action: Action) -> Action {
         let constant = |op: &Op| match op {
             Op::Store(Address { variable, index }, Expr::Const(_)) => match index {
@@ -258,7 +262,7 @@ impl Exchange<'_> {
             },
             _ => None,
         };
-        // A store that may fault is not moved: the operations after it would not be performed.
+        // A store that may fault is not moved, because the operations after it are performed only if it does not fault.
         let cell = |op: &Op| constant(op).filter(|_| !self.program.op_may_fault(&thread.registers, op));
         if let Action::Atomic { ops, drains: true } = &mut action {
             for run in ops.chunk_by_mut(|a, b| cell(a).is_some() && cell(b).is_some()) {
@@ -268,7 +272,7 @@ impl Exchange<'_> {
         action
     }
 
-    /// The image of the action of an edge; `None` if there is none, or if the kinds of registers after it are not those of the target location.
+    /// The image of the action of an edge; `None` if it has no image, or if the kinds of registers after it are not those of the target location.
     fn action(&self, thread: ThreadId, edge: &Edge) -> Option<Action> {
         let registers = self.program.thread(thread).registers.len() as u32;
         let fault = self.program.thread(thread).fault;
@@ -308,7 +312,7 @@ impl Exchange<'_> {
         let (image, written) = match op {
             Op::Skip => (Op::Skip, None),
             Op::Assign(r, e) => {
-                // Whether a constant is the number of a thread depends on the kind of the register at the target location.
+                // Whether a constant is the number of a thread is determined by the kind of the register at the target location.
                 let arrives = || self.kind(thread, to, r.0) == Some(true);
                 let number = is_number(e, &|r: &RegisterId| kinds[r.index()]).unwrap_or_else(arrives);
                 (Op::Assign(*r, image(e, number)?), Some((r, number)))
@@ -354,7 +358,7 @@ impl Exchange<'_> {
         self.expr(formula, false, &leaf).is_some_and(|image| same(formula, &image))
     }
 
-    /// Whether this compares a leaf with a constant, and both numbers compare alike with it.
+    /// Whether the operation compares a leaf with a constant, with the same result for both numbers of threads.
     fn are_alike<L>(&self, op: BinaryOp, left: &Expr<L>, right: &Expr<L>) -> bool {
         let [a, b] = match (left, right) {
             (Expr::Leaf(_), Expr::Const(c)) => self.numbers.map(|n| op.apply(n, *c)),
@@ -364,8 +368,8 @@ impl Exchange<'_> {
         op.is_comparison() && a.is_ok() && a == b
     }
 
-    /// The image of an expression that is (`number`) or is not the number of a thread; `None` if there is none. `leaf` tells whether a leaf is such a
-    /// number, and its image.
+    /// The image of an expression that is (`number`) or is not the number of a thread; `None` if it has no image. `leaf` returns, for a leaf, whether
+    /// it is the number of a thread, and its image.
     fn expr<L>(&self, e: &Expr<L>, number: bool, leaf: &impl Fn(&L) -> Option<(bool, L)>) -> Option<Expr<L>> {
         match e {
             Expr::Const(value) => Some(Expr::Const(self.value(*value, number))),
@@ -381,7 +385,7 @@ impl Exchange<'_> {
             // No other operator yields the number of a thread.
             _ if number => None,
             Expr::Unary(op, operand) => Some(Expr::unary(*op, self.expr(operand, false, leaf)?)),
-            // A comparison with a constant is unchanged if both numbers compare alike with the constant.
+            // A comparison with a constant is unchanged if both numbers of threads compare alike with the constant.
             Expr::Binary(op, left, right) if self.are_alike(*op, left, right) => {
                 let image = |e: &Expr<L>| match e {
                     Expr::Leaf(l) => Some(Expr::Leaf(leaf(l)?.1)),
@@ -400,7 +404,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether an expression is the number of a thread; `None` if this cannot be told, as for a constant.
+/// Whether an expression is the number of a thread; `None` if its form does not determine this, as for a constant.
 fn is_number<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Kind) -> Kind {
     match e {
         Expr::Const(_) => None,

@@ -1,7 +1,8 @@
-//! Symbolic execution of one branch through some commands: the value of each changed cell in terms of the values before, and the assumptions.
+//! Symbolic execution of one branch through some commands: the value of each changed cell in terms of the values before the commands, and the
+//! assumptions of the branch.
 //!
-//! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: those it stood for before, written as the cell
-//! itself, and those folded into it. `inductive` explains why each of them has to satisfy the invariant.
+//! After the commands, a summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values: those it stood for before, written as the
+//! cell itself, and those folded into it. `inductive` explains why each of these values has to satisfy the invariant.
 
 use fencewright_memory::linear::{Cube, Simple};
 use fencewright_memory::{CellId, Constraint, Linear};
@@ -10,15 +11,15 @@ use crate::difference::Difference;
 
 /// The result of executing one branch symbolically.
 pub struct Branch {
-    /// Changed cells with their possible values after the branch; an ordinary cell has exactly one.
+    /// The cells that the commands change, with their possible values after the branch; an ordinary cell has exactly one.
     values: Vec<(CellId, Vec<Linear>)>,
-    /// The assumptions, in terms of the values before.
+    /// The assumptions, in terms of the values before the commands.
     pub assumed: Cube,
     /// Pairs (variable, summary cell): the variable is one of the values that the summary cell stood for before the commands.
     pub copies: Vec<(CellId, CellId)>,
 }
 
-/// Maximum number of values of one form over summary cells.
+/// Maximum number of values that one form over summary cells may have.
 const MOST_VALUES: usize = 64;
 
 impl Branch {
@@ -53,7 +54,8 @@ impl Branch {
                 }
                 Simple::Expand(cell, summary) => {
                     let copy = fresh();
-                    // If these commands have changed the summary, its copy is an unknown value.
+                    // If an earlier command of the branch has changed the summary cell, the copy is an unknown value: no constraint is transferred to
+                    // it.
                     if branch.changed(summary).is_none() {
                         branch.copies.push((copy, summary));
                     }
@@ -83,8 +85,8 @@ impl Branch {
         choices(form, |cell| self.changed(cell).map_or_else(|| vec![Linear::cell(cell)], <[_]>::to_vec))
     }
 
-    /// The constraints that follow from one on the values before the commands: the constraint itself, and its instances with copies in place of
-    /// summary cells.
+    /// The constraints that follow from a constraint on the values before the commands: the constraint itself, and its instances with copies in place
+    /// of summary cells.
     pub fn known(&self, constraint: &Constraint) -> Cube {
         let of = |cell| self.copies.iter().filter(move |(_, summary)| *summary == cell);
         let values =
@@ -108,7 +110,8 @@ impl Branch {
         self.shifted(after.x).flat_map(move |x| self.shifted(y).map(move |y| difference(x, y)))
     }
 
-    /// The values of a cell (or of 0) as a cell (or 0) plus a constant; `None` for a value of another form.
+    /// The values of a cell after the commands, each as a cell (or 0) plus a constant; `None` for a value of another form. Without a cell, the value
+    /// 0.
     fn shifted(&self, cell: Option<CellId>) -> impl Iterator<Item = Shifted> {
         let changed = cell.and_then(|cell| self.changed(cell));
         let unchanged = changed.is_none().then_some(Some((cell, 0)));

@@ -1,8 +1,8 @@
 //! The data format of certificates: types, and their JSON form.
 //!
 //! A certificate states a claim and contains its proofs. Each proof is an inductive invariant or a set of states. An invariant names a machine with
-//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints
-//! `linear <= 0`. The format is described in docs/certificates.md.
+//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints.
+//! A constraint states that a linear form is at most 0, or a multiple of a number. The format is described in docs/certificates.md.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,7 +28,8 @@ pub struct Certificate {
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The fingerprint of the program (crate `fingerprint`), which helps to detect a mix-up of certificates. The checker does not depend on it.
+    /// The fingerprint of the program (crate `fingerprint`), by which users notice that two certificates were mixed up. The checker does not depend
+    /// on it.
     pub program: String,
     /// The claim.
     pub claim: Claim,
@@ -36,7 +37,7 @@ pub struct Certificate {
     pub proofs: Vec<Proof>,
 }
 
-/// Why a text is not a certificate.
+/// The reason why a text is not a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// The reason in words.
@@ -73,14 +74,15 @@ pub enum Claim {
         /// The extensions, in the order in which they are applied.
         extensions: Vec<Extension>,
     },
-    /// The program has these properties under PSO, because by another claim the program that issues its stores in every order has them under TSO:
-    /// [`Extended::reordered`](fencewright_transform::extend::Extended::reordered). That is the program itself if no store can overtake another one.
+    /// The program has these properties under PSO, because the program that issues its stores in every order,
+    /// [`Extended::reordered`](fencewright_transform::extend::Extended::reordered), has them under TSO. (Both are the same program if no store can
+    /// overtake another one.)
     Reordered {
         /// The claim about TSO, which the proofs show.
         tso: Box<Claim>,
     },
-    /// The program has these properties because parts of it have them: [`Slice`](fencewright_transform::slice::Slice)s, which omit threads that are
-    /// irrelevant to a property.
+    /// The program has these properties because programs with fewer threads have them: [`Slice`](fencewright_transform::slice::Slice)s, which omit
+    /// threads that are irrelevant to a property.
     Sliced {
         /// The names of the properties.
         properties: Vec<String>,
@@ -106,7 +108,7 @@ pub struct Part {
 }
 
 impl Claim {
-    /// The memory model of the claim, given its proofs; `None` if it depends on a proof that is missing.
+    /// The memory model of the claim, given its proofs; `None` if it depends on a proof or a slice that is missing.
     pub fn model(&self, proofs: &[Proof]) -> Option<MemoryModel> {
         match self {
             Claim::Sliced { parts, .. } => parts.first()?.claim.model(proofs),
@@ -117,7 +119,7 @@ impl Claim {
         }
     }
 
-    /// The innermost claim, the one that names properties.
+    /// The claim inside any `Reordered` and `Narrowed`; it names the properties, if the claim is about properties.
     pub fn about_properties(&self) -> &Claim {
         match self {
             Claim::Reordered { tso: claim } | Claim::Narrowed { fewer: claim } => claim.about_properties(),
@@ -125,7 +127,7 @@ impl Claim {
         }
     }
 
-    /// The names of the properties that it is about; empty for robustness.
+    /// The names of the properties that the claim is about; empty for robustness.
     pub fn properties(&self) -> &[String] {
         match self.about_properties() {
             Claim::Safe { properties }
@@ -162,12 +164,12 @@ pub struct Extension {
 pub enum Proof {
     /// An inductive invariant.
     Invariant(InductiveInvariant),
-    /// A set of states. It may be large, so certificates share it.
+    /// A set of states. It may be large, so copies of a certificate share it.
     States(Arc<StateSet>),
 }
 
 impl Proof {
-    /// The memory model it is about.
+    /// The memory model that the proof is about.
     pub fn model(&self) -> MemoryModel {
         match self {
             Proof::Invariant(invariant) => invariant.machine.buffers().model(),
@@ -175,7 +177,7 @@ impl Proof {
         }
     }
 
-    /// The invariant, if it is one.
+    /// The invariant; `None` if the proof is a set of states.
     pub fn invariant(&self) -> Option<&InductiveInvariant> {
         match self {
             Proof::Invariant(invariant) => Some(invariant),
@@ -183,7 +185,7 @@ impl Proof {
         }
     }
 
-    /// The invariant, mutable.
+    /// The invariant, mutable; `None` if the proof is a set of states.
     pub fn invariant_mut(&mut self) -> Option<&mut InductiveInvariant> {
         match self {
             Proof::Invariant(invariant) => Some(invariant),
@@ -210,7 +212,7 @@ pub struct InductiveInvariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum MachineName {
-    /// Sequential consistency. The braces make unknown keys an error here too.
+    /// Sequential consistency. The variant has braces so that unknown keys are an error.
     Sc {},
     /// Exact queues with a bound; the proof has to show that no buffer overflows.
     Queue {
@@ -226,9 +228,10 @@ pub enum MachineName {
         model: Model,
         /// The number of stores kept in order.
         k: u32,
-        /// Which stores those are.
+        /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,
-        /// The memory cells for which the values of the other stores are kept, in summary cells; omitted if there are none.
+        /// The memory cells for which the values of the stores that are not kept in order are in summary cells; omitted if there are no such memory
+        /// cells.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,
     },
@@ -322,7 +325,7 @@ pub struct StateInvariant {
 pub struct Buffer {
     /// The ordered part, oldest first: memory cells, and null for barriers.
     pub queue: Vec<Option<u32>>,
-    /// The memory cells in the set part.
+    /// The memory cells of the stores that are not in the ordered part.
     pub set: Vec<u32>,
 }
 
@@ -360,7 +363,7 @@ impl Constraint {
 }
 
 impl MachineName {
-    /// The representation of buffers that it names.
+    /// The representation of buffers that belongs to the machine.
     pub fn buffers(self) -> Buffers {
         let of = |model| if model == Model::Pso { MemoryModel::Pso } else { MemoryModel::Tso };
         match self {
@@ -382,12 +385,12 @@ impl Certificate {
         Certificate { format: FORMAT.to_string(), version: VERSION, program, claim, proofs }
     }
 
-    /// The names of the properties that it is about; empty for robustness.
+    /// The names of the properties that the certificate is about; empty for robustness.
     pub fn properties(&self) -> &[String] {
         self.claim.properties()
     }
 
-    /// The memory model it is about; `None` if that depends on a proof that is missing.
+    /// The memory model that the certificate is about; `None` if it depends on a proof or a slice that is missing.
     pub fn model(&self) -> Option<MemoryModel> {
         self.claim.model(&self.proofs)
     }

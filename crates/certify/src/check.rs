@@ -1,10 +1,10 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
 //! The proof obligations follow from the claim and the given program, whatever program the certificate was made for. Each obligation is discharged by
-//! one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks. Claims about
-//! robustness, and claims by way of a stronger memory model, lead to obligations about other programs, which crate `transform` makes from the given
-//! one: trusting such a certificate includes trusting these transformations. The only parameters of a transformation that come from the
-//! certificate are the paths of a lazy claim and the threads of slices; neither is trusted.
+//! one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks. All claims except
+//! `Safe` and `Unsatisfied` lead to obligations about other programs, which crate `transform` makes from the given one: trusting such a certificate
+//! includes trusting these transformations. The only parameters of a transformation that come from the certificate are the paths of a lazy claim and
+//! the threads of slices; neither is trusted.
 
 use std::fmt;
 
@@ -18,18 +18,18 @@ use fencewright_transform::slice::{Slice, concerns};
 use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Part, Proof, VERSION};
 use crate::{inductive, states};
 
-/// Why a certificate is rejected.
+/// The reason why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// It is not a certificate of a form that this checker knows.
     Format(String),
     /// It is about a property that the program does not have, or that no certificate of this kind can show.
     Property(String),
-    /// Its threads cannot be exchanged as it states.
+    /// Its families or classes contain threads that cannot be exchanged.
     Symmetry(String),
-    /// One of its reductions is not justified.
+    /// One of its reductions is not justified, for the reason in words.
     Reduction(String),
-    /// The program does not depend on the order of the stated versions alone.
+    /// The program uses the numbers that the certificate states to be versions in other ways than by their order.
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),
@@ -37,22 +37,22 @@ pub enum Rejection {
     Proof(usize, Box<Rejection>),
     /// The state with this number is not a control state of the machine, occurs twice, or mentions a cell that does not exist.
     State(usize),
-    /// It does not cover the initial states.
+    /// An initial state is not in the proof.
     Start,
     /// A step from the state with this number leads outside the proof.
     Step(usize, String),
     /// The state with this number violates the named property.
     Forbidden(usize, String),
-    /// The checker found no mistake, but could not verify it either.
+    /// The checker found no mistake, but could not verify the certificate either.
     Undecided(Undecided),
 }
 
-/// The limit that keeps the checker from deciding whether a certificate is right.
+/// The limit because of which the checker does not decide whether a certificate is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// The caller's `stop` asked to stop.
+    /// The caller's `stop` returned true.
     Stopped,
-    /// It exceeds a size limit of the checker.
+    /// Something, described in words, exceeds a size limit of the checker.
     TooLarge(String),
     /// A condition of the state with this number, described in words, has neither a proof nor a counterexample.
     Hard(usize, String),
@@ -144,7 +144,7 @@ struct Proofs<'a> {
 }
 
 impl Proofs<'_> {
-    /// Checks that the next proofs show a claim.
+    /// Checks that the next proofs show a claim about a program.
     fn shows(&mut self, program: &Program, claim: &Claim) -> Result<(), Rejection> {
         match claim {
             Claim::Safe { properties } => self.safe(program, &named(program, properties)?),
@@ -178,8 +178,8 @@ impl Proofs<'_> {
         }
     }
 
-    /// Checks that the next proofs show the properties for slices, and that the slices cover all concerns of the properties. The kept threads are
-    /// only a hint: whether the others are irrelevant is computed here.
+    /// Checks that the next proofs show the properties for slices, and that the slices cover all concerns of the properties. The certificate only
+    /// proposes the threads to keep: whether the other threads are irrelevant is computed here.
     fn sliced(&mut self, program: &Program, names: &[String], parts: &[Part]) -> Result<(), Rejection> {
         let concerns: Option<Vec<_>> = named(program, names)?.iter().map(|p| concerns(program, p)).collect();
         let concerns = concerns.ok_or_else(|| Rejection::Property(names.join(", ")))?;
@@ -247,7 +247,7 @@ impl Proofs<'_> {
         }
     }
 
-    /// Checks that the next proofs show that a program is robust. The attacks that have to fail are computed from the program alone.
+    /// Checks that the next proofs show that a program is robust. Which attacks have to fail is computed from the program alone.
     fn robust(&mut self, program: &Program, notion: Notion) -> Result<(), Rejection> {
         let unsupported = |attack::Unsupported(what, _)| Rejection::Transformation(what);
         attack::unsupported(program).map_or(Ok(()), |why| Err(unsupported(why)))?;
@@ -264,8 +264,8 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths are only a hint: whatever paths stores are
-    /// delayed along, the extended program has all TSO executions of the program.
+    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths need not be trusted: the extended program has
+    /// all TSO executions of the program, whatever the paths are along which it delays stores.
     fn lazy(
         &mut self,
         program: &Program,
@@ -322,13 +322,14 @@ fn named(program: &Program, names: &[String]) -> Result<Vec<Property>, Rejection
     names.iter().map(find).collect()
 }
 
-/// The property that a certificate refers to by this name. Freedom from deadlock can be checked for every program, declared or not.
+/// The property that a certificate refers to by this name. Freedom from deadlock can be checked for every program, even if the program does not
+/// declare it.
 pub fn property(program: &Program, name: &str) -> Option<Property> {
     let own = program.properties.iter().find(|p| p.name == name).cloned();
     own.or_else(|| Some(Property::deadlock()).filter(|deadlock| deadlock.name == name))
 }
 
-/// The properties to prove so that these `finally exists` do not hold: their formulas hold in no final state.
+/// The properties to prove in order to show that these `finally exists` do not hold: no final state satisfies the formula.
 fn unsatisfied(properties: Vec<Property>) -> Result<Vec<Property>, Rejection> {
     let never = |property: Property| match property.kind {
         PropertyKind::Finally(Quantifier::Exists, formula) => {

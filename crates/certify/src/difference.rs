@@ -1,9 +1,9 @@
 //! Difference constraints, decided by shortest paths: the common case of the checker.
 //!
 //! The constraint `x - y <= c` is an edge from y to x of length c (a bound on a single variable is an edge from or to the constant 0). A set of such
-//! constraints is unsatisfiable exactly if there is a cycle of negative length, and entails `x - y <= c` exactly if it is unsatisfiable or the
-//! shortest path from y to x is at most c. Both follow by adding up constraints, so the computed sums are the witnesses. Lengths are exact: a sum
-//! that does not fit 64 bits is not used.
+//! constraints is unsatisfiable exactly if there is a cycle of negative length; it entails `x - y <= c` exactly if it is unsatisfiable or the length
+//! of the shortest path from y to x is at most c. Cycles and paths correspond to sums of constraints, so every bound that is computed here follows
+//! from the constraints. Lengths are exact: a sum that does not fit 64 bits is not used, so a bound may be missing but is never wrong.
 
 use fencewright_memory::{CellId, Constraint};
 use fencewright_proof::Stop;
@@ -45,7 +45,7 @@ pub struct Edge {
     pub c: i64,
 }
 
-/// Maps cells to the variables of [`Paths`]: variable 0 is the constant 0, cells are numbered from 1 in the order in which they are registered.
+/// Maps cells to the variables of [`Paths`]: variable 0 is the constant 0; cells are numbered from 1 in the order in which they are registered.
 #[derive(Default)]
 pub struct Index {
     cells: Vec<CellId>,
@@ -64,7 +64,7 @@ impl Index {
         }
     }
 
-    /// The difference as one between variables.
+    /// The same difference constraint between variables; registers its cells.
     pub fn edge(&mut self, d: &Difference) -> Edge {
         Edge { x: self.position(d.x), y: self.position(d.y), c: d.c }
     }
@@ -74,12 +74,13 @@ impl Index {
         self.cells.len()
     }
 
-    /// Registers all cells of a conjunction.
+    /// Registers all cells of a conjunction of differences; `None` stands for a constraint of another form.
     pub fn meet(&mut self, cube: &[Option<Difference>]) {
         cube.iter().flatten().for_each(|d| _ = self.edge(d));
     }
 
-    /// The shortest paths for a conjunction whose cells are registered. If `stop` asks to stop, some constraints may be missing, which is sound.
+    /// The shortest paths for a conjunction whose cells are registered. If `stop` returns true, some constraints may be missing: then fewer bounds
+    /// follow.
     pub fn paths(&self, cube: &[Option<Difference>], stop: &Stop) -> Paths {
         let position = |cell: Option<CellId>| match cell {
             None => Some(0),
@@ -126,25 +127,25 @@ impl Clone for Paths {
 }
 
 impl Paths {
-    /// Paths without constraints between 0 and the variables 1 to `size - 1`.
+    /// Paths without constraints, for the variables 0 (the constant 0) to `size - 1`.
     pub fn new(size: usize) -> Self {
         let mut bounds = vec![UNBOUNDED; size * size];
         (0..size).for_each(|x| bounds[x * size + x] = 0);
         Paths { size, bounds, contradictory: false }
     }
 
-    /// Whether the constraints are unsatisfiable.
+    /// Whether the constraints were found to be unsatisfiable.
     pub fn contradictory(&self) -> bool {
         self.contradictory
     }
 
-    /// The least upper bound of x - y that follows; `None` if unbounded.
+    /// The least upper bound of x - y that was derived; `None` if there is none.
     pub fn bound(&self, x: usize, y: usize) -> Option<i64> {
         Some(self.bounds[x * self.size + y]).filter(|&bound| bound != UNBOUNDED)
     }
 
-    /// Makes an unconstrained variable a copy of one value of a summary cell: every bound of the summary holds for it too. Its difference from other
-    /// values of the summary is bounded only through third variables.
+    /// Makes an unconstrained variable a copy of one value of a summary cell: every bound between the summary cell and another variable holds for the
+    /// copy too. The difference between the copy and other values of the summary cell is bounded only through third variables.
     pub fn copy(&mut self, summary: usize, copy: usize) {
         let mut spread = UNBOUNDED;
         for k in (0..self.size).filter(|&k| k != summary && k != copy) {

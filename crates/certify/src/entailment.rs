@@ -4,8 +4,9 @@ use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Constraint, Linear};
 use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, Values, verify};
 
-/// Whether the constraints in `known` entail the disjunction of the cubes; without cubes, whether `known` is unsatisfiable. If not, the error
-/// contains values that are a counterexample, if the refuter found some. When `stop` asks to stop, nothing is entailed.
+/// Whether the constraints in `known` entail the disjunction of the cubes; without cubes, whether `known` is unsatisfiable. If this is not shown, the
+/// error contains values that the refuter considers a counterexample, if it found some; they are not verified here. When `stop` returns true, nothing
+/// is entailed.
 pub fn entails_some(
     known: &Cube,
     cubes: &[Cube],
@@ -27,12 +28,12 @@ pub fn entails_some(
 /// Translates constraints to formulas.
 struct Writer {
     formulas: Formulas,
-    /// The first variable that no constraint mentions.
+    /// The next fresh variable; greater than all variables in use.
     unused: CellId,
 }
 
 impl Writer {
-    /// The formula that a constraint holds: a multiple of m is m times a fresh variable.
+    /// The formula that a constraint holds; it expresses a multiple of m as m times a fresh variable.
     fn holds(&mut self, constraint: &Constraint) -> FormulaId {
         match constraint {
             Constraint::AtMost(form) => self.formulas.atom(&sum(form), Relation::Le),
@@ -43,7 +44,7 @@ impl Writer {
         }
     }
 
-    /// The negation of a constraint: a number that is not a multiple of m is m times a fresh variable plus a remainder from 1 to m - 1.
+    /// The negation of a constraint; it expresses a number that is not a multiple of m as m times a fresh variable plus a remainder from 1 to m - 1.
     fn fails(&mut self, constraint: &Constraint) -> FormulaId {
         match constraint {
             Constraint::AtMost(form) => {

@@ -3,9 +3,8 @@
 //! Three conditions are checked, for a machine of a program and some of its properties:
 //!
 //! 1. the initial control state is in the proof, and the initial values satisfy its invariant;
-//! 2. every step of the machine from a control state of the proof, taken from values that satisfy its invariant, is
-//!    either impossible or leads to a control state of the proof with values that satisfy the invariant there; no possible step leaves what the
-//!    machine represents;
+//! 2. every step of the machine from a control state of the proof, taken from values that satisfy its invariant, is either impossible or leads to a
+//!    control state of the proof with values that satisfy the invariant there; no possible step leaves the states that the machine represents;
 //! 3. no control state of the proof has values that satisfy its invariant and violate a property.
 //!
 //! Then, by induction on the number of steps, all reachable states are in the proof, and no forbidden state is. If the proof is up to symmetry, a
@@ -28,17 +27,17 @@
 //! computed from ordinary cells alone (a test inspects the commands of the machines), so all choices of a state take the same branch and compute the
 //! same values.
 //!
-//! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one form of a
-//!   list: the variable s itself, for a value from before, unless s was assigned; and every form that was folded or assigned. A choice of the new
-//!   state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form over o. `Branch::after` writes
-//!   a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows, in all combinations, from facts
-//!   that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the variable s have the value that the
-//!   choice took from before, or any value of S(s) if the choice took a folded one. It is the same cube for old values and new ones. The cube may
-//!   relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
-//! * `Expand(c, s)` gives c the value of a fresh variable u. It is a value of S(s), not necessarily the one that a choice picks for s. Replacing the
-//!   value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with two copies also with both
-//!   in place: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If the step has changed s before,
-//!   u may be a value that was not in S(s), and is a variable without facts.
+//! * `Fold(s, e)` adds the value of e to S(s); `Assign(s, e)` makes it the only value of S(s). So each value that s stands for after the step is
+//!   given by one form of a list: by the variable s itself, for a value from before the step, unless s was assigned; or by a form that was folded or
+//!   assigned. A choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form
+//!   over o. `Branch::after` writes a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows,
+//!   in all combinations, from facts that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the
+//!   variable s have the value that the choice took from before, or any value of S(s) if the choice took a folded one. It is the same cube for old
+//!   values and new ones. The cube may relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
+//! * `Expand(c, s)` gives c the value of a fresh variable u, a *copy* of s. It is a value of S(s), not necessarily the one that a choice picks for s.
+//!   Replacing the value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with copies in
+//!   place of several summary cells at once: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If
+//!   the step has changed s before, u may be a value that was not in S(s), and is a variable without facts.
 //! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube that mentions a summary cell
 //!   must follow alone. The other cubes hold for all choices of a state or for none, so it is enough that their disjunction follows.
 //! * A branch with contradictory facts is impossible, because every state has a choice.
@@ -62,10 +61,11 @@ use crate::difference::{Difference, Edge, Index, Paths};
 use crate::symmetry::{Permutation, Symmetry};
 use crate::{congruence, entailment, parallel};
 
-/// Maximum number of stores that a machine of a certificate may keep in order; more only serve to exhaust the checker.
+/// Maximum number of stores that a machine of a certificate may keep in order; a greater number would only exhaust the checker.
 const MOST_KEPT: u32 = 64;
 
-/// Maximum number of cells that one state may compare; the table of differences takes 8 bytes per pair of cells.
+/// Maximum number of cells in the differences that are compared for one state and its steps; the table of differences takes 8 bytes per pair of
+/// cells.
 const MOST_MET: usize = 1 << 11;
 
 /// Checks that an invariant shows these properties of a program.
@@ -98,10 +98,11 @@ pub fn check(
     checker.all(properties)
 }
 
-/// With congruences: maximum number of differences of a cube that may be left to the refuter when the cube is tried alone.
+/// With congruences among the known constraints: maximum number of differences of a cube that may be left to the refuter when the cube is tried
+/// alone.
 const MOST_HIDDEN: usize = 4;
 
-/// Maximum number of cubes that are tried alone before all of them are tried together.
+/// Maximum number of cubes that are tried alone before the cubes without summary cells are tried together.
 const MOST_LIKELY: usize = 8;
 
 /// Below this number of cubes a single thread is faster than starting more.
@@ -119,7 +120,7 @@ struct Checker<'a> {
 struct Invariant {
     control: Control,
     cubes: Vec<Cube>,
-    /// The cubes as differences; `None` for a constraint of another form.
+    /// For each cube its constraints as differences; `None` for a constraint of another form.
     differences: Vec<Vec<Option<Difference>>>,
 }
 
@@ -248,13 +249,13 @@ impl<'a> Checker<'a> {
         state.map(|&state| Target { state, order })
     }
 
-    /// The cell of the reached control state that the invariant of the target calls `cell`.
+    /// The cell, in the control state that a step leads to, that the invariant of the target calls `cell`: the two differ if threads are exchanged.
     fn name(&self, target: Option<&Target>, cell: CellId) -> CellId {
         let order = target.and_then(|target| target.order.as_ref());
         order.map_or(cell, |order| order.before(&self.machine.cells, cell))
     }
 
-    /// A form of the target's invariant, with the cells of the reached control state.
+    /// A form of the target's invariant over the cells of the control state that the step leads to.
     fn named(&self, target: Option<&Target>, linear: &Linear) -> Linear {
         let named = |&(cell, coefficient): &(CellId, i64)| (self.name(target, cell), coefficient);
         let mut terms: Vec<(CellId, i64)> = linear.terms.iter().map(named).collect();
@@ -262,7 +263,7 @@ impl<'a> Checker<'a> {
         Linear { terms, constant: linear.constant }
     }
 
-    /// The result of a check that a step stays within the invariant.
+    /// The result of a check whether a step stays within the invariant.
     fn judged(
         &self,
         covered: Covered,
@@ -279,7 +280,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Registers the cells of a state's invariant.
+    /// Registers the cells that occur in the differences of a state's invariant.
     fn met(&self, n: usize) -> Result<Index, Rejection> {
         let mut index = Index::default();
         for cube in &self.states[n].differences {
@@ -305,7 +306,8 @@ impl<'a> Checker<'a> {
         let wanted = wanted.map_or(Vec::new(), |w| w.cubes.iter().zip(&w.differences).collect());
         let named = |d: &Difference| d.renamed(&|cell| self.name(target, cell));
         let mut prepare = |simple: Vec<Simple>| {
-            // Unknown values become fresh variables, numbered after the cells. Branches may share these numbers, since they are never combined.
+            // Unknown values become fresh variables, numbered after the cells. Branches may share these numbers, because constraints of two branches
+            // are never combined.
             let mut unknown = self.machine.cells.len() as CellId;
             let branch = Branch::through(simple, &mut unknown);
             let mut wanted_before = Vec::with_capacity(wanted.len());
@@ -392,8 +394,9 @@ impl<'a> Checker<'a> {
         };
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
-        // Cubes are first tried one by one, which is faster than all together: those whose differences hold, so that only other constraints are left
-        // to the refuter. With congruences, up to MOST_HIDDEN differences may hold although shortest paths do not show it.
+        // Cubes are first tried one by one, which is faster than all together. A cube is tried alone only if shortest paths show all its differences,
+        // so that only other constraints are left to the refuter. With congruences, up to MOST_HIDDEN differences may be left to it too: they may
+        // follow from congruences, which shortest paths do not use.
         let hidden = if known.iter().any(|c| c.at_most().is_none()) { MOST_HIDDEN } else { 0 };
         let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
             let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
@@ -410,11 +413,12 @@ impl<'a> Checker<'a> {
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
         let (alone, together): (Vec<&Cube>, Vec<&Cube>) =
             cubes.iter().partition(|cube| cube.iter().any(|c| c.form().terms.iter().any(is_summary)));
-        // A cube that does not fit 64 bits is dropped, which strengthens the proof obligation.
+        // A cube that does not fit 64 bits is dropped. That strengthens the proof obligation: one of fewer cubes has to follow.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
         let Err(before) = entails(&together) else { return Covered::Yes };
-        // Many cubes are many cases for the refuter: one cube may follow although the refuter found no proof for all together.
+        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: each cube is another case for
+        // the refuter, so a single cube may be easier.
         let hard = if before.is_none() { &together[..] } else { &[] };
         let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
         let renamed = |c: &Constraint| c.about(self.named(target, c.form()));
@@ -441,11 +445,11 @@ impl<'a> Checker<'a> {
 struct Target {
     /// The number of the state.
     state: usize,
-    /// The permutation of threads, if they have to be exchanged.
+    /// The permutation of threads, if threads have to be exchanged.
     order: Option<Permutation>,
 }
 
-/// Whether a branch stays within the invariant.
+/// Whether a branch stays within the invariant of the target.
 #[derive(PartialEq, Eq)]
 enum Covered {
     Yes,
@@ -463,11 +467,11 @@ struct PreparedBranch {
     copies: Vec<(usize, usize)>,
     /// Its assumptions that are differences.
     assumed: Vec<Edge>,
-    /// The target's invariant in terms of the values before: for each cube, the number of each constraint and its translation.
+    /// The target's invariant in terms of the values before the commands: for each cube, the index of each constraint and its translations.
     wanted: Vec<Vec<(usize, Wanted)>>,
 }
 
-/// A constraint that has to follow.
+/// A constraint, in terms of the values before the commands, that has to follow.
 enum Wanted {
     /// A difference.
     Edge(Edge),
@@ -495,14 +499,14 @@ fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
     let pso = machine.buffers.model() == MemoryModel::Pso;
     let sets = matches!(machine.buffers, Buffers::Partial { .. });
-    // The number of stores kept in order, and whether it counts per memory cell.
+    // The number of stores kept in order, and whether it is a number for each memory cell.
     let kept = |cell: u32| match machine.buffers {
         Buffers::Sc => (0, false),
         Buffers::Queue { bound: Bound::Thread(bound), .. } => (bound, false),
         Buffers::Queue { bound: Bound::Cell(bounds), .. } => (bounds.of(cell), true),
         Buffers::Partial { k, .. } => (k, pso),
     };
-    // Steps from a buffer with more stores would need positions that no buffer has.
+    // The machine has no cells for the values of more stores than that.
     let is_kept = |queue: &[Entry]| {
         let mut stores: HashMap<u32, u32> = HashMap::new();
         queue.iter().filter_map(Entry::cell).all(|cell| {

@@ -1,10 +1,10 @@
 //! Certificates of safety, and the checker that accepts or rejects them.
 //!
-//! Depends on programs, machines and the checker of refutations, never on an engine or a solver: the verdict on a proof is independent of how the
-//! proof was found. `docs/certificates.md` describes the format and the checks.
+//! This crate depends on programs, machines and the checker of refutations, never on an engine or a solver: the verdict on a proof is independent of
+//! how the proof was found. `docs/certificates.md` describes the format and the checks.
 //!
-//! This certificate says that x is 0 at the start and 1 at the end of the thread, so it is never 2. [`check()`] verifies that no other state can be
-//! reached. It asks a [`Refuter`] for refutations, and verifies those too:
+//! The certificate in this example states that x is 0 at the start and 1 at the end of the thread, so it is never 2. [`check()`] verifies that no
+//! other state can be reached. It requests refutations from a [`Refuter`], and verifies those too:
 //!
 //! ```
 //! use std::sync::Arc;

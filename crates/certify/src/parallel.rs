@@ -11,8 +11,9 @@ pub(crate) fn workers(items: usize, few: usize) -> usize {
     if items < few { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
-/// Checks the items 0 to `items` in chunks. Each worker has its own state, made by `start`. `check` returns the number of steps it checked, or a
-/// rejection with its item. The result is the sum of the steps, or the rejection of the first item that has one.
+/// Checks the items 0 to `items` - 1 in chunks. Each worker has its own state, made by `start`. `check` returns the number of steps it checked, or a
+/// rejection and the item that it is about. The result is the sum of the steps, or the rejection of the first item for which one was found; a mistake
+/// takes precedence over an undecided item.
 pub(crate) fn all<W>(
     items: usize,
     chunk: usize,
@@ -25,12 +26,12 @@ pub(crate) fn all<W>(
     let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
     let reject = |(n, rejection): (usize, Rejection)| {
         let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        // An actual mistake found by another worker takes precedence over an undecided item.
+        // A mistake found by another worker takes precedence over an undecided item.
         let rank = |n: usize, r: &Rejection| (matches!(r, Rejection::Undecided(_)), n);
         if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
             *first = Some((n, rejection));
         }
-        // No worker starts on later items.
+        // No worker begins with further chunks.
         next.store(items, Ordering::Relaxed);
     };
     let work = || {

@@ -1,11 +1,11 @@
 //! Certificates up to symmetry: interchangeable threads may be permuted.
 //!
 //! A permutation g of the threads acts on the states of a machine: in `g s` thread `g(t)` has the location, registers and buffer that t has in s, and
-//! it has the lock if t has it; memory is unchanged. It is a *symmetry* if for all states s and t
+//! holds the lock if t holds it in s; memory is unchanged. The permutation is a *symmetry* if for all states s and t
 //!
 //! * (a) s is initial if and only if `g s` is;
-//! * (b) there is a step from s to t if and only if there is one from `g s` to `g t`, and one that leaves the machine from s if and only if
-//!   there is one from `g s`;
+//! * (b) there is a step from s to t if and only if there is a step from `g s` to `g t`; and there is a step from s that leaves the states that the
+//!   machine represents if and only if there is one from `g s`;
 //! * (c) s violates a property that the certificate is about if and only if `g s` does.
 //!
 //! Exchanging two threads satisfies (a) and (b) if both have the same code and initial values, because machines treat all threads in the same way (a
@@ -16,13 +16,13 @@
 //! Let R be the set of states that the certificate describes. The checker shows that
 //!
 //! 1. all initial states are in R;
-//! 2. if r is in R and there is a step from r to t, then some g in G maps t into R (the checker tries the one that sorts the threads of
-//!    t), and no step from r leaves the machine;
+//! 2. if r is in R and there is a step from r to t, then some g in G maps t into R (the checker tries the one that sorts the threads of t), and no
+//!    step from r leaves the states that the machine represents;
 //! 3. no state in R violates a property.
 //!
-//! Then `G R`, the image of R under all permutations, contains every reachable state, and none that violates a property. It contains the initial
-//! ones, by 1. If there is a step from `g r` to t, there is one from r to `g⁻¹ t` by (b), so some `h g⁻¹ t` is in R by 2, and t, which is `(g h⁻¹) (h
-//! g⁻¹ t)`, is in `G R`. No step leaves the machine, by (b) and 2. And if `g r` violated a property, r would too, by (c), contradicting 3.
+//! Then `G R`, the image of R under all permutations, contains every reachable state, and no state that violates a property. It contains the initial
+//! states, by 1. If there is a step from `g r` to t, there is one from r to `g⁻¹ t` by (b), so some `h g⁻¹ t` is in R by 2, and t, which is `(g h⁻¹)
+//! (h g⁻¹ t)`, is in `G R`. No step leaves the machine, by (b) and 2. And if `g r` violated a property, r would too, by (c), contradicting 3.
 //!
 //! So the proof depends neither on which states represent an orbit, nor on how many of them are in R.
 
@@ -75,7 +75,7 @@ impl Permutation {
         }
     }
 
-    /// The cell that, before the permutation, held what the cell `now` holds after it.
+    /// The cell whose content the permutation moves to the cell `now`.
     pub fn before(&self, cells: &Cells, now: CellId) -> CellId {
         let thread = |place: ThreadId| ThreadId(self.at(place.index()) as u32);
         cells.id(match cells.cell(now) {
@@ -142,7 +142,7 @@ fn key(control: &Control, thread: usize) -> (LocationId, Option<&BufferShape>, b
     (control.locations[thread], control.buffers.get(thread), holds)
 }
 
-/// Whether a property is invariant under the exchange of two threads; false if this cannot be told syntactically.
+/// Whether a property is invariant under the exchange of two threads; false if this is not evident from its formula.
 fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
     let exchange = |thread: ThreadId| match thread {
         t if t == a => b,
@@ -161,8 +161,8 @@ fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
     same(formula, &exchanged)
 }
 
-/// Whether two formulas are equal up to the order and multiplicity of the parts of conjunctions and disjunctions, and the order of the sides of an
-/// equation: a sufficient condition for equivalence. The order of evaluation matters only if a part may be undefined, which is excluded.
+/// Whether two formulas are equal up to the order and multiplicity of the operands of conjunctions and disjunctions, and the order of the sides of an
+/// equation: a sufficient condition for equivalence. The order of evaluation matters only if an operand may be undefined, which is excluded.
 pub(crate) fn same(formula: &Formula, other: &Formula) -> bool {
     formula.defined().is_none() && Parts::of(formula) == Parts::of(other)
 }

@@ -1,5 +1,5 @@
-//! Clean-up of symbolic code: removes jumps to the next statement, dead stores to registers, and copies of copies; loops that only wait become one
-//! statement.
+//! Clean-up of symbolic code: removes jumps to the next statement, dead stores to registers, and copies of copies; and turns each loop that only
+//! waits into one statement.
 
 mod choices;
 mod copies;
@@ -24,8 +24,8 @@ pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {
     }
 }
 
-/// Cleans some code, with `awaits` also turning loops that only wait into `Await` statements. Returns the registers that may be read before they are
-/// written. When it is time to stop, the remaining code is dropped: the caller discards it.
+/// Cleans a block of code; with `awaits`, also turns loops that only wait into `Await` statements. Returns the registers that may be read before they
+/// are written. When it is time to stop, the rest of the code is dropped, because the caller then discards the result.
 pub(crate) fn clean(
     code: &mut Vec<Stmt>,
     registers: usize,
@@ -69,7 +69,8 @@ fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
                 prune_each(inner, stop);
                 match inner.as_mut_slice() {
                     [] => continue,
-                    // All that is left of a call is the body of the function. It is unwrapped, so that fences can be inserted between its statements.
+                    // If one block is all that is left of a source statement, as after inlining a call, its contents replace the group, so that
+                    // fences can be inserted between them.
                     [Stmt { kind: StmtKind::Block(body), .. }] => {
                         code.append(body);
                         continue;

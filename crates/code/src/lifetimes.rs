@@ -1,4 +1,4 @@
-//! Removes statements about the lifetimes of local variables that have no effect.
+//! Removes those statements about the lifetimes of local variables that have no effect.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;
@@ -20,7 +20,7 @@ pub(crate) fn forget_lasting(core: &mut Core, stop: &Stop<'_>) {
     core.threads.iter_mut().for_each(|thread| retain(&mut thread.code, &ended, stop));
 }
 
-/// Removes statements about variables to which no pointer is dereferenced or compared after their lifetime has ended.
+/// Removes statements about the lifetime of a variable if no access or comparison in the program may involve a pointer to the variable.
 pub(crate) fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     let (mut ended, mut followed) = (FxHashSet::default(), FxHashSet::default());
     let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes, stop);

@@ -1,9 +1,10 @@
-//! Classes of places, found by unification (Steensgaard, POPL 1996), member by member.
+//! Points-to classes: sets of places in memory, found by unification (Steensgaard, POPL 1996), with a separate node for each member of a structure.
 //!
-//! A *node* is a set of places of the same kind. Every object in memory is a tree of nodes, created from its type when a part is first used; the
-//! target of a pointer is a node as well. Where a pointer is copied, the two target nodes are unified, and so are their parts; in the end each
-//! equivalence class of nodes gets a layout of its own. So a node must never stand for places of two kinds: unifying two incompatible nodes gives a
-//! [`Clash`], which says where each of them got its shape.
+//! A *node* is a set of places of the same [`Shape`]. Every object in memory is represented by a tree of nodes: one for the object itself and, below
+//! it, one for each member or array that the program uses, created at its first use. The target of a pointer is a node as well. Where a pointer is
+//! copied, the two target nodes are unified, and so are their members and elements; in the end each equivalence class of nodes gets a layout of its
+//! own. So a node must never stand for places of two shapes: unifying two incompatible nodes gives a [`Clash`], which says which part of the source
+//! gave each of the two its shape.
 
 mod clash;
 mod unification;
@@ -61,24 +62,24 @@ pub struct Member {
 struct Node {
     /// The node that this one was unified with.
     parent: Option<NodeId>,
-    /// Upper bound on the length of the parent paths that lead here (union by rank).
+    /// Upper bound on the length of the parent paths that end at this node (union by rank).
     rank: u32,
     shape: Shape,
     /// The first type that its places were used with, for messages.
     ty: Option<Type>,
     /// The source that determines the shape.
     span: Span,
-    /// The target of pointers stored here.
+    /// The target node of the pointers that its places hold.
     pointee: Option<NodeId>,
     /// Whether the program computes with pointers to this node as integers.
     integer: bool,
-    /// The integer types as which its bits are accessed.
+    /// The integer types with which its places are accessed.
     views: Views,
-    /// Numbers, other than addresses of objects, stored or compared where pointers to this node are expected.
+    /// Numbers, other than addresses of objects, that are stored or compared where the program expects pointers to this node.
     strangers: Strangers,
 }
 
-/// The kinds of integer types as which a place is accessed. With more than one, reads have to convert the value.
+/// The kinds of integer types with which a place is accessed. If there are several, reads have to convert the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Views {
     truth: bool,
@@ -103,7 +104,7 @@ impl Views {
     }
 }
 
-/// The kind of the places of a node.
+/// The shape of the places of a node: scalar, aggregate or function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Unknown so far: `void`.
@@ -177,7 +178,7 @@ impl Nodes {
         id
     }
 
-    /// The source at `span` says that places of the node have this type. `void` says nothing.
+    /// Records that, according to the source at `span`, places of the node have this type; `void` adds no information.
     pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
         if ty.kind == TypeKind::Void {
             return Ok(());
@@ -186,7 +187,7 @@ impl Nodes {
         self.unify(node, typed)
     }
 
-    /// A place of the node is accessed with this type.
+    /// Records that a place of the node is accessed with this type.
     pub fn see(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
         let found = self.find(node);
         let same = match (&self.nodes[found.0 as usize].shape, &ty.kind) {
@@ -200,18 +201,18 @@ impl Nodes {
         self.shape(node, ty, span)
     }
 
-    /// The first type with which places of the node were used, for messages: other types of the same size may follow.
+    /// The first type with which places of the node were used, for messages. Later uses may have other types of the same size.
     pub fn type_of(&self, node: NodeId) -> Option<&Type> {
         self.nodes[self.find(node).0 as usize].ty.as_ref()
     }
 
-    /// Whether its places are accessed as several integer types, so that reads have to convert the value.
+    /// Whether the places of a node are accessed with several kinds of integer types, so that reads have to convert the value.
     pub fn is_mixed(&self, node: NodeId) -> bool {
         let Views { truth, signed, unsigned } = self.nodes[self.find(node).0 as usize].views;
         u32::from(truth) + u32::from(signed) + u32::from(unsigned) > 1
     }
 
-    /// The node of a member, of a node with the shape of a structure or union. The members of a union are one node.
+    /// The node of a member of the structure or union that a node stands for, created if necessary. All members of a union share one node.
     ///
     /// # Panics
     /// If the node has another shape.
@@ -242,7 +243,7 @@ impl Nodes {
         }
     }
 
-    /// The node of the elements, of a node with the shape of an array.
+    /// The node of the elements of the array that a node stands for.
     ///
     /// # Panics
     /// If the node has another shape.
@@ -253,7 +254,8 @@ impl Nodes {
         }
     }
 
-    /// The node of a part of a place, if it exists and was requested before. A union has a single part, whichever member is meant.
+    /// The node of a member or element of the places of a node; `None` if their shape has no such part, or [`Nodes::field`] has not created its node
+    /// yet. All members of a union share one node.
     pub fn part(&self, node: NodeId, step: Step) -> Option<NodeId> {
         match (self.shape_of(node), step) {
             (Shape::Record(record, members), Step::Field(field)) => {
@@ -265,12 +267,13 @@ impl Nodes {
         }
     }
 
-    /// The node at the end of a path.
+    /// The node at the end of a path from the places of a node; `None` if [`Nodes::part`] has none for some step.
     pub fn at_path(&self, node: NodeId, path: &[Step]) -> Option<NodeId> {
         path.iter().try_fold(self.find(node), |node, &step| self.part(node, step))
     }
 
-    /// The path from places of one node to those of another one at the same address: empty, or to first members and elements.
+    /// The path from places of `outer` to the places of `inner` at the same address: empty, or through first members and first elements only. `None`
+    /// if there is no such path.
     pub fn path_to_start(&self, outer: NodeId, inner: NodeId) -> Option<Vec<Step>> {
         let (mut node, inner) = (self.find(outer), self.find(inner));
         let mut path = Vec::new();
@@ -316,7 +319,7 @@ impl Nodes {
         pointee
     }
 
-    /// The same, if it was requested before.
+    /// As [`Nodes::pointee`], but `None` if the target node has not been created yet.
     pub fn pointee_of(&self, node: NodeId) -> Option<NodeId> {
         Some(self.find(self.nodes[self.find(node).0 as usize].pointee?))
     }
@@ -327,7 +330,7 @@ impl Nodes {
         self.nodes[node.0 as usize].integer = true;
     }
 
-    /// Whether [`Nodes::mark_integer`] was called for it.
+    /// Whether [`Nodes::mark_integer`] was called for this node.
     pub fn is_integer(&self, node: NodeId) -> bool {
         self.nodes[self.find(node).0 as usize].integer
     }
@@ -351,12 +354,12 @@ impl Nodes {
         node
     }
 
-    /// The kind of its places.
+    /// The shape of the places of a node.
     pub fn shape_of(&self, node: NodeId) -> &Shape {
         &self.nodes[self.find(node).0 as usize].shape
     }
 
-    /// Whether a place, or a part of it, belongs to one of these classes, which are given by representatives.
+    /// Whether the places of a node, or parts of them, belong to one of the `wanted` classes, which are given by their representatives.
     pub fn has_part(&self, node: NodeId, wanted: &FxHashSet<NodeId>) -> bool {
         let node = self.find(node);
         wanted.contains(&node)
@@ -389,7 +392,7 @@ impl Nodes {
         &self.clashes
     }
 
-    /// The size of such a place in bytes; `None` if unknown.
+    /// The size of a place of this node in bytes; `None` if unknown.
     pub fn size(&self, node: NodeId) -> Option<u64> {
         match self.shape_of(node) {
             Shape::Unknown | Shape::Function => None,
@@ -401,7 +404,7 @@ impl Nodes {
         }
     }
 
-    /// The alignment of such a place, unless it is in a packed structure.
+    /// The alignment of a place of this node, unless the place is in a packed structure.
     pub fn alignment(&self, node: NodeId) -> u64 {
         match self.shape_of(node) {
             Shape::Array(_, element) => self.alignment(*element),
@@ -411,7 +414,7 @@ impl Nodes {
         }
     }
 
-    /// The flexible array member at the end of a structure: its index and its offset.
+    /// The flexible array member at the end of the structure that a node stands for: its index and its offset.
     pub fn open_array(&self, node: NodeId) -> Option<(u32, u64)> {
         let Shape::Record(record, _) = self.shape_of(node) else { return None };
         let fields = &self.structure(*record).fields;

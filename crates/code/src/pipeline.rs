@@ -25,8 +25,8 @@ pub struct Options {
     pub reuse: Reuse,
     /// Whether a loop that only waits becomes one step, which is disabled until the condition holds.
     pub waiting_is_a_step: bool,
-    /// Whether an assumption about a value that was just read is joined with the read into one step, which waits until it holds. Not for `deadlock`:
-    /// there a waiting thread is blocked, whereas an execution with a failed assumption is discarded.
+    /// Whether an assumption about a value that was just read is joined with the read into one step, which waits until the assumption holds. Must be
+    /// false for the property `deadlock`: a thread at such a step counts as blocked, whereas an execution with a failed assumption is discarded.
     pub suppositions_wait: bool,
 }
 
@@ -43,9 +43,9 @@ pub struct Translated {
     pub file: File,
     /// The spans of plain accesses, which a compiler may reorder.
     pub plain: HashSet<Span>,
-    /// What is known about it besides, for reports.
+    /// The facts that reports need about objects, threads and registers.
     pub facts: Facts,
-    /// The calls that spans refer to.
+    /// The inlined calls to which spans refer.
     pub calls: Vec<Call>,
     /// Warnings of the translation.
     pub warnings: Vec<Diagnostic>,
@@ -89,8 +89,8 @@ pub fn translate(
     Ok(Translated { file, plain, facts, calls: core.calls, warnings: core.warnings })
 }
 
-/// Symbolic code with its nodes, for the model of reuse that the program needs: `Never` if no allocation can return freed memory, otherwise the most
-/// precise one that can be translated.
+/// Symbolic code with its nodes, and the model of reuse for which it was elaborated: `Never` if the options demand it or no allocation can return
+/// freed memory, otherwise the most precise model for which elaboration succeeds.
 fn symbolic(
     elaborate: &dyn Fn(Reuse) -> Result<(Core, Nodes), Vec<Diagnostic>>,
     wanted: Reuse,
@@ -105,7 +105,8 @@ fn symbolic(
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, reuse))
     };
-    // Without reuse, elaboration can determine more addresses, so it is tried first.
+    // The model without reuse comes first, because elaboration can determine more addresses under it, and the resulting code shows whether an
+    // allocation can return freed memory.
     let first = cleaned(Reuse::Never)?;
     if wanted == Reuse::Never || !reuse::comes_back(&first.0, &first.1, stop) {
         return Ok(first);

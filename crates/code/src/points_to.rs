@@ -9,8 +9,8 @@ use crate::core::{
 };
 use crate::nodes::Nodes;
 
-/// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to, and records numbers other than addresses of
-/// objects that occur among pointers.
+/// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to. Also records the numbers, other than
+/// addresses of objects, that occur where pointers are expected.
 pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Box<Diagnostic>> {
     for thread in &core.threads {
         let points = |register: Register| thread.registers[register.0 as usize].points;
@@ -33,7 +33,7 @@ pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(
     Ok(())
 }
 
-/// Pairs of nodes that a statement makes equal.
+/// The pairs of nodes that have to be unified because of a statement.
 fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'_>) -> Vec<(NodeId, NodeId)> {
     let mut equal = Vec::new();
     if let Some(into) = kind.writes().and_then(points) {
@@ -49,7 +49,7 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
         };
         equal.extend(assigned.into_iter().map(|node| (into, node)));
     }
-    // The assignment of a value to a register may have been removed, and the value substituted for the register.
+    // The value may itself contain an address, not only a register: clean-up may have substituted a value for the register to which it was assigned.
     if let StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } = kind
         && let Some(pointee) = nodes.pointee_of(place.node)
     {
@@ -90,7 +90,8 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
     equal
 }
 
-/// Records numbers other than addresses that are stored to pointers or compared with them: no object of the class may get such an address.
+/// Records the numbers, other than addresses of objects, that a statement stores in pointers or compares with pointers: no object to which such a
+/// pointer may point may get one of these numbers as its address.
 fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     let mut found = Vec::new();
     let into = match kind {
@@ -115,7 +116,7 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
             }
         });
     });
-    // The address of a member of null is its offset.
+    // The address of a member of null is the member's offset: a number that is not the address of an object.
     kind.values(&mut |value| {
         value.each(&mut |part| {
             if let Value::Address(place) = part
@@ -130,7 +131,7 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     found.iter().for_each(|(node, strangers)| nodes.mark_strangers(*node, strangers));
 }
 
-/// The same for the initial values of objects.
+/// Records the numbers, other than addresses of objects, in the initial values of pointers.
 fn initial_strangers(core: &Core, nodes: &mut Nodes) {
     for object in &core.objects {
         for (path, known) in &object.initial {
@@ -139,7 +140,8 @@ fn initial_strangers(core: &Core, nodes: &mut Nodes) {
                 Known::Function(function) => Strangers::function(*function),
                 Known::Address(..) | Known::Undefined => continue,
             };
-            // The first element of a path may be that of an allocation.
+            // The first step of a path may select an element of an allocation, whose node is that of one element. So the path is tried with and
+            // without its first step.
             for path in [Some(path.as_slice()), path.get(1..)].into_iter().flatten() {
                 let place = nodes.at_path(object.node, path);
                 if let Some(points) = place.and_then(|place| nodes.pointee_of(place)) {

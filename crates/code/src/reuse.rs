@@ -1,7 +1,9 @@
 //! Reuse of freed memory by allocations.
 //!
-//! An allocation may return an object that its own thread has freed, or one that another thread has freed: a deallocation synchronises with the allocation that returns the same memory
-//! (C11, 7.22.3). The difference shows only where a dangling pointer is compared with one to the new object, so other threads pass objects on only where such pointers are compared.
+//! An allocation may return an object that its own thread has freed, or one that another thread has freed; the latter is allowed because a
+//! deallocation synchronises with the allocation that returns the same memory (C11, 7.22.3). Whether memory comes from another thread is observable
+//! only if a dangling pointer is compared with a pointer to the new object. So the model passes freed objects between threads only if their class has
+//! such comparisons.
 
 use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,8 +22,8 @@ pub enum Reuse {
     Never,
     /// Allocations may return freed memory.
     Allocated,
-    /// Allocations return new memory, and an execution in which a pointer to it is compared with a dangling pointer ends there, as beyond the
-    /// model. For programs where elaboration has to know the objects that pointers point to.
+    /// Allocations return new memory, and where a pointer to new memory is compared with a dangling pointer, the model ends: the answer for such
+    /// executions is unknown. For programs in which elaboration has to determine the objects that pointers point to.
     Compared,
 }
 
@@ -53,14 +55,14 @@ pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
         || folded.any(|(old, new)| freed(object(old).node) && is_later(object(new).origin))
 }
 
-/// The classes of which one thread frees objects and another one allocates objects, and pointers to which are compared.
+/// The classes whose objects are freed by one thread and allocated by another one, and whose pointers are compared.
 pub(super) fn passed_on(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
     let (uses, compared) = (uses(core, nodes, stop), compared(core, nodes, stop));
     let foreign = uses.into_iter().filter(|(_, of)| of.foreign()).map(|(node, _)| node);
     foreign.filter(|node| nodes.has_part(*node, &compared)).collect()
 }
 
-/// Whether an object is allocated when others may already have been freed.
+/// Whether an allocation with this origin may happen after some object has been freed.
 pub fn is_later(origin: Origin) -> bool {
     matches!(origin, Origin::Heap { times: Times::Once | Times::Counted, .. })
 }

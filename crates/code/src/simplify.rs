@@ -1,7 +1,7 @@
 //! Simplification of symbolic code: constant and copy propagation, and promotion of variables that only one thread uses to registers.
 //!
-//! Dependencies between accesses do not order them under SC, TSO and PSO, so a value may be computed in a simpler way. Uses of undefined values are
-//! still detected: an operation on a value that may be undefined is kept (`defined`).
+//! SC, TSO and PSO do not order accesses by data dependencies, so a value may be replaced by a simpler one that is equal. Uses of undefined values
+//! are still detected: an operation on a value that may be undefined is kept (`defined`).
 
 mod defined;
 mod fold;
@@ -17,9 +17,9 @@ use crate::clean;
 use crate::core::{Access, Core, Object, ObjectEvent, Register, Stmt, StmtKind, each_statement};
 use crate::nodes::Nodes;
 
-/// Maximum number of rounds: each round may remove addresses, so that more variables become private.
+/// Maximum number of rounds. A round may remove expressions that take addresses, so that the next round can make more variables private.
 const ROUNDS: usize = 4;
-/// Upper bound on statements times registers of a thread to be simplified.
+/// Maximum product of the numbers of statements and registers of a thread that is simplified.
 const MOST_WORK: usize = 20_000_000;
 
 /// Simplifies the code of all threads. Without `exact_waits`, waits at the end of a thread are removed.
@@ -47,10 +47,10 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
             let is_defined = |register: Register| defined.is(number, register);
-            // Assignments to a promoted variable may be dead.
+            // After promotion, assignments to the new registers may be dead, so the code is cleaned even if nothing was propagated.
             if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) || promoted {
                 changed = true;
-                // The registers that are undefined at the start are recorded in `initial` already.
+                // The result is not needed: registers that may be read before they are written have `initial: None` already.
                 clean::clean(&mut thread.code, thread.registers.len(), false, stop);
             }
         }

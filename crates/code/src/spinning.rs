@@ -1,7 +1,7 @@
-//! Detection of threads that spin for ever, for the property `termination`: there must be no reachable state in which every thread has ended or spins
-//! in a loop without effect that no step of another thread and no flush can end.
+//! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect and no flush and no
+//! step of another thread can make it leave that loop. The property holds if there is no reachable state in which each thread has ended or spins.
 //!
-//! In such a state memory does not change any more. A thread spins for ever in it if, with memory as it is, no path from its location leads to a
+//! In such a state memory does not change any more. A thread spins in it if, with memory as it is, no path from the thread's location leads to a
 //! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its
 //! head without a departure gets a waiting location:
 //!
@@ -14,9 +14,10 @@
 //! it spins for ever. So a deadlock of the new program is a state as described above; conversely, from such a state the threads can go on to the
 //! heads of their loops and to the waiting locations, which gives a deadlock.
 //!
-//! The paths from a head are found by symbolic execution with constant memory (`ways`). A path that returns to a location with the same values in all
-//! relevant registers (`relevance`) has no departures that it could not have taken earlier. A loop that counts towards a bound spins only for a while
-//! (`counting`). Loops that none of this decides are rejected.
+//! The paths from a head are found by symbolic execution with constant memory (`ways`). A path need not be continued after it has returned to a
+//! location with the same values in all relevant registers (`relevance`), because every later departure was possible at the first visit too. A loop
+//! that counts towards a bound terminates (`counting`), so it needs no waiting location. A loop that none of these analyses decides is rejected with
+//! an error.
 
 mod counting;
 mod relevance;
@@ -75,7 +76,7 @@ struct Head {
 /// The search for loops in which a thread may spin.
 struct Loops<'t> {
     thread: &'t Thread,
-    /// Where the process has ended.
+    /// The locations where threads stay after the end of the process.
     exits: HashSet<LocationId>,
     stop: &'t Stop<'t>,
 }
@@ -92,7 +93,7 @@ impl Loops<'_> {
         let all: Vec<LocationId> = (0..self.thread.locations.len() as u32).map(LocationId).collect();
         let mut open = self.components(&all);
         while let Some(component) = open.pop() {
-            // The loop in which threads stay after the end of the process is not spinning.
+            // A loop in which threads stay after the end of the process does not count as spinning.
             if component.iter().any(|l| self.exits.contains(l)) || self.stop.now() {
                 continue;
             }
@@ -167,7 +168,8 @@ fn with_waiting_places(thread: &Thread, heads: Vec<Head>) -> Thread {
             builder.op(waiting, at, Op::Assume(Expr::Const(0)), span, ());
         }
         for way in ways {
-            // A path computes in copies of registers, which are reset at its end.
+            // A path writes only to copies, numbered from `registers.len()`; it never writes the thread's own registers. The copies are reset to 0 at
+            // its end.
             let mut used = Vec::new();
             let mut copy = |register: RegisterId| {
                 if register.index() < thread.registers.len() {

@@ -44,7 +44,7 @@ fn row<'a>(code: &'a [Stmt], out: &mut Vec<&'a Stmt>) {
     }
 }
 
-/// The `Await` of a waiting loop, with the assignments that it leaves in registers; `None` if the loop does more than wait.
+/// The `Await` of a waiting loop, with the assignments that give registers their values after the loop; `None` if the loop does more than wait.
 fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut all = Vec::new();
     row(body, &mut all);

@@ -47,7 +47,7 @@ fn at(number: usize) -> Span {
 }
 
 impl Maker {
-    /// With `struct node { int key; struct node *next; }` and `struct pair { int a, b; }`.
+    /// An empty program with the types `struct node { int key; struct node *next; }` and `struct pair { int a, b; }`.
     fn new() -> Self {
         let span = Span::default();
         let field =

@@ -1,19 +1,19 @@
-//! Memory that is accessed as several types of one size: `unsigned` through an `int *`, members of a union. A cell holds a value of the
-//! type that it was written with; a read with another type converts it to the value with the same bits.
+//! Conversions for memory that is accessed with several types of one size: `unsigned` through an `int *`, members of a union. A cell holds a value of
+//! the type with which it was written; a read with another type converts that value to the one with the same bits.
 
 use fencewright_text::Stop;
 
 use crate::core::{Core, Location, Stmt, StmtKind, Value};
 use crate::nodes::Nodes;
 
-/// Adds a conversion after each read from such memory.
+/// Adds a conversion after each read from memory that is accessed with several integer types.
 pub fn convert(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     for thread in &mut core.threads {
         in_block(&mut thread.code, nodes, false, stop);
     }
 }
 
-/// `steps`: whether the statements are inside a group for one C statement.
+/// Adds the conversions in a block. `steps`: whether the block is inside the group for one C statement.
 fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
     for mut statement in stop.polled(std::mem::take(code)) {
         let inside = match &statement.kind {
@@ -35,7 +35,8 @@ fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
     }
 }
 
-/// The conversion that has to follow a read from such memory. Conditions in the statement itself are rewritten to use the converted value.
+/// The conversion that has to follow a statement if it reads memory that is accessed with several integer types. Conditions in the statement itself
+/// are rewritten to use the converted value.
 fn conversion(kind: &mut StmtKind, nodes: &Nodes) -> Option<StmtKind> {
     let is_mixed = |place: &Location| nodes.is_mixed(place.node);
     let register = match kind {

@@ -35,7 +35,7 @@ pub fn leads_out(
         && cubes.iter().all(|cube| satisfied(cube, &values) == Some(false))
 }
 
-/// Executes a command; `None` if that is impossible, or if a cell stands for several values.
+/// Executes a command; `None` if that is impossible, if a number does not fit 64 bits, or if a cell stands for several values.
 fn perform(command: &Command, values: &mut Values, taken: impl Fn(CellId) -> Option<i64>) -> Option<()> {
     let eval = |e: &Expr<CellId>| e.eval(&mut |cell| values.get(cell).copied().unwrap_or(0)).ok();
     let (cell, value) = match command {

@@ -76,7 +76,7 @@ pub struct AbstractBuffer {
 
 /// A flush that an abstract buffer allows.
 pub struct Leaving {
-    /// The cell it writes, as an index into `buffered_cells`.
+    /// The cell that the flush writes, as an index into `buffered_cells`.
     pub kind: u64,
     /// Its value.
     pub value: i64,

@@ -42,7 +42,7 @@ pub struct Code {
     pub summaries: Option<Summaries>,
     /// The number of slots.
     pub slots: usize,
-    /// The slots of each shared variable; ascending.
+    /// For each shared variable, the slots of its cells, in ascending order.
     arrays: Vec<std::ops::Range<usize>>,
     /// The formula of each property that has one.
     pub formulas: Vec<Option<ExprCode>>,
@@ -52,7 +52,7 @@ pub struct Code {
     pub versions: Option<Versions>,
     /// The abstraction of store buffers; `None` for exact buffers.
     pub abstraction: Option<Abstraction>,
-    /// Whether the task asks for overflow of a bounded buffer: a store that does not fit decides its only property.
+    /// Whether the search is for overflow of a bounded buffer: then a store that does not fit decides the only property of the task.
     pub overflow_decides: bool,
 }
 
@@ -94,9 +94,9 @@ pub struct EdgeCode {
     pub action: ActionCode,
     /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
     pub local: bool,
-    /// Whether it can change the value of a property's formula.
+    /// Whether the edge can change the value of a property's formula.
     pub visible: bool,
-    /// The statement it comes from.
+    /// The source position of the statement that the edge was made from.
     pub span: Span,
 }
 
@@ -172,7 +172,7 @@ pub enum AddressCode {
 }
 
 impl Code {
-    /// Compiles a task, with the reductions that the options ask for.
+    /// Compiles a task for a search with the reductions in `options`.
     pub fn new(
         task: &Task<'_>,
         options: &Options,

@@ -84,7 +84,7 @@ struct Repeated {
     stores: HashMap<usize, Span>,
     /// Assignments, by register.
     assignments: HashMap<usize, Span>,
-    /// Assignments that read the register itself (`r = r + 1`): the more likely cause.
+    /// Assignments that read the register itself (`r = r + 1`). They are preferred, because they are the more likely cause.
     steps: HashMap<usize, Span>,
 }
 

@@ -1,8 +1,8 @@
 //! Successors of a packed state: the transition relation of the reference semantics, on packed words and without allocation.
 //!
 //! The rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at most one
-//! favourite thread, the thread that took a local step last. If the favourite can move, the state has only its successors (Algorithm 4.3). A state
-//! has no favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
+//! favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (Algorithm 4.3). A state has no
+//! favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
 
 mod buffers;
 
@@ -22,7 +22,7 @@ pub struct Step<'a> {
     pub thread: u32,
     /// The action of the step.
     pub kind: StepKind<'a>,
-    /// Whether it may change the value of a property's formula.
+    /// Whether the step may change the value of a property's formula.
     pub visible: bool,
     /// Whether the thread faulted.
     pub fault: bool,

@@ -17,7 +17,7 @@ use fencewright_verdict::{Limits, Task};
 
 /// Maximum number of threads in a family; larger ones are ignored.
 const MOST_THREADS: usize = 16;
-/// Maximum number of comparisons: checking a transposition compares the registers at all edges of all threads.
+/// Maximum number of comparisons made to check transpositions of threads. Checking one of them compares the registers at all edges of all threads.
 const MOST_COMPARED: usize = 1 << 24;
 
 /// The families of a task whose threads may be permuted under the given reductions, as confirmed by the checker of automorphisms.
@@ -46,7 +46,7 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
     found
 }
 
-/// Instances of one template, and threads without a template that have the same code.
+/// Groups of threads that are instances of one template, or that have no template and the same code.
 fn groups(program: &Program) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for (id, thread) in program.threads() {
@@ -203,7 +203,7 @@ impl<'a> Kinds<'a> {
         written.map(|(_, node)| *node).or_else(before).unwrap_or(PLAIN)
     }
 
-    /// Merges the classes of the registers that are live at a location with their classes at the point before.
+    /// Merges the class of each register that is live at a location with its class at a point from which the location is reached.
     fn arrives(&mut self, point: &Point, location: LocationId) {
         let live = self.live;
         for (n, register) in live[point.thread][location.index()].iter().enumerate() {
@@ -291,7 +291,7 @@ impl<'a> Kinds<'a> {
                 let has_constant = matches!(**left, Expr::Const(_)) || matches!(**right, Expr::Const(_));
                 let [of_left, of_right] = match op {
                     BinaryOp::Eq | BinaryOp::Ne => [self.fresh(1); 2],
-                    // The numbers of all threads may lie on the same side of the constant.
+                    // Thread numbers may be compared with a constant, because the numbers of all threads may lie on the same side of it.
                     _ if op.is_comparison() && has_constant => [self.fresh(1), self.fresh(1)],
                     _ => [PLAIN; 2],
                 };
@@ -301,7 +301,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// The threads of a group as a family; `None` if their code differs in a plain value.
+    /// The threads of a group as a family; `None` if their code differs in a constant that is a plain value.
     fn family(&mut self, program: &Program, group: &[ThreadId]) -> Option<Family> {
         let roots: Vec<Node> = (0..self.parent.len()).map(|node| self.find(node)).collect();
         let mut numbers: BTreeSet<Node> = BTreeSet::new();

@@ -24,6 +24,6 @@ pub fn decide(condition: &Condition<'_>, limits: &Limits) -> FinalStates {
     if all.missing().is_none() || !loops || limits.exceeded(0).is_some() {
         return all;
     }
-    // The result of the first search depends on the speed of the computer, so only that of the second one is used.
+    // The result of the first search depends on the speed of the computer, so only the result of the second search is used.
     condition.search_until_decided(&engine(Order::BreadthFirst), limits, Some(CONFIRMED))
 }

@@ -23,15 +23,15 @@ pub enum Instruction {
     Const(i64),
     /// Pushes a slot.
     Slot(Slot),
-    /// Pushes whether the slot (a program counter) is one of these locations; sorted.
+    /// Pushes whether the slot (a program counter) is one of these locations, which are sorted.
     At(Slot, Box<[u64]>),
     /// Applies an operator to the top.
     Unary(UnaryOp),
     /// Pops two operands and pushes the result.
     Binary(BinaryOp),
-    /// Replaces the top by the low 64 bits of the result.
+    /// Applies an operator to the top, and keeps the low 64 bits of the result.
     LowUnary(UnaryOp),
-    /// Replaces the top two by the low 64 bits of the result.
+    /// Pops two operands and pushes the low 64 bits of the result.
     LowBinary(BinaryOp),
     /// If the top is 0, keeps 0 and skips this many instructions; otherwise pops it.
     AndThen(u32),

@@ -78,7 +78,8 @@ impl Bounds {
         64 - (self.high.wrapping_sub(self.low) as u64).leading_zeros()
     }
 
-    /// All values that a field for these bounds can represent: the same least value, and the greatest one for that number of bits.
+    /// All values that a field for these bounds can represent: the least value stays the same, and the greatest value is the one that the number of
+    /// bits allows.
     pub fn rounded(self) -> Bounds {
         let span = u64::MAX.checked_shr(64 - self.bits()).unwrap_or(0);
         Bounds { low: self.low, high: self.low.saturating_add_unsigned(span) }
@@ -178,7 +179,7 @@ pub struct Layout {
     /// Only for states of one word: for each thread and edge, the bits to keep and the bits to set on arrival at the target, and as a last entry the
     /// same for a fault. Arriving is half of the work of most steps; this table saves 8 % of the search time.
     pub arrive: Vec<Vec<(u64, u64)>>,
-    /// The mask of the components that never grow, for each word that has any.
+    /// For each word that contains components that never grow, the mask of their bits.
     pub fixed: Vec<u64>,
 }
 

@@ -7,8 +7,8 @@
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
 //! four corrections are needed; without them states are missed. An event that changes a label or register observed by a property is not local. Lock
-//! operations and atomic steps are not local either, and release the favourite thread. A favourite that has ended or is blocked is released too. And
-//! the favourite is part of the stored state.
+//! operations and atomic steps are not local either: after them there is no favourite thread (the thread whose local events come first). Nor is there
+//! one after the favourite has ended, and a blocked favourite is ignored. And the favourite is part of the stored state.
 //!
 //! The crate also contains the other engines that enumerate states or executions: [`buffers`], which runs this search with abstract store buffers;
 //! [`dynamic`], which explores executions and stores no states; and [`finals`], which decides litmus tests.
@@ -206,7 +206,7 @@ impl Engine for Explicit {
     }
 }
 
-/// Writes the final states of a search into the report, and the answers: those known, and what its states prove about the other properties.
+/// Writes the final states of a search into the report, and the answers: the known ones, and for the other properties those that the states prove.
 fn conclude(
     task: &Task<'_>,
     code: &Code,

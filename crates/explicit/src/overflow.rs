@@ -36,7 +36,7 @@ pub fn search(
     }
 }
 
-/// A property that no state violates; tasks about overflow have no other.
+/// A property that no state violates; tasks about overflow have no other property.
 pub fn unnoticed() -> Property {
     Property { name: "overflow".into(), kind: PropertyKind::Never(Expr::Const(0)), ..Property::assertions() }
 }

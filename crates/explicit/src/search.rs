@@ -4,7 +4,7 @@
 //! round, every worker expands some of its states and posts successors to their owners; after a barrier, every worker stores the states posted to it;
 //! after a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
 //! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn: most searches end before starting
-//! threads pays off. If a listener wants to know of a decided property at once, the worker threads are stopped for a moment, because the execution
+//! threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the execution
 //! leads through states of all workers.
 
 use std::collections::BTreeSet;
@@ -80,7 +80,7 @@ pub(super) struct Shared<'a> {
     pub(super) growth: Mutex<Vec<Growth>>,
     pub(super) decided: Mutex<Vec<Option<u32>>>,
     pub(super) undecided: AtomicUsize,
-    /// Whether a property was decided that the listener, if there is one, has not been told.
+    /// Whether a property was decided of which the listener, if there is one, has not been told.
     pub(super) news: AtomicBool,
     pub(super) stopped: Mutex<Option<Reason>>,
     pub(super) stop: AtomicBool,
@@ -229,7 +229,7 @@ enum Pause {
     Over,
     /// There is enough work to start worker threads.
     Crowd,
-    /// A property was decided that a listener wants to know at once.
+    /// A property was decided, and a listener wants to be told at once.
     News,
 }
 

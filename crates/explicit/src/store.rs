@@ -115,7 +115,7 @@ impl Store {
         table + states
     }
 
-    /// Makes room for `more` states. `go_on` is called every few milliseconds; if it returns false, the room stays as it is. Capacity grows by a
+    /// Makes room for `more` states. `go_on` is called every few milliseconds; if it returns false, the table is not enlarged. Capacity grows by a
     /// quarter, where a vector would double it.
     pub fn make_room(&mut self, more: usize, go_on: &mut dyn FnMut() -> bool) {
         if self.states.len() + more * self.words > self.states.capacity() {
@@ -200,7 +200,7 @@ impl Store {
     fn enlarge(&mut self, go_on: &mut dyn FnMut() -> bool) {
         let shift = self.shift - 1;
         let mut larger = vec![EMPTY; self.table.len() * 2];
-        // A probe sequence may wrap around the end of the old table; starting behind an empty slot keeps the order.
+        // A probe sequence may wrap around the end of the old table; starting behind an empty slot keeps the order of its slots.
         let start = self.table.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
         let (wrapped, first) = self.table.split_at(start);
         for slots in first.chunks(MOVED_SLOTS).chain(wrapped.chunks(MOVED_SLOTS)) {

@@ -71,7 +71,7 @@ impl Versions {
         Some(Versions { start, cells, registers, buffered, of })
     }
 
-    /// Sizes the slots for the usual number of versions.
+    /// Makes the slots wide enough for the usual number of versions.
     pub fn make_room(&self, sizes: &mut Sizes) {
         let registers = || self.registers.iter().flatten().flatten().copied();
         let slots: BTreeSet<(Slot, i64)> = self.cells.iter().copied().chain(registers()).collect();
@@ -212,7 +212,7 @@ fn completed(
     live: &[Vec<Vec<u32>>],
     mut guess: versions::Versions,
 ) -> Option<(versions::Versions, Types)> {
-    // Terminates because each round adds a variable or register.
+    // The loop terminates because each round adds a variable or register that holds versions.
     loop {
         let scale = match Types::new(program, properties, live, &guess) {
             Ok(types) => return Some((guess, types)),

@@ -24,7 +24,7 @@ use super::versions::Renaming;
 const ROUND: usize = 4096;
 /// Number of successors that are looked up together.
 const BATCH: usize = 64;
-/// A round also ends when it has produced this many successors: a single state may have tens of thousands.
+/// A round also ends when it has produced this many successors, because a single state may have tens of thousands of them.
 const SUCCESSORS: usize = 1 << 15;
 /// A round also ends when its successors have this many words, because the time of a step grows with the size of a state, and the limits are polled
 /// between rounds.
@@ -54,7 +54,7 @@ pub struct Worker<'a, 's> {
     made: usize,
     /// Number of transitions taken so far; those of a state that is expanded again in a wider layout count once.
     pub(super) transitions: u64,
-    /// The open properties, as far as this worker knows.
+    /// The properties that this worker still checks. Some of them may have been decided by other workers.
     deciding: Vec<usize>,
     eval_stack: Vec<i64>,
     summary: Summary,
@@ -144,7 +144,7 @@ impl<'a, 's> Worker<'a, 's> {
                 self.shared.over.store(true, Ordering::Relaxed);
                 return Some(self);
             }
-            // All workers have read the counters, and none writes them before all have reached the next round.
+            // All workers have read the counters, and none adds to them before all have reached the next round, so one worker can reset them.
             if self.shared.gate.wait()? {
                 self.shared.busy.store(0, Ordering::Relaxed);
                 self.shared.pending.store(0, Ordering::Relaxed);
@@ -449,7 +449,7 @@ impl<'a, 's> Worker<'a, 's> {
         self.store.bytes_to_repack(Layout::words(self.shared.code, &sizes))
     }
 
-    /// Adopts a wider layout together with all workers, if growth was requested; returns false if not.
+    /// Adopts a wider layout together with all workers, if growth was requested. Returns whether it was; `None` if a worker panicked.
     fn grow(&mut self) -> Option<bool> {
         let growth = self.shared.growth();
         if growth.is_empty() {

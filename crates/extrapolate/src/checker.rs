@@ -26,9 +26,10 @@ use super::vector::{Literal, Vector};
 
 /// The result of a search.
 pub enum Found {
-    /// All reachable states: for each control state, its vectors.
+    /// All reachable states: each reachable control state with the vectors that represent its states.
     Closed(Vec<(Control, Vec<Vector>)>),
-    /// A path to a state that may violate the property with this index; without an index, to a step that the machine does not represent.
+    /// A path to a state that may violate the property with this index; without an index, a path that ends with a step that the machine does not
+    /// represent.
     Path(Option<usize>, Path),
 }
 

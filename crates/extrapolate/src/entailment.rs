@@ -1,8 +1,8 @@
-//! Entailment between conjunctions of predicates: the queries that the construction of a boolean program asks.
+//! Entailment between conjunctions of predicates: the queries made while a boolean program is constructed.
 //!
 //! Almost all predicates are differences of two cells and a constant. Their conjunction is a closed difference bound matrix, which grows literal by
 //! literal during the enumeration of cubes, so that a query is a look-up of a bound. A predicate that is a disjunction (`x != 0`) gives several such
-//! matrices, one per *world*. If a constraint is not a difference, the solver is asked, and its answer is cached.
+//! matrices, one per *world*. If a constraint is not a difference, a solver answers the query, and its answer is cached.
 
 use std::collections::HashMap;
 

@@ -101,7 +101,7 @@ struct Translation<'a> {
     reduced: &'a Reduced,
     from: BufferMachine<'a>,
     to: BufferMachine<'a>,
-    /// For each thread, the memory cells that it stores to.
+    /// For each thread, the memory cells that it stores to through its buffer.
     stored: Vec<Vec<u32>>,
 }
 
@@ -120,8 +120,8 @@ struct Content {
 }
 
 impl Translation<'_> {
-    /// The locations of the threads of `P`; `None` if these states are covered by those of another control state. No action of `P_M` faults, because
-    /// faults are tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
+    /// The locations of the threads of `P`; `None` if the translation can leave this control state out. No action of `P_M` faults, because faults are
+    /// tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {
@@ -138,7 +138,7 @@ impl Translation<'_> {
         Ok(Some(locations))
     }
 
-    /// A cube about `P_M` as cubes about the queue machine, each with the shapes of buffers it is for.
+    /// A cube about `P_M` as cubes about the queue machine, each with the shapes of the buffers in the states that it describes.
     fn cubes(&self, cube: &Cube) -> Result<Vec<(Vec<BufferShape>, Cube)>, Reason> {
         let ranges = ranges(cube);
         let mut chosen: Vec<Vec<Content>> = vec![Vec::new()];
@@ -261,14 +261,14 @@ impl Translation<'_> {
             let stores = |way: &Vec<i64>| cells.iter().map(|queue| way[queue.count.index()]).sum::<i64>();
             ways.retain(|way| stores(way) <= i64::from(*k));
         }
-        // Mark each place by its own index, to find the buffer entry it becomes.
+        // The value of each place is the index of its register, so that `content` can tell which place becomes which buffer entry.
         for way in &mut ways {
             values.iter().for_each(|value| way[value.index()] = value.0.into());
         }
         Ok(ways.iter().map(|way| self.content(t, way)).collect())
     }
 
-    /// The content encoded by registers with these values; places are marked by their own indices.
+    /// The content encoded by registers with these values, where the value of each place is the index of its register.
     fn content(&self, t: ThreadId, way: &[i64]) -> Content {
         let queues = self.reduced.queues(t);
         let new = self.reduced.original_registers(t)..way.len();

@@ -96,8 +96,8 @@ pub struct Extrapolate {
     pub options: Options,
 }
 
-/// Initial time slice per property. Properties take turns, so that an undecidable one does not block the others; each further turn is four times as
-/// long.
+/// Initial time slice per property. Properties take turns, so that a property that the engine cannot decide does not block the others; the time
+/// slices of each further turn are four times as long.
 const FIRST_SLICE: Duration = Duration::from_secs(2);
 
 /// Maximum number of literals per cube.
@@ -266,7 +266,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the statistics of an abstraction; with buffers, their size and how the predicates were found.
+    /// Adds the statistics of an abstraction. For a reduced program, `buffers` contains the size of the buffers and how the predicates were found.
     fn account(&mut self, buffers: Option<(u32, Attempt)>, effort: &Effort) {
         let work = &mut self.report.work;
         work.states += effort.states;

@@ -29,8 +29,9 @@ const MOST_VERSIONS: usize = 256;
 /// Lifts predicates about a program under SC to its reduced program.
 pub struct Lift<'a> {
     reduced: &'a Reduced,
-    /// The cells of the program and of the reduced one, both under SC.
+    /// The cells of the program under SC.
     from: Cells,
+    /// The cells of the reduced program under SC.
     to: Cells,
     /// For each memory cell, the places that may hold a store to it: cells of the reduced program.
     places: Vec<Vec<CellId>>,
@@ -78,7 +79,7 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// The predicates for any program: on counts, on the memory cells of places, on epochs.
+    /// The predicates that do not depend on the predicates under SC: on counts, on the memory cells of places, on epochs.
     pub fn generic(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
@@ -95,7 +96,7 @@ impl<'a> Lift<'a> {
                     }
                 }
                 Queues::Pso { cells, epoch } => {
-                    // Every epoch but the last one contains a store.
+                    // Every epoch before that of the next store contains a store, so the number of places bounds the epochs.
                     let epochs = cells.iter().map(|queue| queue.values.len() as i64).sum();
                     epoch.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     for queue in cells {
@@ -166,7 +167,7 @@ impl<'a> Lift<'a> {
         chosen.iter().map(|places| self.about(predicate, places)).collect()
     }
 
-    /// Translates a predicate to the reduced program, with places for some memory cells.
+    /// Translates a predicate to the reduced program, replacing some memory cells by places.
     fn about(&self, predicate: &Expr<CellId>, places: &[(CellId, CellId)]) -> Expr<CellId> {
         predicate.map(&mut |&cell| {
             let place = places.iter().find(|(target, _)| *target == cell);

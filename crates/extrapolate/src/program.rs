@@ -158,7 +158,7 @@ impl BooleanProgram {
         &self.transformers[case.transformers]
     }
 
-    /// Breaks the program by exchanging true and false, to test that tests detect it.
+    /// Breaks the program by exchanging true and false in all updates, so that a test can check whether the comparison detects this.
     #[cfg(test)]
     pub fn exchange_polarities(&mut self) {
         let updates = self.transformers.iter_mut().flatten().flat_map(|(_, way)| &mut way.updates);

@@ -106,7 +106,8 @@ impl Run<'_> {
         Err(stuck.unwrap_or(Reason::Unsupported(overflow, None)))
     }
 
-    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped: the predicates are useful even then.
+    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped, but their predicates are kept, because they are useful even
+    /// then.
     fn verify_under_sc(&mut self, properties: &[Property]) -> Result<ScProof, Reason> {
         let program = self.task.program;
         let machine = BufferMachine::new(program, Buffers::Sc);
@@ -182,7 +183,7 @@ impl Run<'_> {
         })
     }
 
-    /// Step 3; `None` if the attempt adds nothing.
+    /// Step 3; `None` if the attempt would not add any predicates.
     fn extrapolated(&self, sc: &ScProof, lift: &Lift<'_>, attempt: Attempt) -> Option<Vec<Predicate>> {
         let strengthened = attempt == Attempt::Strengthened;
         let mut strong = sc.predicates.clone();

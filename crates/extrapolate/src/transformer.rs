@@ -1,6 +1,7 @@
 //! Abstract transformers of statements (EXTRA13 s. 4.1, Figs. 6 and 7).
 //!
-//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p:
+//! For one branch of a statement, with assumption A and assignments to cells, and for a predicate p, whose weakest precondition under the assignments
+//! is wp(p):
 //!
 //! ```text
 //! psi+(p) = the disjunction of the cubes c with  c and A  =>  wp(p)
@@ -84,7 +85,7 @@ pub struct Update {
     pub assigned: bool,
     /// Condition for the predicate to hold afterwards.
     pub plus: Psi,
-    /// Condition for it to be false afterwards.
+    /// Condition for the predicate to be false afterwards.
     pub minus: Psi,
 }
 
@@ -146,7 +147,7 @@ impl Numbers {
 struct Target {
     predicate: usize,
     assigned: bool,
-    /// The conditions under which it holds and fails.
+    /// The conditions under which the predicate holds and fails.
     cases: [Disjunction; 2],
     cells: CellSet,
     psis: [Psi; 2],
@@ -171,11 +172,11 @@ struct Construction<'a> {
     literals: &'a [Disjunction],
     /// For each predicate, the cells that it mentions.
     cells: &'a [CellSet],
-    /// The assumptions of the branch, as sets of cells that they connect.
+    /// The sets of cells that the assumptions of the branch connect.
     assumed: Vec<CellSet>,
     blocked: Psi,
     targets: Vec<Target>,
-    /// For each predicate, the least number of literals that connect it with a target.
+    /// For each predicate, the least number of literals, including its own, that connect it with a target or an assumption.
     distances: Vec<usize>,
     /// The number of queries when the limits were last polled.
     looked: u64,

@@ -104,7 +104,7 @@ pub struct Vocabulary {
     predicates: Vec<Predicate>,
     /// For each literal, the literals it implies, itself included.
     implied: Vec<Vector>,
-    /// Predicates that are conjunctions of literals of others.
+    /// The predicates that are conjunctions of literals of other predicates, each with these literals.
     definitions: Vec<(usize, Vec<Literal>)>,
 }
 

@@ -158,7 +158,7 @@ pub struct Parameter {
 /// `{ ... }`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The statements; the scope of a `const` or `var` declaration extends from the declaration to the end of the thread.
+    /// The statements. The scope of a `const` declaration is its block, that of a `var` declaration its thread or procedure.
     pub statements: Vec<Statement>,
     /// The span, including the braces.
     pub span: Span,

@@ -153,7 +153,7 @@ impl Parser<'_> {
         let op = match self.peek() {
             TokenKind::Not => UnaryOp::Not,
             TokenKind::Tilde => UnaryOp::BitNot,
-            // A minus sign directly before a number is part of the number, so that the least 64-bit number can be written.
+            // A minus sign directly before a number is part of the number, so that the least 64-bit number, -2^63, can be written.
             TokenKind::Operator(BinaryOp::Sub) if self.peek_at(1) != TokenKind::Number => UnaryOp::Neg,
             TokenKind::Name if self.text_of(self.token().span) == "not" && self.operand_follows() => {
                 self.expected_with("an expression", Some("negation is written `!`".into()));

@@ -255,7 +255,7 @@ impl Writer<'_> {
                 let at = |l: &LocationId| expr(ExprKind::At(thread(*id), name(&names.labels[l.index()])));
                 let reachable = locations.iter().filter(|l| names.written.contains(l));
                 // A thread that has reached the label of an end location goes on to `end`, the single location where threads of the language
-                // terminate. The formula must hold at both.
+                // terminate. So the formula names both.
                 let places = reachable.flat_map(|location| {
                     let has_ended = names.end_number(*location).map(|number| {
                         let end = expr(ExprKind::At(thread(*id), name("end")));

@@ -56,7 +56,7 @@ fn breaks(text: &str, from: u32, to: u32) -> usize {
     text[from as usize..to as usize].bytes().filter(|&b| b == b'\n').count()
 }
 
-/// Determines the class of every comment. All comments on one line before the same token have the same class.
+/// Determines the class of every comment, which is the same for all comments on one line before the same token.
 fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> {
     let mut placed: Vec<Comment> = Vec::with_capacity(spans.len());
     let mut token = 0;
@@ -83,7 +83,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         let behind = gap == 0 && before.is_some();
         let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
         let class = match (followed, behind) {
-            // A comment directly before a `}` is moved to its own line, or stays after the previous token.
+            // A comment that is followed by `}` on its line gets its own line after `{`, and otherwise stays after the previous token.
             (true, true) if next.kind == TokenKind::CloseBrace => match before {
                 Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
                 _ => Class::Trailing,
@@ -132,7 +132,7 @@ struct Layout<'a> {
     /// The index of the first comment that has not been written.
     next_comment: usize,
     level: usize,
-    /// Whether the current block is still empty, so that blank lines are dropped.
+    /// Whether nothing of the current block has been written, so that blank lines are dropped.
     fresh: bool,
     out: String,
 }
@@ -180,7 +180,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The comments before a token that have not been written.
+    /// The comments before a token, except for those that have been written.
     fn comments_before(&self, token: usize) -> &[Comment] {
         let rest = &self.comments[self.next_comment..];
         // This function is called before the comments of the line are written, so the first unwritten comments may belong to earlier tokens.
@@ -234,7 +234,7 @@ impl Layout<'_> {
         self.level += usize::from(opens);
     }
 
-    /// Writes a sequence of tokens with no comment between them that ends a line.
+    /// Writes a sequence of tokens between which no comment ends a line.
     fn segment(&mut self, from: usize, to: usize, first: usize, rest: usize, headers: bool) {
         let mut pieces = Vec::with_capacity(to - from);
         for token in from..to {
@@ -276,7 +276,7 @@ impl Layout<'_> {
             && comment.class == Class::Own
         {
             if comment.joined {
-                // It continues the line of the previous comment, so the line break after that one is removed.
+                // This comment continues the line of the previous one, so the line break after that is removed.
                 self.out.pop();
                 self.out.push(' ');
             } else {

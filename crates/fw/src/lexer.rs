@@ -25,7 +25,7 @@ pub fn lex(text: &str, limit: usize) -> Lexed {
     lex_unless(&Stop::never(), text, limit)
 }
 
-/// The same as [`lex`], unless `stop` asks to stop: then some tokens are missing.
+/// The same as [`lex`], but if `stop` asks to stop, the remaining tokens are missing.
 pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
@@ -109,7 +109,7 @@ impl Lexer<'_> {
         self.position += rest.find(|c| !such(c)).unwrap_or(rest.len());
     }
 
-    // Other kinds of white space may be invisible, so they are reported as unknown characters.
+    // Skips blanks, tabs and line ends. Other kinds of white space may be invisible, so they are reported as unknown characters.
     fn skip_white_space(&mut self) {
         self.skip_while(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
     }
@@ -189,7 +189,7 @@ impl Lexer<'_> {
 
     fn sign(&mut self) -> Option<TokenKind> {
         use TokenKind::*;
-        // Longer operators precede their prefixes.
+        // Longer operators precede their prefixes, because the first match is taken.
         const SIGNS: &[(&str, TokenKind)] = &[
             ("..=", DotDotEqual),
             ("...", Foreign),

@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> (File, Vec<Diagnostic>) {
     parse_unless(&Stop::never(), text)
 }
 
-/// The same as [`parse`], unless `stop` asks to stop: then the result is meaningless.
+/// The same as [`parse`], but if `stop` asks to stop, the result is meaningless.
 pub fn parse_unless(stop: &Stop<'_>, text: &str) -> (File, Vec<Diagnostic>) {
     let Lexed { tokens, diagnostics, .. } = lex_unless(stop, text, MAX_TOKENS);
     parse_tokens(text, &tokens, diagnostics, stop)

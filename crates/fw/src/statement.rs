@@ -274,7 +274,7 @@ impl Parser<'_> {
             return Ok(StatementKind::If(condition, then, None));
         }
         let otherwise = if self.at_keyword(Keyword::If) {
-            // Each `else if` adds a level to the tree.
+            // Each `else if` adds a level to the tree, so it counts towards the nesting limit.
             self.enter()?;
             let start = self.token().span;
             let kind = self.if_statement()?;

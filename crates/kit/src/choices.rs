@@ -2,7 +2,7 @@
 
 use fencewright_program::{EdgeId, Op, Program, Range, Register, ThreadId};
 
-/// A value that a `*` with this range can choose and that a register cannot hold; `None` if no 64-bit value is such.
+/// A value that a `*` with this range can choose and that a register cannot hold; `None` if there is no such value of 64 bits.
 fn unfit_choice(program: &Program, register: &Register, range: Option<Range>) -> Option<i64> {
     let (chosen, writable) = (program.chosen(range), program.writable(register.range));
     let below = writable.low.and_then(|low| low.checked_sub(1));
@@ -11,7 +11,8 @@ fn unfit_choice(program: &Program, register: &Register, range: Option<Range>) ->
     candidates.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
 }
 
-/// The values to choose along an edge so that it faults, if `chosen` are the values chosen before the fault.
+/// The values to choose along an edge so that it faults: `chosen`, the values chosen before the fault, and, if the next choice can fault, a value
+/// with which it does.
 pub fn faulting_choices(program: &Program, thread: ThreadId, edge: EdgeId, mut chosen: Vec<i64>) -> Vec<i64> {
     let code = program.thread(thread);
     let mut choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {

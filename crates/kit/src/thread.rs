@@ -78,13 +78,13 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         LocationId(self.locations.len() as u32 - 1)
     }
 
-    /// Adds a location that stands for the same.
+    /// Adds a location that stands for the same as another one.
     pub fn copy_of(&mut self, location: LocationId, span: Option<Span>) -> LocationId {
         let stands_for = self.stands_for(location).clone();
         self.location(stands_for, span)
     }
 
-    /// The origin of a location.
+    /// The value that records what a location stands for.
     pub fn stands_for(&self, location: LocationId) -> &L {
         &self.locations[location.index()].stands_for
     }
@@ -114,7 +114,7 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.locations[location.index()].merged_into = Some(into);
     }
 
-    /// Merges a location into another one and drops its labels and its statement.
+    /// Merges a location into another one, and drops the labels and the statement of the first.
     pub fn dissolve(&mut self, location: LocationId, into: LocationId) {
         let dissolved = &mut self.locations[location.index()];
         (dissolved.labels, dissolved.span) = (Vec::new(), None);

@@ -46,8 +46,8 @@ pub fn validate_thread(thread: &Thread) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a program is well formed: its threads are; variables occupy consecutive memory cells, with one initial value for each cell; addresses
-/// have an index exactly if their variable is an array; properties mention only what exists. The error describes the first violation.
+/// Checks that a program is well formed: its threads are well formed; variables occupy consecutive memory cells, with one initial value for each
+/// cell; addresses have an index exactly if their variable is an array; properties mention only what exists. The error describes the first violation.
 pub fn validate(program: &Program) -> Result<(), String> {
     let mut next = 0;
     for variable in &program.variables {

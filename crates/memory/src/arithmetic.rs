@@ -1,8 +1,8 @@
 //! Applies operators to linear forms; the result is a list of cases ([`crate::linear`]).
 //!
 //! Quotients, remainders and bit operations on a form are split into cases: by residue if the modulus is small, otherwise by the range that the form
-//! lies in. Outside these ranges the result is an auxiliary variable with constraints that define its value. An operator on two non-constant forms
-//! has a known result only where one of them is a small number.
+//! lies in. Outside these ranges the result is an auxiliary variable with constraints that define its value. Sums, differences, minima and maxima of
+//! two forms are exact; any other operator on two non-constant forms has a known result only where one of them is a small number.
 
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 
@@ -12,7 +12,7 @@ use crate::linear::{Case, Constraint, Cube, Linear, Value};
 /// Maximum modulus for which there is one case per residue.
 const MOST_RESIDUES: i64 = 16;
 
-/// The values of a non-constant operand for which there is one case each.
+/// The values of a non-constant operand that have a case each.
 const SMALL: std::ops::RangeInclusive<i64> = 0..=4;
 
 /// The number of the first auxiliary variable. Lower numbers are cells; no program has as many.
@@ -140,7 +140,7 @@ fn extreme(op: BinaryOp, a: &Linear, b: &Linear) -> Option<Vec<Case>> {
     Some(vec![(vec![first], Some(a.clone())), (vec![second], Some(b.clone()))])
 }
 
-/// One case list of `then` for each small value of the form, and the cases `elsewhere` for all other values.
+/// The cases of `then` for each small value of the form, and the cases `elsewhere` for all other values.
 fn small(
     form: &Linear,
     mut then: impl FnMut(&Linear, &mut Fresh) -> Vec<Case>,

@@ -8,14 +8,14 @@
 //! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell). All other stores form a set, of which it keeps only the cells written and, for
-//! each such cell, the value of the newest store, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an UPDATE-AM
-//! writes an arbitrary value. For the memory cells in `summaries` the values of the stores in the set are kept too, without order and multiplicity,
-//! in the summary cell [`Forgotten`](crate::Cell::Forgotten); then an UPDATE-AM writes one of them. The value stays in the summary, because another
-//! store in the set may have the same one.
+//! each such cell, the value of the newest store, in the cell [`Last`](crate::Cell::Last). Everything else about these stores is forgotten: an
+//! UPDATE-AM writes an arbitrary value. For the memory cells in `summaries` the values of the stores in the set are kept too, without order and
+//! multiplicity, in the summary cell [`Forgotten`](crate::Cell::Forgotten); then an UPDATE-AM writes one of them. The value stays in the summary
+//! cell, because another store in the set may have the same value.
 //!
-//! Differences from the papers. A load takes its value from the ordered part if that holds the newest store, so `Last` need not be kept for cells
-//! that are not in the set. With the newest kept, `Last` is the newest value in the set, not in the whole buffer (which may be that of a newer,
-//! ordered store). Under PSO the order of entries of different cells between two barriers is irrelevant; they are kept sorted. A barrier waits for
+//! Differences from the papers. If the newest store to a cell is in the ordered part, a load takes its value from there, so `Last` need not be kept
+//! for cells that are not in the set. With the newest kept, `Last` is the newest value in the set, not in the whole buffer (a newer store may be in
+//! the ordered part). Under PSO the order of entries of different cells between two barriers is irrelevant; they are kept sorted. A barrier waits for
 //! the ordered entries before it but not for the set, and entries in the set wait for no barrier: both over-approximate the behaviour.
 
 use fencewright_program::{Expr, MemoryModel, ThreadId};
@@ -39,7 +39,7 @@ pub enum Kept {
 pub struct Summarised(u64);
 
 impl Summarised {
-    /// All memory cells of a program with `cells` of them, as far as they can have a summary.
+    /// All memory cells of a program with this number of cells, as far as they can have a summary.
     pub fn all(cells: usize) -> Self {
         (0..cells as u32).collect()
     }
@@ -54,7 +54,7 @@ impl Summarised {
         (0..u64::BITS).filter(move |&cell| self.contains(cell))
     }
 
-    /// Whether there are none.
+    /// Whether no memory cell has a summary.
     pub fn is_empty(&self) -> bool {
         self.0 == 0
     }
@@ -111,7 +111,7 @@ impl Bound {
         count < bound as usize
     }
 
-    /// The largest of the numbers in it.
+    /// The greatest bound.
     pub fn most(self) -> u32 {
         match self {
             Bound::Thread(bound) => bound,
@@ -144,11 +144,11 @@ pub enum Buffers {
     Partial {
         /// The memory model: TSO or PSO.
         model: MemoryModel,
-        /// How many stores are kept in order (PSO: of each memory cell).
+        /// Maximum number of stores kept in order (PSO: of each memory cell).
         k: u32,
-        /// Which stores those are.
+        /// The end of the buffer whose stores are kept in order.
         kept: Kept,
-        /// The memory cells for which the values of the other stores are kept, in summary cells.
+        /// The memory cells for which the values of the stores in the set are kept, in summary cells.
         summaries: Summarised,
     },
 }
@@ -164,16 +164,16 @@ pub struct Change {
 
 /// The effect of a store.
 pub enum Stored {
-    /// It goes straight to memory.
+    /// The store reaches memory at once.
     Memory,
-    /// It enters the buffer, in one of several alternative ways.
+    /// The store enters the buffer, in one of several alternative ways.
     Buffered(Vec<Change>),
-    /// It exceeds the capacity of the buffer.
+    /// The store exceeds the capacity of the buffer.
     Overflow,
 }
 
-/// How the edges of a program change store buffers: what a [`BufferMachine`](crate::BufferMachine) needs in order to perform an edge. Flushes are not
-/// part of this trait; the user of the machine supplies them.
+/// The effects of the edges of a program on store buffers. A [`BufferMachine`](crate::BufferMachine) needs nothing else to perform edges. Flushes are
+/// not part of this trait; the user of the machine supplies them.
 pub trait StoreBuffers: Copy {
     /// Whether threads have buffers; they have none under SC.
     fn exist(self) -> bool;
@@ -196,7 +196,7 @@ pub trait StoreBuffers: Copy {
         value: Expr<CellId>,
     ) -> Stored;
 
-    /// The cell that holds the newest buffered store to memory cell `target`, if there is one.
+    /// The cell that holds the value of the newest buffered store to memory cell `target`; `None` if no store to it is buffered.
     fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId>;
 
     /// The shape of the buffer after an `sfence`.
@@ -217,7 +217,8 @@ impl StoreBuffers for Buffers {
             Buffers::Sc => 0,
             Buffers::Queue { bound, .. } => bound.stores(cells),
             Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
-            // With the newest kept, the oldest ordered entry moves into the set before a store is appended: there are never more than k.
+            // With the newest kept, the oldest ordered entry moves into the set before a store is appended, so there are never more than k ordered
+            // entries.
             Buffers::Partial { k, .. } => k,
         };
         // Under PSO every barrier follows a store.
@@ -286,7 +287,7 @@ impl Buffers {
         }
     }
 
-    /// The summary cell for the stores to a memory cell in the set; `None` if the cell has no summary.
+    /// The summary cell for the stores in the set to a memory cell; `None` if the memory cell has no summary.
     fn summary(self, cells: &Cells, thread: ThreadId, target: u32) -> Option<CellId> {
         match self {
             Buffers::Partial { summaries, .. } if summaries.contains(target) => {
@@ -351,7 +352,7 @@ impl Buffers {
         let moved = Expr::Leaf(cells.id(Cell::Entry(thread, position as u32)));
         let (shifts, without) = removed(cells, thread, shape, position);
         let moved = self.forget(cells, thread, without, oldest, moved);
-        // The value is an expression over registers, so changing the buffer first does not affect it.
+        // The value is an expression over registers, so the commands that change the buffer before do not affect it.
         let after = self.append(cells, thread, &moved.shape, target, value);
         Change { commands: [moved.commands, shifts, after.commands].concat(), shape: after.shape }
     }

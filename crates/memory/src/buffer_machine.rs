@@ -25,8 +25,9 @@ pub struct BufferMachine<'p, B = Buffers> {
     pub cells: Cells,
 }
 
-/// Maximum number of cases of one edge, and of commands in all of them together; beyond that the edge leads to [`Outcome::Beyond`].
+/// Maximum number of cases of one edge; beyond that the edge leads to [`Outcome::Beyond`].
 const MOST_CASES: usize = 1 << 12;
+/// Maximum number of commands in all cases of one edge together; beyond that the edge leads to [`Outcome::Beyond`].
 const MOST_COMMANDS: usize = 1 << 18;
 const TOO_MANY: End = End::Beyond(Limitation::Cases);
 
@@ -36,7 +37,7 @@ struct Way {
     commands: Vec<Command>,
     buffer: Option<BufferShape>,
     end: End,
-    /// Whether it is the same case as the previous path, with another representation of the buffer.
+    /// Whether this path is the same case as the previous path, with another representation of the buffer.
     variant: bool,
 }
 
@@ -77,7 +78,7 @@ impl BufferMachine<'_> {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
             let mut commands = change.commands;
-            // The machine does not know which store leaves, but the value of every store was checked before it entered the buffer.
+            // It is not determined which store leaves, but the value of every store was checked before it entered the buffer.
             let any_of_several =
                 |c: &Command| matches!(c, Command::Havoc(to) | Command::Expand(to, _) if *to == target);
             if commands.iter().any(any_of_several) {
@@ -281,7 +282,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         }
     }
 
-    /// The same for an operation that does not access memory.
+    /// Appends to `ways` all paths that continue `way` with one operation that does not access memory.
     fn compute(&self, thread: ThreadId, op: &Op, checked: Option<Bounds>, mut way: Way, ways: &mut Vec<Way>) {
         match op {
             Op::Skip | Op::Load(..) | Op::Store(..) => {}
@@ -299,7 +300,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
             }
             Op::Havoc(r, range) => {
                 let (register, writable) = self.register(thread, *r);
-                // A value out of range is not written: the register keeps its old one.
+                // If the chosen value is out of range, the operation faults and the register keeps its old value.
                 way.fault_if(Expr::Const(checked.is_some() as i64), ways);
                 way.commands.push(Command::Havoc(register));
                 way.commands.extend(within(self.program.chosen(*range).and(writable), register));
@@ -352,8 +353,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
     }
 
-    /// The condition on cells under which a control state violates a property; the constant 0 if it cannot. `None` for properties that this machine
-    /// cannot decide: the existence of a final state, and deadlocks.
+    /// The condition on cells under which a control state violates a property; the constant 0 if it does so for no values of the cells. `None` for
+    /// properties that this machine cannot decide: the existence of a final state, and deadlocks.
     pub fn violation(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
         let at_end = |holds: bool, formula: Expr<CellId>| if holds { formula } else { Expr::Const(0) };
         match &property.kind {
@@ -433,7 +434,7 @@ impl Machine for BufferMachine<'_> {
         Some(evidence.into_iter().collect())
     }
 
-    /// Memory, all registers, and the cells of the buffer entries that this control state has.
+    /// Memory, all registers, and the cells that hold the values of the buffers in this control state.
     fn live(&self, control: &Control) -> Vec<CellId> {
         let mut live: Vec<CellId> = self.cells.variables().collect();
         for (t, shape) in control.buffers.iter().enumerate() {

@@ -8,7 +8,7 @@ pub type CellId = u32;
 /// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cell {
-    /// Shared memory.
+    /// A memory cell.
     Memory(u32),
     /// A register.
     Register(ThreadId, RegisterId),
@@ -25,8 +25,8 @@ pub enum Cell {
 /// # Summary cells
 ///
 /// A cell holds one integer, but a *summary cell* stands for several values: a non-empty set of integers. The set is meaningful only in control
-/// states in which the machine keeps something in the cell; in others no command reads it. The effect of commands on a summary cell s that stands for
-/// the set S:
+/// states in which the machine keeps a value in the cell; in other control states no command reads it. The effect of commands on a summary cell s
+/// that stands for the set S:
 ///
 /// | command | S afterwards |
 /// |---|---|
@@ -34,7 +34,7 @@ pub enum Cell {
 /// | `Fold(s, e)` | S with e added |
 /// | `Expand(c, s)` | S; the ordinary cell c takes one of its values; each `Expand` chooses independently |
 ///
-/// No command reads s in an expression: it would be unclear which value `s < 3` refers to. (Renaming cells, as symmetry reduction does, is an
+/// No command reads s in an expression: the value that `s < 3` refers to would be ambiguous. (Renaming cells, as symmetry reduction does, is an
 /// assignment `t := s` after which s is dead, and moves the whole set.)
 ///
 /// A conjunction of constraints over cells holds in a state with summary cells if it holds for *every* choice of one value for each of them; so a
@@ -43,11 +43,13 @@ pub enum Cell {
 #[derive(Clone, Debug)]
 pub struct Cells {
     memory: u32,
-    /// The first register of each thread, and the end of the last thread's; registers come after memory.
+    /// The first register cell of each thread, and the end of the last thread's register cells. Register cells come after memory cells.
     registers: Vec<u32>,
-    /// The first entry cell of all threads, the number of entry cells per thread, and the first last-write cell.
+    /// The first entry cell of all threads.
     entries: u32,
+    /// The number of entry cells per thread.
     positions: u32,
+    /// The first of the cells [`Cell::Last`].
     last: u32,
     /// The first summary cell; summary cells come last. Equal to `total` if there are none.
     forgotten: u32,
@@ -88,7 +90,7 @@ impl Cells {
         self.total as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }

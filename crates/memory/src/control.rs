@@ -9,11 +9,11 @@ pub struct Control {
     pub locations: Vec<LocationId>,
     /// The shape of each buffer; empty under SC.
     pub buffers: Vec<BufferShape>,
-    /// The holder of the global lock.
+    /// The holder of the global lock; `None` if it is free.
     pub lock: Option<ThreadId>,
 }
 
-/// The shape of a buffer: the memory cells of its stores, in order as far as the order is known. The values are in cells of the machine.
+/// The shape of a buffer: the memory cells of its stores, in order as far as their order is known. The values are in cells of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferShape {
     /// Ordered entries, oldest first; the value of position n is in [`Cell::Entry`](crate::Cell::Entry).

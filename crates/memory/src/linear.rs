@@ -2,8 +2,8 @@
 //!
 //! An expression becomes a list of cases: where the constraints of a case hold, the expression has the linear value of that case. Comparisons,
 //! logical operators, quotients, remainders and bit operations split into cases ([`crate::arithmetic`]), so that every constraint has the form
-//! `linear <= 0`, or says that a form is a multiple of a number. An expression that still is not linear has an unknown value, and a condition on it
-//! may be true or false: both over-approximate, which is sound.
+//! `linear <= 0`, or states that a form is a multiple of a number. An expression that is not linear even so has an unknown value, and a condition on
+//! it may be true or false: both over-approximate, which is sound.
 //!
 //! A case may mention auxiliary variables. It applies to a state if some values of them satisfy its constraints.
 
@@ -107,7 +107,7 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// The form that it constrains.
+    /// The form that the constraint is about.
     pub fn form(&self) -> &Linear {
         match self {
             Constraint::AtMost(form) | Constraint::Multiple(form, _) => form,
@@ -122,7 +122,7 @@ impl Constraint {
         }
     }
 
-    /// The form, if this is an `AtMost`.
+    /// The form of an `AtMost`; `None` for any other constraint.
     pub fn at_most(&self) -> Option<&Linear> {
         match self {
             Constraint::AtMost(form) => Some(form),
@@ -140,7 +140,7 @@ pub type Value = Option<Linear>;
 /// Where the cube holds, the expression has this value.
 pub type Case = (Cube, Value);
 
-/// Maximum number of cases of an expression; with more, the value is unknown, without constraints.
+/// Maximum number of cases of an expression; with more cases, the value is unknown and there are no constraints.
 const MOST_CASES: usize = 256;
 
 /// Maximum number of ways through the commands of a step.
@@ -209,7 +209,7 @@ fn combined(
     pairs.map(|((c, a), (d, b))| ([c.as_slice(), d].concat(), a.clone().zip(b.clone()))).collect()
 }
 
-/// Cubes that together cover the states in which the expression is true (or false). They cover more than that where it is not linear.
+/// Cubes that together cover the states in which the expression is true (or false). Where the expression is not linear, they cover other states too.
 pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
     let Split { holds, fails } = split(e, &mut Fresh::default());
     if wanted { holds } else { fails }
@@ -261,8 +261,8 @@ fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
     Split { holds: cubes(op), fails: cubes(op.negated()) }
 }
 
-/// The union of the cubes in which the first operand decides (`at_once`) and those in which it does not (`on_the_way`) and the second one does
-/// (`later`).
+/// The union of two lists of cubes: those in which the first operand decides (`at_once`); and those in which it does not (`on_the_way`) and the
+/// second operand decides in the same way (`later`).
 fn either(at_once: Vec<Cube>, on_the_way: &[Cube], later: &[Cube]) -> Vec<Cube> {
     if at_once.iter().any(Cube::is_empty) {
         return at_once;
@@ -289,7 +289,7 @@ fn few(cubes: Vec<Cube>) -> Vec<Cube> {
     if cubes.len() > MOST_CASES || cubes.iter().any(Cube::is_empty) { vec![Vec::new()] } else { cubes }
 }
 
-/// Removes constraints that mention no cell; `None` if one of those is false.
+/// Removes constraints that mention no cell; `None` if one of the removed constraints is false.
 fn consistent(mut cube: Cube) -> Option<Cube> {
     let holds = |constraint: &Constraint| match constraint {
         Constraint::AtMost(form) => form.constant <= 0,
@@ -300,7 +300,7 @@ fn consistent(mut cube: Cube) -> Option<Cube> {
     possible.then_some(cube)
 }
 
-/// `difference op 0` as cubes. A constraint whose numbers do not fit 64 bits is left out.
+/// `difference op 0` as cubes. A constraint whose numbers do not fit 64 bits is left out, which over-approximates.
 fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
     use BinaryOp::*;
     let shifted = |l: Option<Linear>, by: i64| l.and_then(|l| l.plus(&Linear::constant(by)));

@@ -1,7 +1,7 @@
 //! The trait of machines: control states, and steps between them that perform commands on integer cells.
 //!
-//! A search needs nothing else to explore a machine with any domain. The machines of this crate are those that certificates speak about; an engine
-//! may define its own.
+//! A search needs only this trait to explore a machine, with any domain. Certificates speak about the machines of this crate only; an engine may
+//! define its own.
 
 use std::fmt;
 use std::hash::Hash;
@@ -44,10 +44,10 @@ pub struct StepName {
     pub thread: ThreadId,
     /// The edge; `None` for a flush.
     pub edge: Option<EdgeId>,
-    /// For a flush, the memory cell that is written.
+    /// The memory cell that a flush writes; `None` for an edge.
     pub flushed: Option<u32>,
-    /// The case of the edge (element of an array, value in its range); a number means the same case in every machine of a program. For a flush, which
-    /// of the possible flushes of this cell.
+    /// The case of the edge (element of an array, value in its range); a number means the same case in every machine of a program. For a flush, its
+    /// number among the possible flushes of the buffer.
     pub case: u32,
 }
 
@@ -56,7 +56,7 @@ pub struct StepName {
 pub enum Outcome<C = Control> {
     /// A control state.
     Control(C),
-    /// The step leads to a state that the machine cannot represent, at this place of the source. The verdict is then unknown.
+    /// The step leads to a state that the machine cannot represent, at this position in the source. The verdict is then unknown.
     Beyond(Limitation, Span),
 }
 
@@ -81,16 +81,18 @@ impl fmt::Display for Limitation {
     }
 }
 
-/// Evidence that a control state gives about a property: commands that can all be performed exactly in those states that are evidence.
+/// Evidence that a control state gives about a property: a list of commands. A state with this control state is evidence if and only if all of these
+/// commands can be performed in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Distinguishes it from other evidence of the same control state; its meaning depends on the machine.
     pub case: u32,
-    /// The commands. The last one assumes the condition; a machine whose stores may leave at the very end performs those flushes before it.
+    /// The commands. The last one assumes the condition; a machine whose stores may leave at the very end performs the flushes of these stores before
+    /// it.
     pub commands: Vec<Command>,
 }
 
-/// The origin of the values of a cell. A domain that treats cells differently uses this rather than how a machine numbers them.
+/// The origin of the values of a cell. A domain that treats some cells differently distinguishes them by their contents, not by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Values of its own: the cell is a memory cell or a register.
@@ -115,13 +117,13 @@ pub trait Machine {
     /// The steps of a control state are divided into phases, which a search may expand at different times. Most machines have one: `()`.
     type Phase: Copy + Eq + Send + 'static;
 
-    /// The control states in which an execution may begin.
+    /// The control states in which an execution may start.
     fn initial_controls(&self) -> Vec<Self::Control>;
 
     /// The initial contents of cells. Each command concerns one cell.
     fn initial_values(&self) -> Vec<Command>;
 
-    /// The steps of this phase that leave a control state, in a deterministic order; `None` if `stop` asked to stop.
+    /// The steps of this phase that leave a control state, in a deterministic order; `None` if `stop` returned true.
     fn steps_in(
         &self,
         phase: Self::Phase,

@@ -33,7 +33,7 @@ pub enum PackedStates {
     },
 }
 
-/// Why states cannot be read.
+/// The reason why states cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// The encoding is wrong; the reason in words.
@@ -106,7 +106,7 @@ impl PackedStates {
                 return Err(Unreadable::Stopped);
             }
             if full {
-                // A vector would double its capacity on its own.
+                // Without this, the vector would double its capacity.
                 states.reserve_exact(words.max(PART).max(states.len() / 4));
             }
             let before = states.len().saturating_sub(words);

@@ -50,7 +50,7 @@ fn states_are_decoded_sorted_and_without_duplicates() {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// States with this encoding, deflated without compression.
+/// States with this encoding, in a deflated stream without compression.
 fn stored(count: u64, bytes: &[u8]) -> PackedStates {
     let mut deflated = Vec::new();
     let parts = bytes.chunks(60_000);

@@ -85,7 +85,7 @@ pub enum BinaryOp {
     Max,
 }
 
-/// Why an expression has no value in 64-bit integers, which explicit engines compute in.
+/// The reason why an expression has no value in 64-bit integers, in which explicit engines compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalError {
     /// Division or remainder by zero: a violation.
@@ -320,7 +320,7 @@ impl<L> Expr<L> {
         }
     }
 
-    /// The low 64 bits of the value, even if the value itself does not fit: operators that wrap around depend on nothing else.
+    /// The low 64 bits of the value, even if the value itself does not fit: operators that wrap around depend only on these bits.
     fn eval_low(&self, leaf: &mut impl FnMut(&L) -> i64) -> Result<i64, EvalError> {
         match self {
             Expr::Unary(op, operand) if *op != UnaryOp::Not => op.apply_low(operand.eval_low(leaf)?),

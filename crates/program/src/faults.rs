@@ -1,5 +1,5 @@
-//! Which operations may fault: the one definition that lowering, machines, transformations and engines share. The reference semantics has its own,
-//! and tests compare the two.
+//! The conditions under which operations fault: the one definition that lowering, machines, transformations and engines share. The reference
+//! semantics has its own, and tests compare the two.
 //!
 //! | operation | faults if |
 //! |---|---|
@@ -56,7 +56,7 @@ impl Bounds {
         Range { low: self.low.unwrap_or(i64::MIN), high: self.high.unwrap_or(i64::MAX) }
     }
 
-    /// Those of these bounds that a value may violate although it satisfies the `known` ones.
+    /// The bounds that a value within the bounds `known` may violate; all other bounds are dropped.
     pub fn beyond(self, known: Bounds) -> Bounds {
         Bounds {
             low: self.low.filter(|low| known.low.is_none_or(|known| known < *low)),
@@ -64,7 +64,7 @@ impl Bounds {
         }
     }
 
-    /// The condition that a value satisfies these bounds; `None` if it is a constant that does.
+    /// The condition that a value satisfies these bounds; `None` if there are no bounds, or if the value is a constant that satisfies them.
     pub fn condition<L: Clone>(self, value: &Expr<L>) -> Option<Expr<L>> {
         if value.constant().is_some_and(|v| self.contains(v)) {
             return None;
@@ -137,7 +137,7 @@ impl Program {
         }
     }
 
-    /// Those of the given bounds that a computed value may violate.
+    /// The given bounds, without some that the value certainly satisfies.
     pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
         match (value.constant(), value) {
             (Some(v), _) if bounds.contains(v) => Bounds::ANY,
@@ -183,7 +183,7 @@ impl<L: Clone> Expr<L> {
             Expr::Unary(_, operand) => operand.defined(),
             Expr::Binary(op, left, right) => {
                 let right_is_defined = match op {
-                    // The right side is evaluated only if the left one does not decide.
+                    // The right side is evaluated only if the left one does not decide, so it has to be defined only then.
                     BinaryOp::And => {
                         right.defined().map(|d| Expr::binary(BinaryOp::Or, (**left).clone().not(), d))
                     }

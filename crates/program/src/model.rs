@@ -296,7 +296,7 @@ pub struct Address {
     pub index: Option<Expr<RegisterId>>,
 }
 
-/// How an action can fault: a violation of the property `assertions`.
+/// The ways in which an action can fault; each is a violation of the property `assertions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// An `assert` failed; the number, if any, is that of its message in [`texts`](Program::texts).

@@ -43,7 +43,7 @@ pub enum PropertyKind {
 }
 
 impl PropertyKind {
-    /// Whether it asks for an execution to exist. A violation of such a property has no execution to show.
+    /// Whether the property states that an execution exists. No single execution shows a violation of such a property.
     pub fn is_existence(&self) -> bool {
         matches!(self, PropertyKind::Finally(Quantifier::Exists, _))
     }

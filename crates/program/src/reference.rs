@@ -1,6 +1,6 @@
 //! The reference semantics: exact SC, TSO and PSO, as one small interpreter.
 //!
-//! This is the definition of what a program means. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and 2
+//! This is the definition of the meaning of a program. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and 2
 //! (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine with it, so it shares no code with any
 //! engine.
 //!
@@ -22,8 +22,8 @@
 //!
 //! Differences from the papers: a load takes the *newest* own entry (Semantics 2 prints the oldest); an atomic step needs an empty buffer
 //! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero) takes its thread
-//! to the thread's fault location, where it stays; the other threads go on. Effects of the operations of a step before the one that faults are kept;
-//! buffered stores of the faulted thread still reach memory, and a lock that it holds is never released.
+//! to the thread's fault location, where it stays; the other threads continue. The effects of the operations of a step before the faulting one are
+//! kept; buffered stores of the faulted thread still reach memory, and a lock that it holds is never released.
 
 use crate::expr::{EvalError, Expr};
 use crate::model::*;
@@ -60,7 +60,7 @@ pub enum Buffered {
     Barrier,
 }
 
-/// One step of a program: which thread does what.
+/// One step of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// The thread that moves; for a flush, the owner of the buffer.
@@ -111,16 +111,16 @@ pub enum Access {
     Fault(Fault),
 }
 
-/// Why an event is not a step from a state.
+/// The reason why an event is not a step from a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not enabled, for this reason.
+    /// The event is not enabled, for this reason.
     Disabled(Disabled),
     /// The interpreter cannot represent the result: a limit of the tool, not a property of the program.
     Limit(Limit, Span),
 }
 
-/// Why an event is not enabled.
+/// The reason why an event is not enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disabled {
     /// The thread is at another location.
@@ -188,7 +188,7 @@ impl Limit {
 /// The result of a step: the next state, and the accesses in order.
 pub type Stepped = (State, Vec<Access>);
 
-/// Why an operation did not complete.
+/// The reason why an operation did not complete.
 enum Stop {
     Fault(Fault),
     Refused(Refusal),
@@ -459,7 +459,7 @@ impl<'p> Reference<'p> {
                         Some(range) => samples.iter().copied().filter(|&v| range.contains(v)).collect(),
                         None => samples.to_vec(),
                     };
-                    // The event is offered without a value for the `*`: an earlier operation of the step may still fault.
+                    // Without a value for the `*` the event is still a candidate, because an earlier operation of the step may fault.
                     if values.is_empty() {
                         break;
                     }
@@ -588,7 +588,7 @@ pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
 }
 
 /// Whether the property is satisfied, if this final state alone decides that: a state that satisfies the formula satisfies `exists` and violates
-/// `never`; one that does not violates `forall`. `None` if the state decides nothing.
+/// `never`; a state that does not satisfy the formula violates `forall`. `None` if the state decides nothing.
 pub fn decided_by(quantifier: Quantifier, formula_holds: bool) -> Option<bool> {
     match quantifier {
         Quantifier::Exists => formula_holds.then_some(true),

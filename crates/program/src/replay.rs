@@ -34,7 +34,7 @@ pub struct Replayed {
 /// The accesses of one event.
 pub type Effect = Vec<Access>;
 
-/// Why a trace is not an execution, or not the evidence it claims to be.
+/// The reason why a trace is not an execution, or not evidence about a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
     /// The initial values are not those of an initial state.
@@ -45,7 +45,7 @@ pub enum ReplayError {
     Limit(usize, Limit),
     /// The last state is no evidence about the property.
     Property,
-    /// The caller's `stop` asked to stop.
+    /// The caller's `stop` returned true.
     Stopped,
 }
 
@@ -71,7 +71,7 @@ impl Trace {
         self.replay_until(program, model, &|| false)
     }
 
-    /// The same, polling `stop` every 64 events.
+    /// Like [`Trace::replay`], polling `stop` every 64 events.
     pub fn replay_until(
         &self,
         program: &Program,
@@ -107,7 +107,7 @@ impl Trace {
         self.replay_for_until(program, model, property, &|| false)
     }
 
-    /// The same, polling `stop`.
+    /// Like [`Trace::replay_for`], polling `stop`.
     pub fn replay_for_until(
         &self,
         program: &Program,

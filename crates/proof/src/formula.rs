@@ -158,12 +158,12 @@ impl Formulas {
         self.add(Formula::Truth(value))
     }
 
-    /// The conjunction of the formulas. Parts that are true are dropped; one that is false makes the result false.
+    /// The conjunction of the formulas. Parts that are true are dropped; a false part makes the result false.
     pub fn and(&mut self, parts: Vec<FormulaId>) -> FormulaId {
         self.connected(parts, true)
     }
 
-    /// The disjunction of the formulas. Parts that are false are dropped; one that is true makes the result true.
+    /// The disjunction of the formulas. Parts that are false are dropped; a true part makes the result true.
     pub fn or(&mut self, parts: Vec<FormulaId>) -> FormulaId {
         self.connected(parts, false)
     }

@@ -33,8 +33,8 @@ pub use verify::verify;
 /// The number by which steps refer to a fact.
 pub type Fact = u32;
 
-/// A refutation: steps in an order such that each step comes after those it uses; the last one is the conclusion. Solvers may use their own type of
-/// numbers; big integers are the common one.
+/// A refutation: steps in an order such that each step comes after the steps it uses; the last one is the conclusion. Solvers may use their own type
+/// of numbers; big integers are the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof<N = BigInt> {
     /// The steps.
@@ -81,8 +81,8 @@ pub type Values = HashMap<u32, i64>;
 
 /// A search for refutations. It is not trusted: [`verify`] checks what it returns.
 pub trait Refuter: Sync {
-    /// A proof that the assertions are unsatisfiable. If there is none, `Err` with values that satisfy them; `Err(None)` if the search found neither
-    /// before `stop` asked to stop.
+    /// A proof that the assertions are unsatisfiable. Otherwise `Err`, with values that satisfy the assertions if the search found such values, and
+    /// with `None` if not, for example because `stop` returned true.
     fn refute(
         &self,
         formulas: &Formulas,

@@ -7,7 +7,7 @@
 //! | WRITE-G | otherwise only its cell is recorded, with its value as the newest one |
 //! | UPDATE-NE | the oldest store in order leaves |
 //! | UPDATE-AM | no store is in order: an arbitrary value is written to a cell with forgotten stores, and more may follow |
-//! | UPDATE-AS | the same, with the newest value, and no other follows |
+//! | UPDATE-AS | no store is in order: the newest value is written to a cell with forgotten stores, and no forgotten store to it remains |
 //!
 //! Under PSO a store fence orders the stores that are kept in order and no others, as in the machine `partial` of engine `buffers`.
 
@@ -66,7 +66,7 @@ pub(crate) fn lookup(
     Lookup { hits, miss }
 }
 
-/// Extends a store: in order if no store is forgotten (PSO: to its cell), otherwise the store itself is forgotten.
+/// Extends the ways to store: a store is kept in order if no store is forgotten (PSO: to its cell) and there is room; otherwise it is forgotten.
 pub(crate) fn store(
     program: &Program,
     forgotten: &[Forgotten],

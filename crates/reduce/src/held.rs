@@ -14,7 +14,8 @@ use crate::bounds::Size;
 pub(crate) struct Held {
     /// For each memory cell that may have buffered stores, the maximum number of these.
     pub counts: BTreeMap<u32, u32>,
-    /// The maximum number of stores altogether; only if that is bounded.
+    /// The maximum number of stores in all buffers of the thread together; meaningful only if it is bounded (see
+    /// [`Bounds`](crate::Bounds::of_thread)).
     pub total: u32,
     /// The memory cells that may have forgotten stores.
     pub forgotten: BTreeSet<u32>,

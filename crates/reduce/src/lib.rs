@@ -90,7 +90,7 @@ pub fn reduce(program: &Program, model: MemoryModel, bounds: &Bounds) -> Result<
 
 /// The k-abstract system of FENCES12 as a program for SC: the oldest k stores of a buffer (PSO: to each memory cell) are kept in order; of all others
 /// only their cells and the newest value of each cell are kept. It over-approximates `program` under `model` with unbounded buffers: a property
-/// (other than `finally exists` and deadlock freedom) that holds of it holds of `program`.
+/// (other than `finally exists` and deadlock freedom) that holds of the resulting program holds of `program`.
 pub fn forgetful(program: &Program, model: MemoryModel, k: u32) -> Result<Reduced, Unsupported> {
     reduced(program, model, Size { bounds: Bounds::uniform(program, model, k), forgets: true })
 }

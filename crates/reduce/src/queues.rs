@@ -50,10 +50,10 @@ pub struct CellQueue {
     pub epochs: Vec<RegisterId>,
 }
 
-/// One way to perform an operation on the buffers.
+/// One way to perform an operation on the buffers: a condition and effects.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// The memory cell that it concerns; `None` if it concerns all.
+    /// The memory cell that the operation accesses in this way; `None` if it may be any cell.
     pub cell: Option<u32>,
     /// The condition under which it applies; `None` if it always does.
     pub condition: Option<Value>,

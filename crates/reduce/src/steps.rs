@@ -166,7 +166,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// A register step that does not wait for the lock: its condition and effects, as one step or several.
+    /// Adds a step on registers that does not wait for the lock. Its condition and effects become one step or several.
     fn local(&mut self, site: Site<'_>, way: Way, to: LocationId) -> Result<(), Unsupported> {
         let mut ops: Vec<Op> = way.condition.map(Op::Assume).into_iter().chain(way.effects).collect();
         let Some(last) = ops.pop() else { return self.step(site, to, Action::Op(Op::Skip)) };
@@ -186,7 +186,8 @@ impl Reducer<'_> {
         self.step(Site { from, ..site }, to, Action::Op(last))
     }
 
-    /// An atomic step: one edge per branch through it, and one for each operation that may fault, which performs the operations before it.
+    /// Translates an atomic step: adds one edge for each branch through it, and for each operation that may fault one edge that performs the
+    /// operations before the fault.
     fn indivisible(&mut self, site: Site<'_>, ops: &[Op], drains: bool) -> Result<(), Unsupported> {
         let mut first = Vec::new();
         if drains {
@@ -254,7 +255,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// A load: from each place of the buffer that may hold its value, and from memory.
+    /// Adds the ways to load: from each place of the buffer that may hold the value, and from memory.
     fn load(
         &mut self,
         site: Site<'_>,

@@ -1,4 +1,4 @@
-//! Cells, registers and values by their source names where the front end knows them, otherwise by the names of the program.
+//! Cells, registers and values by their source names if the front end knows them, otherwise by the names of the program.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::origins::Written;
 use crate::step::is_temporary;
 use crate::words::Source;
 
-/// Maximum number of expressions before a span that are searched for one around it.
+/// Maximum number of preceding expressions that are searched for one that contains a span.
 const MOST_STEPS_BEFORE: usize = 1_000;
 
 impl<'a> Source<'a> {
@@ -20,7 +20,7 @@ impl<'a> Source<'a> {
         Source { full, ..self }
     }
 
-    /// Whether the program is a translation with source names for its parts.
+    /// Whether the program is a translation that has source names.
     pub fn is_translated(&self) -> bool {
         !self.facts.threads.is_empty()
     }
@@ -119,7 +119,7 @@ impl<'a> Source<'a> {
         self.value(self.register_kind(thread, register), value)
     }
 
-    /// A pointer to the object that a register marks as freed.
+    /// A pointer to the object that a register with these values of [`Holds::Mark`](fencewright_lang::facts::Holds) marks as freed.
     pub fn marked(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
@@ -197,7 +197,7 @@ impl<'a> Source<'a> {
         parts.into_iter().filter(|(_, own)| !written.contains(own)).map(|(cell, _)| cell).collect()
     }
 
-    /// A name with its value: `x=1`, and `x = 1` for names that have more than one word.
+    /// A name with its value: `x=1`; `x = 1` if the name has more than one word.
     pub fn equation(&self, name: &str, value: &str) -> String {
         let sign = if self.is_translated() { " = " } else { "=" };
         format!("{name}{sign}{value}")
@@ -208,7 +208,7 @@ impl<'a> Source<'a> {
         self.equation(&self.cell(cell), &self.cell_value(cell, value))
     }
 
-    /// The separator between such equations.
+    /// The separator between equations of names and values.
     pub fn separator(&self) -> &'static str {
         if self.is_translated() { ", " } else { " " }
     }
@@ -232,7 +232,7 @@ impl<'a> Source<'a> {
         format!("{} ({}, line {line})", start.thread, start.function)
     }
 
-    /// The same for several threads, by their names.
+    /// Several threads, given by their names, each with its function and the line of its creation.
     pub fn all_started(&self, threads: &[String]) -> String {
         let start = |name: &String| match self.facts.threads.iter().find(|start| start.thread == *name) {
             Some(start) => self.started(start),

@@ -1,4 +1,4 @@
-//! How long typical questions take: `cargo run --release -p fencewright-smt --example timings`.
+//! Measures the time of typical queries: `cargo run --release -p fencewright-smt --example timings`.
 
 use fencewright_smt::difference::{Differences, Source};
 use fencewright_smt::interpolate::interpolants;

@@ -1,11 +1,10 @@
 //! Systems of linear equations without integer solution.
 //!
-//! Equations are solved one by one: the solutions of those so far are `x = origin + sum of t_k * directions_k` for integers `t_k`,
-//! the directions together with those already used being a lattice basis. In the next equation, Euclid's algorithm on the
-//! directions leaves a single parameter with a nonzero factor, the greatest common divisor g. If g divides the rest of the
-//! equation, the parameter is known; otherwise there is no solution. In that case the last row of the inverse of the triangular
-//! system is the certificate (Kronecker): the sum of the equations with these factors has all coefficients divisible by a number
-//! that does not divide the constant.
+//! Equations are solved one by one. The solutions of the equations so far are `x = origin + sum of t_k * direction_k` for all integers `t_k`; the
+//! directions, together with those used up by earlier equations, are a lattice basis. In the next equation, Euclid's algorithm on the directions
+//! leaves a single parameter with a nonzero factor, the greatest common divisor g. If g divides the rest of the equation, the parameter is known;
+//! otherwise there is no solution. In that case the last row of the inverse of the triangular system is the certificate (Kronecker): the sum of the
+//! equations with these factors has all coefficients divisible by a number that does not divide the constant.
 
 use crate::integer::Int;
 use crate::proof::Fact;
@@ -13,7 +12,8 @@ use crate::solver::{Meter, Reason};
 use crate::term::{Linear, Var};
 use crate::theory::Sum;
 
-/// Variables that equations define as forms of others. An equation in which a variable has factor 1 or -1 is solved for that variable.
+/// Variables that equations define as linear forms over other variables. An equation in which a variable has factor 1 or -1 is solved for that
+/// variable.
 pub(crate) struct Solved(Vec<(Var, Linear)>);
 
 impl Solved {
@@ -41,7 +41,7 @@ impl Solved {
 /// Maximum number of variables of a system: the table of directions is quadratic in it.
 const MOST_VARIABLES: usize = 300;
 
-/// If the equations `linear = 0` have no integer solution: factors for them such that their weighted sum has none either.
+/// If the equations `linear = 0` are found to have no integer solution: factors for them such that their weighted sum has no integer solution either.
 ///
 /// `None` proves nothing: large systems are not tried, and contradictions over the rationals are left to simplex.
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
@@ -57,7 +57,7 @@ pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) ->
     let mut free: Vec<Vec<Int>> = (0..width)
         .map(|index| (0..width).map(|other| if index == other { Int::ONE } else { Int::ZERO }).collect())
         .collect();
-    // The directions whose parameters are known, in order; and for each, its equation with the factors of the known parameters in
+    // The directions whose parameters are known, in order; and for each, the equation that determined it, with the factors of the known parameters in
     // it.
     let mut used: Vec<Vec<Int>> = Vec::new();
     let mut triangle: Vec<(Fact, Vec<Int>)> = Vec::new();
@@ -116,7 +116,7 @@ fn certificate(triangle: &[(Fact, Vec<Int>)]) -> Sum {
     let mut factors = vec![Int::ZERO; size];
     factors[size - 1] = Int::ONE;
     for column in (0..size - 1).rev() {
-        // Column by column from the right: what the later rows contribute to this column must vanish.
+        // Column by column from the right: the weighted sum of this row and the later rows must be 0 in this column.
         let sum = (column + 1..size)
             .fold(Int::ZERO, |sum, row| sum.plus_product(&factors[row], &triangle[row].1[column]));
         let diagonal = &triangle[column].1[column];

@@ -6,7 +6,7 @@
 //!
 //! For explanations the matrix also keeps, for each pair, the first node on the path that gives its bound. A bound is replaced only by a smaller one,
 //! which makes these paths consistent and acyclic: if the path from `i` to `j` goes through `k` first, and the bound of `i - j` improves by a new
-//! constraint, then so does that of `k - j`.
+//! constraint, then the bound of `k - j` improves too.
 //!
 //! Bounds are machine words. [`LARGEST_BOUND`] times [`MOST_NODES`] fits in a word, so no sum of a path overflows.
 
@@ -31,7 +31,7 @@ const FREE: i64 = i64::MAX;
 pub struct Source {
     /// The number of the fact.
     pub fact: Fact,
-    /// Whether it is an equality used in the other direction.
+    /// Whether the fact is an equality that is used in the other direction.
     pub reversed: bool,
 }
 
@@ -114,7 +114,7 @@ impl Differences {
                 let cell = self.cells[from * nodes + left];
                 (cell.bound, cell.next)
             };
-            // The bounds of `from` improve only if its distance to `right` does.
+            // The bounds of `from` improve only if the bound of `from - right` does.
             if to_left == FREE || to_left + bound >= self.cells[from * nodes + right].bound {
                 continue;
             }
@@ -172,7 +172,7 @@ impl Differences {
     }
 }
 
-/// `left - right <= bound`, as nodes; with `equal`, the reverse holds as well.
+/// `left - right <= bound`, as nodes; with `equal`, `left - right = bound`.
 struct Constraint {
     left: usize,
     right: usize,
@@ -198,7 +198,7 @@ pub(crate) fn is_difference(atom: &Atom) -> bool {
     small
         && match atom.linear().terms() {
             [_] => true,
-            // Coefficients without common divisor, of opposite sign and equal size, are 1 and -1.
+            // `Atom::new` divides by the gcd of the coefficients, so `k*x - k*y` occurs only as `x - y` or `y - x`.
             [(_, first), (_, second)] => {
                 matches!((first.to_i64(), second.to_i64()), (Some(1), Some(-1)) | (Some(-1), Some(1)))
             }
@@ -251,7 +251,7 @@ impl Theory for DifferenceTheory {
     }
 
     fn check(&mut self, _integers: bool, _meter: &mut Meter<'_>) -> Result<Status, Reason> {
-        // The matrix is closed: it is consistent, and only the assignment is missing.
+        // A contradiction is reported when a constraint is added, so the matrix is consistent: only the assignment has to be computed.
         self.matrix.assignment(&mut self.values);
         Ok(Status::Consistent)
     }

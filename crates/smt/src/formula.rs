@@ -1,7 +1,7 @@
 //! Quantifier-free formulas in negation normal form.
 //!
-//! Formulas are shared, so copies are cheap. Nothing here recurses, not even dropping: a formula nested a million
-//! levels deep is handled like any other.
+//! Formulas are shared, so copies are cheap. No function here recurses, not even the one that drops formulas: a formula nested a million levels deep
+//! is handled like any other.
 
 use crate::integer::Int;
 use crate::term::{Atom, Linear, Relation, Var, plain_name};
@@ -214,8 +214,8 @@ impl Formula {
             };
             loop {
                 let Some((conjunction, rest)) = open.last_mut() else { return value };
-                // A false part decides a conjunction and a true part a disjunction; after the last part, that part
-                // decides. Either way the whole has the value of the part just seen.
+                // A false part decides a conjunction and a true part a disjunction; if no part does, the last part decides. In each case the whole
+                // has the value of the part just seen.
                 if value == *conjunction
                     && let Some((next, others)) = rest.split_first()
                 {

@@ -20,7 +20,7 @@ use crate::term::{Atom, Linear, Relation, Var};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// Why there is no interpolant sequence.
+/// The reason why there is no interpolant sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The proof does not fit the assertions.
@@ -140,7 +140,8 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
         match step {
             Step::Farkas(_) | Step::Gcd(_) => {}
             Step::Split { fact, branches } => {
-                // The steps are visited backwards, and a step precedes those that use it. So the fact is known, unless no step uses this one.
+                // The steps are visited backwards, and each step comes before the steps that use it. So the fact is known, unless no step uses this
+                // step.
                 let Some((formula, owner)) = facts.get(fact) else { return Err(Failure::WrongProof) };
                 let (formula, owner) = (formula.clone(), *owner);
                 owners[position] = owner;
@@ -236,7 +237,7 @@ fn join_branches(
 ) -> Result<Vec<Formula>, Failure> {
     let mut cases = Vec::with_capacity(branches.len());
     for branch in branches {
-        // Each step is used once, so its sequence can be moved out.
+        // A proof uses each step at most once, so the sequence of the step can be moved out.
         let sequence = sequences.get_mut(branch.step).map(std::mem::take).ok_or(Failure::WrongProof)?;
         if sequence.len() != cuts {
             return Err(Failure::WrongProof);

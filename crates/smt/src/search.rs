@@ -1,9 +1,9 @@
 //! Case splitting over a procedure for conjunctions.
 //!
-//! Disjunctions and disequalities are left pending until the procedure's current assignment violates one; then its cases are tried in order. Among
-//! several violated ones, the one with the fewest cases left open by known bounds is split, which makes a split with a single open case the same as
-//! unit propagation. Each refuted case yields a proof; a proof that does not use the facts of its case refutes without the split, which is then
-//! dropped (backjumping).
+//! Disjunctions and disequalities are left pending until the procedure's current assignment violates one; then its cases are tried in order. If
+//! several are violated, the one with the fewest cases left open by known bounds is split, so a split with a single open case acts like unit
+//! propagation. Each refuted case yields a proof. A proof that does not use the facts of its case is also a refutation without the split, which is
+//! then dropped (backjumping).
 
 use crate::formula::Formula;
 use crate::proof::{Branch, Fact, Proof, Step, cases, conjuncts, cut_cases};
@@ -25,9 +25,9 @@ struct Pending {
     split: bool,
 }
 
-/// The origin of the cases of a frame.
+/// The origin of the cases of a split.
 enum Origin {
-    /// A fact, with its position among those pending.
+    /// A fact, with its position among the pending facts.
     Fact(Fact, usize),
     /// An integer term.
     Term(Linear),
@@ -41,7 +41,7 @@ struct Frame {
     branches: Vec<Branch>,
     /// The first fact of the current case.
     first: Fact,
-    /// Facts from outside that the refutations of this frame use.
+    /// Facts from outside the current case that the refutations of this split use.
     used: Vec<Fact>,
     theory_mark: usize,
     pending_mark: usize,
@@ -144,7 +144,7 @@ impl<T: Theory> Search<'_, T> {
                         return Ok(Some(Step::Farkas(sum)));
                     }
                 }
-                // A conjunction directly inside a conjunction cannot be built.
+                // `Formula::and` flattens conjunctions, so this part is not a conjunction.
                 Formula::Atom(_) | Formula::Or(_) | Formula::And(_) => {
                     self.pending.push(Pending { fact, formula: formula.clone(), split: false });
                 }
@@ -153,7 +153,7 @@ impl<T: Theory> Search<'_, T> {
         Ok(None)
     }
 
-    /// Checks the asserted atoms; if there is no conflict, chooses what to split.
+    /// Checks the asserted atoms; if there is no conflict, chooses a fact to split or a term to cut at, if one is left.
     fn choose(&mut self, meter: &mut Meter<'_>) -> Result<Choice, Reason> {
         if let Status::Conflict(step) = self.theory.check(false, meter)? {
             return Ok(Choice::Conflict(step));
@@ -184,7 +184,7 @@ impl<T: Theory> Search<'_, T> {
         })
     }
 
-    /// A disequality `t != 0` where t lies strictly between -1 and 1: splitting it into `t <= -1` and `t >= 1` cuts off this
+    /// The position of a disequality `t != 0` where t lies strictly between -1 and 1: splitting it into `t <= -1` and `t >= 1` excludes this
     /// fractional value as well.
     fn straddled(&self) -> Option<usize> {
         self.pending.iter().position(|pending| match &pending.formula {

@@ -1,10 +1,9 @@
 //! Tier 2: exact general simplex with explanations, after Dutertre and de Moura, "A Fast Linear-Arithmetic Solver for
 //! DPLL(T)" (CAV 2006).
 //!
-//! Every variable, and every sum of variables that is compared with a constant, is a *column* with a lower and an upper
-//! bound. A *row* expresses one column (the basic one) by others. Columns without a row sit at values within their
-//! bounds; pivoting repairs rows whose basic column is out of bounds, or finds a row that cannot be repaired, whose
-//! bounds then add up to a contradiction.
+//! Every variable, and every sum of variables that is compared with a constant, is a *column* with a lower and an upper bound. A *row* expresses one
+//! column (the basic one) by others. Columns without a row have values within their bounds. Pivoting repairs rows whose basic column is out of
+//! bounds, or finds a row that cannot be repaired: the bounds of its columns then add up to a contradiction.
 //!
 //! Differences from the paper: rows hold integers over one denominator instead of rationals, and since all bounds are integers (atoms are normalised)
 //! all values are integers except those of basic columns, which are fractions over the denominator of their row. So there is no rational arithmetic
@@ -48,7 +47,7 @@ struct Column {
     value: Int,
 }
 
-/// `denominator * basic = sum of factors times columns`, and the value of that sum.
+/// `denominator * basic = sum of factors times columns`; `total` is the current value of that sum.
 #[derive(Default)]
 struct Row {
     basic: u32,
@@ -100,7 +99,7 @@ impl Simplex {
     }
 
     fn variable_column(&self, var: Var) -> u32 {
-        // All variables of a problem are known before its atoms are.
+        // All variables of a problem are given to `reset` before atoms are asserted, so the variable is found.
         self.variables.binary_search(&var).map_or(u32::MAX, |position| position as u32)
     }
 
@@ -175,7 +174,7 @@ impl Simplex {
         Ok(())
     }
 
-    /// The row with the smallest basic column that is out of bounds, and the bound it violates.
+    /// The row with the smallest basic column that is out of bounds, and the bound that this column violates.
     fn violated(&self) -> Option<(usize, Side)> {
         let mut found: Option<(usize, Side)> = None;
         for (position, row) in self.rows.iter().enumerate() {
@@ -265,8 +264,8 @@ impl Simplex {
             let mut other = std::mem::take(&mut self.rows[index]);
             if let Ok(place) = other.terms.binary_search_by_key(&entering, |(column, _)| *column) {
                 let (_, factor) = other.terms.remove(place);
-                // The part without the entering column, plus factor times the row that now defines that column. The
-                // factor stands over the row's own denominator already.
+                // The terms without the entering column, plus `factor` times the row that now defines that column. The factor is already over the
+                // denominator of `other`.
                 combine(&mut self.scratch, &other.terms, &row.denominator, &row.terms, &factor);
                 std::mem::swap(&mut other.terms, &mut self.scratch);
                 other.denominator = &other.denominator * &row.denominator;

@@ -35,12 +35,12 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether it is a proved `Unsat`.
+    /// Whether the answer is a proved `Unsat`.
     pub fn is_unsat(&self) -> bool {
         matches!(self, Answer::Unsat(_))
     }
 
-    /// Whether it is `Sat`.
+    /// Whether the answer is `Sat`.
     pub fn is_sat(&self) -> bool {
         matches!(self, Answer::Sat(_))
     }
@@ -110,14 +110,14 @@ impl Model {
     }
 }
 
-/// Why a solver gave up.
+/// The reason why a solver gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The limit on steps was reached.
     Steps,
     /// The deadline passed.
     Deadline,
-    /// The caller's `stop` asked to stop.
+    /// The caller's `stop` returned true.
     Cancelled,
     /// An external solver gave up, died or returned something unintelligible.
     External(String),
@@ -143,7 +143,7 @@ pub struct Budget {
     pub deadline: Option<Instant>,
     /// Polled; the solver stops when it returns true.
     pub stop: Option<Stop>,
-    /// Whether an external solver may be asked where this one gives up.
+    /// Whether an external solver may be used when the native solver gives up.
     pub external: bool,
 }
 

@@ -240,7 +240,7 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// The normal form of `linear RELATION 0`, or its truth value if it has one.
+    /// The normal form of `linear RELATION 0`; the error is a truth value, if no variable remains or divisibility decides the comparison.
     pub fn new(mut linear: Linear, relation: Relation) -> Result<Atom, bool> {
         if linear.is_constant() {
             return Err(relation.holds(&linear.constant));
@@ -275,7 +275,7 @@ impl Atom {
     /// The negation.
     pub fn negated(&self) -> Atom {
         match self.relation {
-            // The negation of t <= 0 is t >= 1; dividing out a common divisor is never necessary.
+            // The negation of t <= 0 is t >= 1. The coefficients of an atom have no common divisor, so none has to be divided out.
             Relation::Le => Atom { linear: (-self.linear.clone()).plus(1), relation: Relation::Le },
             Relation::Eq => Atom { linear: self.linear.clone(), relation: Relation::Ne },
             Relation::Ne => Atom { linear: self.linear.clone(), relation: Relation::Eq },

@@ -11,11 +11,11 @@ pub(crate) type Sum = Vec<(Fact, Int)>;
 
 /// The state of the asserted atoms.
 pub(crate) enum Status {
-    /// They are satisfied by the procedure's current assignment, over the integers.
+    /// The atoms are satisfied by the procedure's current assignment, over the integers.
     Consistent,
-    /// They are unsatisfiable.
+    /// The atoms are unsatisfiable.
     Conflict(Step),
-    /// They are satisfiable over the rationals; splitting on whether this term is `<= 0` or `>= 1` comes nearer to integers.
+    /// The atoms are satisfiable over the rationals; a split on whether this term is `<= 0` or `>= 1` excludes fractional values.
     Cut(Linear),
 }
 
@@ -34,7 +34,7 @@ pub(crate) trait Theory {
     /// The value of a variable in the current assignment, which must be integral.
     fn value(&self, var: Var) -> Int;
 
-    /// A cheap, incomplete test whether the atom contradicts those asserted so far: `false` means unknown.
+    /// A cheap, incomplete test whether the atom contradicts the atoms asserted so far: `false` means unknown.
     fn refutes(&self, atom: &Atom) -> bool;
 
     /// A mark for [`Theory::undo`].

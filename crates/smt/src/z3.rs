@@ -154,7 +154,7 @@ impl Solver for Z3 {
             },
             other => Answer::Unknown(Reason::External(other.chars().take(200).collect())),
         };
-        // If the `pop` fails, `ask` drops the process, and the next query starts another.
+        // If the `pop` fails, `ask` drops the process, and the next query starts another process.
         if self.process.is_some() {
             let _ = self.ask("(pop 1)\n", &Budget::default());
         }

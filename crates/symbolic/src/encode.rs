@@ -40,7 +40,8 @@ impl Encoding {
         self.push_simple(&simple);
     }
 
-    /// Appends the disjunction of all branches through some commands. A copy makes no new version: both cells share one.
+    /// Appends the disjunction of all branches through some commands. An assignment of one cell to another makes no new version: both cells share the
+    /// version of the source.
     pub fn push_any(&mut self, commands: &[Command]) {
         let mut parts = Vec::new();
         let mut choices = Vec::new();
@@ -69,7 +70,7 @@ impl Encoding {
         self.choices.push(choices);
     }
 
-    /// The value of an expression, if it is the same for all executions of the path.
+    /// The value of an expression, if all cells that it depends on have known values.
     fn certain(&self, e: &Expr<CellId>) -> Option<i64> {
         let mut certain = true;
         let value = e.eval(&mut |cell| {
@@ -192,7 +193,7 @@ impl Encoding {
         fencewright_smt::Linear::sum(terms, linear.constant)
     }
 
-    /// Removes the auxiliary variables: those of one expression are unrelated to those of another.
+    /// Removes the auxiliary variables, because those of one expression are unrelated to those of another.
     fn forget_auxiliaries(&mut self) {
         self.current.retain(|&cell, _| cell < AUXILIARY);
     }

@@ -14,11 +14,11 @@ use crate::encode::Encoding;
 
 /// The result of examining a path.
 pub enum Examined {
-    /// It is feasible: the buffer abstraction is too coarse.
+    /// The path is feasible with exact integers, so the abstraction of integers is not too coarse.
     Possible,
-    /// It is infeasible: interpolants at each step, as constraints on cells.
+    /// The path is infeasible; with the interpolants of all steps, as constraints on cells.
     Impossible(Vec<Linear>),
-    /// The solver does not know.
+    /// The solver gave no answer.
     Unknown,
 }
 

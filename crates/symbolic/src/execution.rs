@@ -56,7 +56,7 @@ impl<'p> Execution<'p> {
         self.control.buffers.get(thread.index()).map_or(0, |b| b.queue.len())
     }
 
-    /// Appends a step of the exact machine; `None` if it leads beyond the machine.
+    /// Appends a step of the exact machine; `None` if the machine does not represent its target.
     pub fn take(&mut self, step: Step) -> Option<()> {
         let Outcome::Control(next) = step.outcome else { return None };
         let fault =

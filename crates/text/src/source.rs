@@ -164,7 +164,7 @@ impl SourceFile {
         let (line, column) = self.line_column(start);
         let range = self.line_range(line);
         let start = start.min(range.end);
-        // The mark of a span that extends beyond the line ends with the line; that of a span which ends inside a character includes the character.
+        // A span that extends beyond the line is marked up to the end of the line. If a span ends inside a character, the whole character is marked.
         let end = (span.end as usize).clamp(start, range.end);
         let before = self.text[range.start..start].char_indices().rev();
         let from = before.take(EXCERPT_BEFORE).last().map_or(start, |(i, _)| range.start + i);

@@ -4,8 +4,8 @@
 //! computes where the values of each *site* (an operation `r = *` with very many values) may flow: a `Value` is the set of constants and sites from
 //! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other by `==` or
 //! `!=` form one *group*. The constants that values of these sites are compared with are the constants of the group. A value is *used* if something
-//! else is done with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of
-//! another site. A value that is used must lie between constants of its group, which the same analysis checks: the `Value` of a chosen value is *open
+//! else is done with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of a
+//! site. A value that is used must lie between constants of its group, which the same analysis checks: the `Value` of a chosen value is *open
 //! above* and *open below*, and where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open
 //! above. If a value that is open below is used, the least value of its site becomes a constant too. If a value that is open above is used, its group
 //! is not narrowed.

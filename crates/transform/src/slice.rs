@@ -1,11 +1,9 @@
 //! Slices: programs without some threads that are irrelevant to a property.
 //!
-//! A thread affects another one only through memory: it stores to a cell that the other one loads. So a set of threads is *closed* if no thread
 //! A thread affects another one only through memory: it stores to a cell that the other thread loads. So a set of threads is *closed* if no thread
 //! outside it may store to a cell that a thread inside may load. A [`Slice`] is the program restricted to the threads of a closed set. Addresses are
 //! over-approximated: a computed index may denote any cell of its array.
 //!
-//! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
 //! **A slice has the executions of the program, projected to its threads.** Take an execution of the program under any of the memory models, and
 //! remove all events (steps and flushes) of the threads that are not kept. The result is an execution of the slice: by induction, after each event of
 //! a kept thread the two executions agree on the locations, registers and buffers of the kept threads, and on all cells to which no omitted thread
@@ -136,7 +134,8 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The slice with these threads; an error if the set is not closed, or names threads that do not exist or are out of order.
+    /// The slice with these threads. An error if the set is not closed, if it names threads that do not exist or are out of order, or if an omitted
+    /// thread may access an open array outside its modelled part.
     pub fn new(program: &Program, threads: &[ThreadId]) -> Result<Self, String> {
         let ordered = threads.windows(2).all(|pair| pair[0] < pair[1]);
         if !ordered || threads.last().is_none_or(|last| last.index() >= program.threads.len()) {
@@ -177,7 +176,7 @@ impl Slice {
             && !concern.cells.iter().any(|&cell| self.foreign[cell as usize])
     }
 
-    /// The concerns of a property that the slice covers, as a property of the slice; `None` if there are none.
+    /// The concerns of a property that the slice covers, as a property of the slice; `None` if it covers none.
     pub fn property(&self, program: &Program, property: &Property) -> Option<Property> {
         let covered = concerns(program, property)?.into_iter().filter(|concern| self.covers(concern));
         let covered: Vec<Concern> = covered.collect();

@@ -1,10 +1,10 @@
 //! Gives memory that is free back to the operating system.
 //!
-//! The system's allocator keeps what a search has freed, in regions of the threads that allocated it: gigabytes that nobody uses, but that the process has.
-//! The next search in the same process would find little left of what the user allows. There is no safe interface for this, so it has a crate
-//! of its own: everywhere else unsafe code is forbidden.
+//! The system's allocator keeps memory that a search has freed, in arenas of the threads that allocated it. These may be gigabytes, which no thread
+//! uses but which still count as memory of the process: of the amount that the user allows, little would be left for the next search in the same
+//! process. Safe Rust has no interface for this, so it has a crate of its own: everywhere else unsafe code is forbidden.
 
-/// Gives back what is free, where the allocator can do that; elsewhere nothing happens.
+/// Gives free memory back, where the allocator can do that; elsewhere it has no effect.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     glibc::trim();
@@ -18,7 +18,7 @@ mod glibc {
     }
 
     pub fn trim() {
-        // Sound: it takes a number, may be called by any thread at any time, and touches free memory only.
+        // Sound: `malloc_trim` takes a number, may be called by any thread at any time, and touches free memory only.
         let _ = unsafe { malloc_trim(0) };
     }
 }

@@ -14,7 +14,7 @@ use super::{Elaborator, Result};
 pub(super) const MOST_PARTS: usize = 4_096;
 
 impl Elaborator<'_> {
-    /// Evaluates an expression of structure type: the place that holds the result.
+    /// Evaluates an expression of structure type. Returns the place that holds the result.
     pub(super) fn aggregate(&mut self, expr: &Expr) -> Result<Target> {
         let span = expr.span;
         match &expr.kind {
@@ -87,7 +87,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Copies an undefined value, which is no error; whether it was one.
+    /// If a place is known to hold the undefined value, copies that value, which is no error. Returns whether it was copied.
     fn copied_undefined(&mut self, from: &Target, to: &Target) -> bool {
         let (Some((source, way)), Some((target, further))) = (from.known(), to.known()) else { return false };
         if !self.is_private(source) || !self.is_private(target) {

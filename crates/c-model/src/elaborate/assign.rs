@@ -41,7 +41,7 @@ impl Elaborator<'_> {
                     self.nodes.mark_integer(points);
                 }
                 match to {
-                    // Same representation in 64 bits.
+                    // A pointer and an unsigned 64-bit integer have the same representation.
                     Arithmetic::Integer(Integer { signed: false, .. })
                         if to.greatest() == u64::MAX.into() =>
                     {
@@ -154,7 +154,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The path of first members and elements from a value of one type to one of another type at the same address.
+    /// The path through first members and first elements from a place of one type to a place of another type at the same address.
     fn first_members(&self, from: &Type, to: &Type) -> Option<Vec<Step>> {
         let mut way = Vec::new();
         let mut ty = from.clone();

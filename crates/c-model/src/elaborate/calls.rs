@@ -210,7 +210,7 @@ impl Elaborator<'_> {
         if !body.is_empty() {
             self.block().push(super::Stmt { kind: StmtKind::Block(body), span: here });
         }
-        // Facts about variables of the function are dropped; its allocations remain.
+        // Facts about the variables of the function are dropped; facts about its allocations and about variables with static storage remain.
         let kept = &self.objects;
         self.writer.env.registers.retain(|register, _| (register.0 as usize) < registers);
         self.writer.env.objects.retain(|object, _| {
@@ -316,7 +316,8 @@ impl Elaborator<'_> {
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);
         if labels {
-            // The facts at labels refer to variables that exist in every attempt.
+            // Facts at labels are kept from attempt to attempt and may refer to any local variable, so all of these are created before the first
+            // attempt.
             for n in 0..callee.locals.len() {
                 self.slot(fencewright_c::typed::tree::LocalId(n as u32));
             }
@@ -327,7 +328,8 @@ impl Elaborator<'_> {
             self.step(callee.span)?;
             self.frame().scopes[0].truncate(parameters);
             let code = self.written(|this| {
-                // In a loop, control may jump over declarations of variables that still hold values from an earlier call.
+                // In a loop, control may jump over declarations of variables that still hold values from an earlier call, so the lifetimes of all
+                // variables begin here.
                 if labels && this.repeated() {
                     let span = callee.body.span;
                     declared(&callee.body.statements).into_iter().for_each(|local| this.begin(local, span));
@@ -384,7 +386,7 @@ impl Elaborator<'_> {
     }
 
     fn back_to_labels(&mut self, mark: &super::labels::Mark) {
-        // Labels keep their names and the assumed facts.
+        // The labels and the facts at the jumps to them are kept; the assumed facts are dropped.
         self.back_to(mark);
         let (registers, objects) = (self.writer.registers.len(), self.objects.len());
         for join in self.frame().labels.values_mut() {

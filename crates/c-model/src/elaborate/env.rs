@@ -35,8 +35,8 @@ pub struct Env {
     pub objects: FxHashMap<ObjectId, Contents>,
     /// Local variables whose lifetime may have ended.
     pub gone: FxHashSet<ObjectId>,
-    /// Local variables that need no [`Take`](fencewright_code::core::ObjectEvent::Take): their address was taken since their declaration was last
-    /// reached, or it was reached only once, so that there are no pointers to an earlier instance.
+    /// Local variables that need no [`Take`](fencewright_code::core::ObjectEvent::Take), because there are no pointers to an earlier instance: either
+    /// the address was taken since control last reached the declaration, or control has reached the declaration only once.
     pub taken: FxHashSet<ObjectId>,
     /// Whether this thread is in an atomic section.
     pub section: Section,
@@ -146,7 +146,7 @@ impl Fact {
     }
 }
 
-/// Joins two facts: whether anything is left.
+/// Joins another fact into a fact. Returns whether the result still says anything.
 fn joined(fact: &mut Fact, other: &Fact, widen: bool) -> bool {
     if fact == other {
         return true;

@@ -160,7 +160,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Evaluates two operands from left to right, with a warning where one writes what the other accesses: C leaves the order unspecified.
+    /// Evaluates two operands from left to right. Warns if one operand writes what the other accesses, because C leaves their order unspecified.
     pub(super) fn both_values(&mut self, a: &Expr, b: &Expr) -> Result<(Operand, Operand)> {
         let start = self.accesses;
         let first = self.value(a)?;
@@ -216,7 +216,7 @@ impl Elaborator<'_> {
             (Known::Address(one, way), Known::Address(other, further)) if one == other => {
                 self.offset(*one, way)?.cmp(&self.offset(*other, further)?)
             }
-            // Another object may start right after the end of an array.
+            // Another object may start right after the end of an array, so the comparison is not decided.
             (Known::Address(one, way), Known::Address(other, further))
                 if self.is_end(*one, way) || self.is_end(*other, further) =>
             {
@@ -305,7 +305,7 @@ impl Elaborator<'_> {
         Ok(Operand::new(value, (i64::MIN.into(), i64::MAX.into())))
     }
 
-    /// Addresses of objects and functions are true.
+    /// An operand whose truth value is needed: the address of an object or function is known to be true.
     fn decided(&self, operand: Operand) -> Operand {
         match known(&operand.value) {
             Some(Known::Address(..) | Known::Function(_)) => Operand::number(1),
@@ -313,7 +313,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `&&` and `||`: the right operand is evaluated only if the left one does not decide.
+    /// `&&` and `||`: the right operand is evaluated only if the left one does not decide the result.
     fn lazy(&mut self, op: Operator, a: &Expr, b: &Expr, span: Span) -> Result<Operand> {
         let left = self.value(a)?;
         let left = truth(self.decided(left));

@@ -1,4 +1,4 @@
-//! Constants, escape analysis of objects, and what an attempt learns about the whole program.
+//! Constants, escape analysis of objects, and the premises that one attempt derives for the next.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn fact(operand: &Operand) -> Fact {
     Fact { known: known(&operand.value), range: operand.range }
 }
 
-/// Calls `visit` for every object whose address is part of a value, and for every register.
+/// Calls `object` for every object whose address is part of a value, and `register` for every register in the value.
 pub(super) fn parts(value: &Value, object: &mut dyn FnMut(ObjectId), register: &mut dyn FnMut()) {
     match value {
         Value::Number(_) | Value::Function(_) => {}
@@ -86,7 +86,7 @@ impl Elaborator<'_> {
         self.global_of(object).is_some_and(|global| globals.contains(&global))
     }
 
-    /// The variable with static storage, shared by all threads, of an object.
+    /// The variable with static storage that an object represents, if all threads share that variable.
     pub(super) fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
         self.reach[object.0 as usize].global
     }
@@ -126,14 +126,15 @@ impl Elaborator<'_> {
         while let Some(object) = found.pop() {
             let reach = &mut self.reach[object.0 as usize];
             let before = std::mem::replace(&mut reach.shared, true);
-            // Objects that it points to become reachable as well.
+            // Objects to which this object points become reachable as well.
             let contents = self.writer.env.objects.remove(&object);
             if self.phase == Phase::Creating
                 && let Some(contents) = &contents
             {
                 self.keep_contents(object, contents);
             }
-            // Values written to a shared object escape when they are written. (In an attempt that is discarded, this may happen too early.)
+            // Values written to a shared object have escaped already, when they were written. (Its contents can still be known only in an attempt
+            // that will be discarded.)
             if before && contents.is_none() {
                 continue;
             }
@@ -180,7 +181,8 @@ impl Elaborator<'_> {
         if self.descendants && !self.premises.descendants {
             return Some(Premises { descendants: true, ..self.premises.clone() });
         }
-        // Writes of `main` that were still in its buffer when its execution ended, to objects that escaped later.
+        // `main` wrote to objects that escaped later, and these writes may still have been in its buffer when its execution ended. So the next
+        // attempt ends the execution of `main` earlier.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
             return Some(Premises { written_from, ..self.premises.clone() });

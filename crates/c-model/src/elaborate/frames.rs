@@ -66,7 +66,7 @@ pub(super) struct Jump {
     pub how: How,
     /// The join of the facts at the jumps so far.
     pub env: Option<Env>,
-    /// The nesting level at whose end it lands.
+    /// The nesting level at whose end the jump lands.
     pub level: usize,
 }
 

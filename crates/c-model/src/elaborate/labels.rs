@@ -64,7 +64,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Runs `work` one nesting level deeper: a function, loop or switch, at whose end all jumps to that end have landed.
+    /// Runs `work` for a function, loop or switch, one nesting level deeper. All jumps to the end of this function, loop or switch have landed
+    /// afterwards.
     pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.level += 1;
         let result = work(self);
@@ -89,7 +90,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Control reaches a label, by falling through or by jumps.
+    /// Continues at a label, which control reaches by falling through or by jumps.
     pub(super) fn arrive(&mut self, join: &mut Join, span: Span) {
         self.note(&mut join.env);
         let Some(env) = join.env.clone() else { return };
@@ -148,7 +149,7 @@ impl Elaborator<'_> {
         self.writer.pending.clone_from(&mark.pending);
         self.writer.joined.clone_from(&mark.joined);
         self.writer.level = mark.level;
-        // If the execution at translation time ended in between, that is undone as well.
+        // If the execution at translation time ended after the snapshot, its end is undone as well.
         self.phase = mark.phase;
         let (registers, objects) = (mark.registers, mark.objects);
         // Facts at labels must not refer to removed registers and objects.
@@ -181,7 +182,7 @@ impl Elaborator<'_> {
             Some(_) => return then(self),
             None => {}
         }
-        // Execution at translation time cannot decide an unknown condition.
+        // An unknown condition cannot be decided at translation time, so the execution of `main` ends here.
         self.must_run();
         let (env, reachable) = (self.writer.env.clone(), self.writer.reachable);
         self.refine(&condition, true);
@@ -214,7 +215,7 @@ impl Elaborator<'_> {
         for (register, range) in facts {
             let old = self.register_value(register);
             let within = (old.range.0.max(range.0), old.range.1.min(range.1));
-            // A 64-bit unsigned number from 2^63 on is compared as a negative one.
+            // A 64-bit unsigned value from 2^63 on is represented by a negative number, so a range of the number is no range of the value.
             if within.0 > within.1 || old.range.1 > i64::MAX.into() {
                 continue;
             }
@@ -224,7 +225,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Control depends on an unknown value: the execution at translation time ends here.
+    /// Ends the execution at translation time, because control depends on an unknown value.
     pub(super) fn must_run(&mut self) {
         match self.phase {
             super::Phase::Alone => self.refuted = true,

@@ -1,10 +1,11 @@
 //! Lifetimes of local variables: from where control enters their block to where it leaves it.
 //!
-//! A variable becomes undefined whenever its declaration is reached. A register is assigned the undefined value ([`ObjectEvent::Undefined`]); dead
-//! assignments are removed later. A variable in memory gets [`ObjectEvent::Begin`], and [`ObjectEvent::End`] if pointers to it may outlive it. From
-//! then on such pointers are dangling until the address is taken again ([`ObjectEvent::Take`]), because earlier ones refer to an earlier instance.
-//! Accesses to a local variable of another thread, or to one whose lifetime may have ended, are marked with [`ObjectEvent::Follow`]; for unknown
-//! pointers, layout adds the check.
+//! A variable becomes undefined whenever control reaches its declaration. If it is a register, it is assigned the undefined value
+//! ([`ObjectEvent::Undefined`]); dead assignments of this kind are removed later. If it is in memory, [`ObjectEvent::Begin`] marks the declaration,
+//! and [`ObjectEvent::End`] the end of the lifetime if pointers to the variable may still exist then. After `End` all these pointers are dangling,
+//! until the address is taken again ([`ObjectEvent::Take`]): pointers from before refer to an earlier instance. [`ObjectEvent::Follow`] marks
+//! accesses to a local variable of another thread, or to one whose lifetime may have ended; for accesses through unknown pointers, layout adds the
+//! check.
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
 use fencewright_code::core::{Base, Known, Location, ObjectEvent, ObjectId, Origin, StmtKind, ThreadNumber};
@@ -45,7 +46,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Runs `work` inside a block: the lifetimes of its variables end with it, including those in `passed`, whose declarations control may jump over.
+    /// Runs `work` inside a block. At the end of the block the lifetimes of its variables end, including those in `passed`, whose declarations
+    /// control may jump over.
     pub(super) fn scope<T>(
         &mut self,
         passed: Vec<LocalId>,
@@ -64,7 +66,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Control leaves the open blocks of the current function from this depth on.
+    /// Ends the lifetimes of the variables in the open blocks of the current function from this depth on, which control leaves.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
         let Frame { scopes, passed, .. } = self.frame();
         let mut locals: Vec<LocalId> =
@@ -74,7 +76,7 @@ impl Elaborator<'_> {
         locals.into_iter().for_each(|local| self.end(local, span));
     }
 
-    /// The current thread ends, with all its variables. Those of `main` live until the program ends.
+    /// Ends the lifetimes of all variables of the current thread, which ends here; but the variables of `main` live until the program ends.
     pub(super) fn end_frames(&mut self, span: Span) {
         if self.thread().0 == 0 {
             return;
@@ -104,12 +106,12 @@ impl Elaborator<'_> {
         }
         let reach = self.reach[object.0 as usize];
         if !self.executing() {
-            // Its address was never stored, so it is only accessed by name.
+            // The address of the variable was never stored, so it is only accessed by name and needs no check.
             if !(reach.pointed || reach.shared) {
                 return;
             }
             self.emit(StmtKind::Special(ObjectEvent::End(object)), span);
-            // Pointers to it become unknown, so that accesses through them are checked.
+            // Pointers to the variable become unknown, so that accesses through them are checked.
             self.writer.env.forget_pointers(object);
         }
         self.writer.env.taken.remove(&object);
@@ -125,11 +127,11 @@ impl Elaborator<'_> {
         self.writer.env.gone.iter().filter(kept).copied()
     }
 
-    /// Whether an object may reuse the address of another one.
+    /// Whether the object `new` may reuse the address of `old`.
     pub(super) fn may_replace(&self, old: ObjectId, new: ObjectId) -> bool {
         match (self.objects[old.0 as usize].origin, self.objects[new.0 as usize].origin) {
             (Origin::Local(one), Origin::Local(other)) if one == other => self.writer.env.gone.contains(&old),
-            // Layout takes into account when threads are created and end.
+            // An over-approximation: layout also takes into account when threads are created and end.
             (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
             (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
             (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),
@@ -138,7 +140,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// At the start of the program: emits the ends of lifetimes that ended before.
+    /// Emits, at the start of the program, the ends of those lifetimes that ended during the execution at translation time.
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();
@@ -160,7 +162,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Begins the lifetimes of variables in a block that control enters after their declarations, like the cases of a `switch`.
+    /// Begins the lifetimes of the variables declared in the body of a `switch`: a jump to a case may skip their declarations.
     pub(super) fn begin_in(&mut self, body: &Statement, span: Span) {
         let StatementKind::Block(block) = &body.kind else { return };
         if self.writer.reachable {
@@ -168,7 +170,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The address of a place is taken.
+    /// Records that the address of a place is taken.
     pub(super) fn take_address(&mut self, place: &Location, span: Span) {
         let Base::Object(object) = place.base else { return };
         let own = self.objects[object.0 as usize].origin == Origin::Local(self.thread());

@@ -1,4 +1,4 @@
-//! Loops: kept as loops, or unrolled where they create threads, or join threads that have to be known.
+//! Loops. A loop is unrolled if it creates threads, or joins threads whose numbers have to be known; any other loop is kept as a loop.
 
 use fencewright_c::typed::tree::{Expr, Statement};
 use fencewright_code::core::{StmtKind, Value};
@@ -14,7 +14,7 @@ use super::{Elaborator, Phase, Result};
 
 /// Maximum number of unrolled iterations of a loop that creates threads and whose condition is unknown.
 const MOST_ROUNDS: usize = 16;
-/// The same if the conditions are known.
+/// Maximum number of unrolled iterations of such a loop if its condition is known in each of them.
 const MOST_KNOWN_ROUNDS: usize = 10_000;
 /// Maximum number of unrolled iterations of a loop that only joins threads.
 const MOST_WAITS: usize = 64;
@@ -63,7 +63,7 @@ impl Elaborator<'_> {
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
         let entered = parts.first && !self.writer.reachable && has_entry(parts.body);
         if entered && (self.phase == Phase::Alone || creates) {
-            // The execution at translation time cannot handle it.
+            // The execution at translation time cannot follow such a jump, so the next attempt does without execution.
             self.refuted |= self.phase == Phase::Alone;
             return self.error(
                 parts.span,
@@ -129,7 +129,7 @@ impl Elaborator<'_> {
         Ok(true)
     }
 
-    /// The condition before an unrolled iteration: whether control may enter the iteration.
+    /// Evaluates the condition before an unrolled iteration. Returns whether control may enter the iteration.
     fn goes_on(&mut self, parts: Parts<'_>, leave: &mut Jump, unknown: &mut usize) -> Result<bool> {
         let Some(condition) = parts.condition else { return Ok(self.writer.reachable) };
         if !self.writer.reachable {
@@ -151,7 +151,7 @@ impl Elaborator<'_> {
         Ok(self.writer.reachable)
     }
 
-    /// Elaborates the body of a loop once: the jumps that leave it and those to the next iteration.
+    /// Elaborates the body of a loop once. Returns the jumps that leave the loop, and the jumps to the next iteration.
     fn round(&mut self, parts: Parts<'_>, leave: Jump, next: Jump) -> Result<(Jump, Jump)> {
         let scopes = self.frame().scopes.len();
         let context = Context { leave, next: Some(next), cases: None, scopes };
@@ -159,7 +159,7 @@ impl Elaborator<'_> {
         Ok((context.leave, context.next.expect("loops have it")))
     }
 
-    /// The landing point of jumps.
+    /// Emits the label of a `goto` at its target, where control continues.
     pub(super) fn land(&mut self, jump: Jump, span: Span) {
         let How::Goto(label) = jump.how else { return };
         if jump.env.is_none() {
@@ -216,7 +216,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// An arbitrary iteration: the facts at the start of the next one, and where the loop is left.
+    /// Elaborates an arbitrary iteration. Returns the facts at the start of the next iteration, and the facts where control leaves the loop.
     fn rounds(&mut self, parts: Parts<'_>) -> Result<(Option<Env>, Option<Env>)> {
         let mut leave = Jump::new(How::Break, self.writer.level);
         if parts.first {

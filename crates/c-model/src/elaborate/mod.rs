@@ -1,10 +1,10 @@
 //! From the typed tree to core code: an online partial evaluator.
 //!
 //! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: `env`) replace the
-//! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). While
+//! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
 //! `main` runs alone and all values are known, it is executed at translation time, and the memory that it leaves is the initial state of the program
-//! (`Phase`); if that fails, elaboration starts over without it. Loops are elaborated until the facts at their head are a fixpoint (`loops`); code of
-//! earlier attempts is discarded.
+//! (`Phase`). If this execution fails, elaboration starts over without it. Loops are elaborated until the facts at their heads are a fixpoint
+//! (`loops`); code of earlier attempts is discarded.
 
 mod aggregates;
 mod assign;
@@ -50,7 +50,7 @@ const MOST_STATEMENTS: usize = 1_000_000;
 const MOST_STEPS: usize = 100_000;
 /// Maximum nesting depth of statements, expressions and inlined calls.
 const DEEPEST: usize = 1_500;
-/// Maximum number of attempts; each knows more about the whole program.
+/// Maximum number of attempts; each attempt starts with more facts about the whole program.
 const MOST_ATTEMPTS: usize = 10;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
@@ -61,11 +61,11 @@ const FACTS_IN_A_PIECE: usize = 64;
 /// Options of elaboration.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Condition variables have spurious wakeups. C allows them, but they hide lost signals.
+    /// Whether condition variables have spurious wakeups. C allows such wakeups, but they hide lost signals.
     pub spurious: bool,
     /// Whether an allocation may return freed memory.
     pub reuse: Reuse,
-    /// Only the memory accesses matter, not properties.
+    /// Whether the result is only used for its memory accesses, not to check properties.
     pub accesses_only: bool,
 }
 
@@ -78,7 +78,7 @@ impl Default for Options {
 /// Assumptions about the whole program, verified at the end of an attempt.
 #[derive(Clone, Debug, Default)]
 struct Premises {
-    /// `main` is executed at translation time as far as all values are known.
+    /// Whether `main` is executed at translation time as far as all values are known.
     executed: bool,
     /// Variables that only `main` accesses.
     private: Vec<GlobalId>,
@@ -152,7 +152,7 @@ pub fn elaborate(
 enum Phase {
     /// `main` is the only thread, and is executed at translation time.
     Alone,
-    /// `main` has created threads, but nothing else since that other threads can see; it is still executed.
+    /// `main` has created threads, but since then it has done nothing else that other threads can see; it is still executed at translation time.
     Creating,
     /// Code is emitted.
     Running,
@@ -165,14 +165,14 @@ struct Instance {
     state: threads::State,
 }
 
-/// How an object can be reached.
+/// The ways in which an object can be accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reach {
-    /// By other threads, now or later.
+    /// Whether other threads can reach it, now or later.
     shared: bool,
-    /// Through unknown pointers.
+    /// Whether unknown pointers may point to it.
     pointed: bool,
-    /// The variable with static storage, if all threads share it.
+    /// The variable with static storage that the object represents, if all threads share that variable.
     global: Option<GlobalId>,
 }
 
@@ -202,7 +202,7 @@ pub struct Elaborator<'u> {
     held: FxHashMap<builtins::Holder, ObjectId>,
     /// The number of threads when a condition variable was destroyed, if one was.
     destroyed: Option<usize>,
-    /// Whether condition variables may be used after that, or concurrently with it.
+    /// Whether condition variables may be used after one of them was destroyed, or while it is being destroyed.
     outlived: bool,
     /// Whether the program computes which lock it takes.
     computed_locks: bool,

@@ -96,7 +96,7 @@ impl Elaborator<'_> {
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if self.repeated() {
-            // This is its first access in the source, but an earlier iteration may have written it.
+            // This is the first access to the variable in the source, but an earlier iteration may have written it.
             self.writer.env.objects.remove(&object);
         }
         if let Some(initial) = &variable.initial {
@@ -188,10 +188,10 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Allocates memory of a size in bytes: a pointer to it.
+    /// Allocates memory of a size in bytes. Returns a pointer to it.
     pub fn allocate(&mut self, bytes: u64, zeroed: bool, span: Span) -> Result<Operand> {
         if self.phase == super::Phase::Creating && self.options.reuse == Reuse::Allocated {
-            // A created thread may have freed the memory that this returns.
+            // A created thread may have freed the memory that this allocation returns, so the execution of `main` ends here.
             self.run();
         }
         let node = self.nodes.unknown();

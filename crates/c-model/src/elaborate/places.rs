@@ -93,7 +93,7 @@ impl Elaborator<'_> {
     pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, span: Span) -> Result<Target> {
         let Spot::Memory(location) = &of.spot else { unreachable!("arrays are in memory") };
         self.one_shape(span)?;
-        // The length of a flexible array member is known where the object is; otherwise layout determines it.
+        // The length of a flexible array member is known if the object is known; otherwise layout determines it.
         let length = match (&of.ty.kind, &location.base) {
             (TypeKind::Array(_, 0), Base::Object(object)) => self.open_length(*object),
             (TypeKind::Array(_, length), _) => *length,
@@ -130,7 +130,7 @@ impl Elaborator<'_> {
                 let points = Some(location.node);
                 let range = match location.base {
                     Base::Object(_) => ADDRESSES,
-                    // A member of null, or of a structure found by way of a null member.
+                    // The pointer may be null, or the result of `container_of` for null: then the address of a member can be any number.
                     Base::Pointed(..) => (0, u64::MAX.into()),
                 };
                 Ok(Operand { value: Value::Address(Box::new(location.clone())), range, points })
@@ -173,7 +173,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The path to a place of this type at the same address: the structure around a first member, or a first member.
+    /// The path to a place of this type at the same address: to the structure around a first member, or to a first member.
     pub(super) fn fitted(&self, object: ObjectId, mut way: Vec<Step>, ty: &Type) -> Vec<Step> {
         if ty.kind == TypeKind::Void {
             return way;
@@ -206,7 +206,7 @@ impl Elaborator<'_> {
         start
     }
 
-    /// Whether the two types have the same kind of place.
+    /// Whether an access with one of two types can be to a place of the other type: to the same structure type, the same array type, or any scalars.
     fn same_place(&self, a: &Type, b: &Type) -> bool {
         match (&a.kind, &b.kind) {
             (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),

@@ -16,7 +16,7 @@ impl Elaborator<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<()> {
         let span = statement.span;
         if let Some(number) = self.graph.number(statement) {
-            // After the last backward jump to a label, code is no longer repeated because of it.
+            // After the last backward jump to a label, code is no longer repeated by jumps to that label.
             let before = self.frame().repeated.len();
             self.frame().repeated.retain(|until| *until >= number);
             let after = self.frame().repeated.len();
@@ -64,7 +64,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The span of a statement: in the source, or in the definition of the macro that it comes from, whose use counts as a call.
+    /// The span of a statement in the source. For a statement that comes from a macro, the span in the macro definition, with the macro use as a
+    /// call.
     fn stands(&mut self, statement: &Statement) -> Span {
         let Some(Definition { name, span, used, .. }) = statement.definition.as_deref() else {
             return statement.span;
@@ -104,7 +105,7 @@ impl Elaborator<'_> {
             None => false,
         };
         if skipped_entry {
-            // A jump enters the branch that is not taken from here.
+            // A jump enters the branch that control does not take from here, so both branches are elaborated.
             let number = Value::Number(i64::from(decided != Some(0)));
             return self.both(number, then, rest, otherwise, decided != Some(0), span);
         }
@@ -165,7 +166,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Emits a branch whose blocks have been elaborated, the second one last, and joins their facts.
+    /// Emits a branch whose blocks have been elaborated, and joins their facts. The current facts are those after the second block, which was
+    /// elaborated last.
     fn meet(
         &mut self,
         condition: Value,
@@ -262,7 +264,7 @@ pub(super) fn has_entry(statement: &Statement) -> bool {
         StatementKind::While(_, body) | StatementKind::DoWhile(body, _) | StatementKind::For(.., body) => {
             has_entry(body)
         }
-        // The cases of a switch belong to it.
+        // The cases of a `switch` are entered from its start, so only labels count here.
         StatementKind::Switch(_, body) => has_label(body),
         _ => false,
     }

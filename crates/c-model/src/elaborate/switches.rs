@@ -104,7 +104,7 @@ impl Elaborator<'_> {
         if join.env.is_some() {
             self.arrive(&mut join, span);
         }
-        // A loop inside the switch may be elaborated again, and then control reaches this case again.
+        // A loop inside the switch may be elaborated again, and then control reaches this case again; so the jumps are put back.
         if let (true, Some(place)) = (self.repeated(), self.case_join(key)) {
             *place = join;
         }

@@ -1,11 +1,11 @@
 //! Threads: their creation, start, end and joining.
 //!
-//! A thread that is created while `main` is executed at translation time starts with the program. Any other waits for its flag: 1 means that it was
-//! created, 2 that it never will be. The creator sets the flag with an empty buffer. A thread that may be joined sets a flag when it has ended and
-//! its buffer is empty, in one step with its result.
+//! A thread that is created while `main` is executed at translation time starts with the program. Any other thread first waits for its flag: 1 means
+//! that the thread was created, 2 that it never will be. The creator sets the flag with an empty buffer. A thread that may be joined sets another
+//! flag when it has ended and its buffer is empty, in one step with its result.
 //!
-//! Joining or detaching a thread releases it, at most once. A variable records that; where only one thread joins it becomes a register, and
-//! propagation removes it with its checks.
+//! Joining or detaching a thread releases it, at most once. A variable records whether a thread was released. If only one thread joins that thread,
+//! the variable becomes a register, and propagation removes it together with its checks.
 
 mod command_line;
 mod finish;
@@ -76,7 +76,7 @@ impl State {
         self.creator
     }
 
-    /// The flag that it was created; `None` if it starts with the program.
+    /// The flag that says whether the thread was created; `None` if it starts with the program.
     pub(super) fn started(&self) -> Option<ObjectId> {
         self.flag
     }
@@ -89,7 +89,7 @@ pub(super) struct Shared {
     sites: FxHashMap<Span, usize>,
     /// Whether `main` has joined or detached a thread, so that its stack may be reused.
     reclaims: bool,
-    /// Whether a thread other than `main` does so.
+    /// Whether a thread other than `main` has joined or detached a thread.
     others_reclaim: bool,
     /// Whether the program joins a thread whose number is not a constant.
     pub(super) dynamic: bool,
@@ -148,7 +148,7 @@ impl Elaborator<'_> {
         self.instances.get(thread.0 as usize).is_some_and(|instance| late(&instance.state))
     }
 
-    /// Records that the stack of some thread may be reused, from here on or from its end on.
+    /// Records that the stack of a thread may be reused, from now on or once that thread has ended.
     fn reclaim(&mut self) {
         match self.thread() {
             ThreadNumber(0) => self.shared.reclaims = true,
@@ -181,7 +181,7 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // The ends of lifetimes before the threads were created have to be emitted.
+        // The ends of lifetimes before the threads were created have to be emitted, so the execution at translation time ends.
         if self.phase == Phase::Creating && self.left_behind().next().is_some() {
             self.run();
         }
@@ -254,7 +254,7 @@ impl Elaborator<'_> {
         Ok(Some(result))
     }
 
-    /// The current thread ends.
+    /// Ends the current thread.
     pub fn end_thread(&mut self, span: Span) {
         self.end_frames(span);
         self.divert(0);
@@ -409,7 +409,8 @@ impl Elaborator<'_> {
         self.instances.iter().map(|instance| instance.state.detached).collect()
     }
 
-    /// Removes threads, and variables for them, that were created in a discarded attempt, and restores which threads were `detached` before.
+    /// Removes the threads that a discarded attempt created, and the variables for them; restores which of the other threads were `detached` before
+    /// that attempt.
     pub(super) fn uncreate(&mut self, detached: &[bool], sites: &FxHashMap<Span, usize>, objects: usize) {
         self.instances.truncate(detached.len());
         for (instance, &detached) in self.instances.iter_mut().zip(detached) {

@@ -32,7 +32,7 @@ pub(super) struct Writer {
     pub branches: usize,
     /// Nesting depth of functions, loops and switches.
     pub level: usize,
-    /// Levels at whose end conditional jumps land that skip the code up to there.
+    /// Nesting levels at whose end a conditional jump lands, which skips the code up to there.
     pub pending: BTreeSet<usize>,
     /// The threads that this one has certainly joined.
     pub joined: BTreeSet<usize>,
@@ -111,7 +111,7 @@ impl Elaborator<'_> {
         self.block().push(Stmt { kind, span });
     }
 
-    /// Emits an await: waits until the value of a place, in the register, satisfies the condition.
+    /// Emits an await: waits until the value of a place, which is loaded into the register, satisfies the condition.
     pub fn emit_await(
         &mut self,
         register: Register,

@@ -135,7 +135,7 @@ impl Writer {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
                 let old = self.value(old)?;
-                // The range of the new value would be checked only on success.
+                // The program checks the range of the new value only if the `cas` succeeds; the C text cannot check it there.
                 if known.range.is_some_and(|range| !self.is_inside(new, range)) {
                     return Err(cannot("a `cas` that is checked against a range", e.span));
                 }
@@ -190,7 +190,7 @@ impl Writer {
         })
     }
 
-    /// A value read from a variable, converted to the type of computations. Narrow types promote to `int`.
+    /// A value read from a variable, converted to the type of computations: a narrow type would otherwise be promoted to `int` only.
     fn widened(&self, known: &Known, text: String) -> Written {
         match self.wide && known.wraps.is_some_and(|w| self.type_of(Some(w)) != "int64_t") {
             true => Written::prefix(format!("(int64_t){text}")),

@@ -11,10 +11,10 @@ use fencewright_program::{Init, Program, Range};
 use super::prelude::Helper;
 use super::{Callee, Known, Result, Role, Writer, cannot, declaration};
 
-/// A thread, or a family of threads, as `main` sees it.
+/// A thread, or a family of threads, that `main` starts.
 pub(super) struct Started {
     function: String,
-    /// The numbers of a family.
+    /// The indices of the threads of a family; `None` for a single thread.
     instances: Option<Range>,
 }
 
@@ -97,7 +97,7 @@ impl Writer {
 
     fn function(&mut self, head: Head<'_>, body: &Block) -> Result<()> {
         let mut taken = Names::inside(&self.names);
-        // Their names are reserved already, so this gives the same names.
+        // The names of the parameters are unique already, so reserving them here does not change them.
         head.parameters.iter().for_each(|(_, known)| drop(taken.fresh(&known.text, "n", "_")));
         let mut fresh =
             |name: &ast::Name| (name.text.clone(), taken.fresh(&identifier(&name.text), "n", "_"));

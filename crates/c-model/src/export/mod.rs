@@ -10,9 +10,9 @@
 //!                   atomic_compare_exchange
 //! ```
 //!
-//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. Integers of the program are mathematical: where a result does not fit, C
-//! has a fault that the program does not have. The head of the text says so. Ranges and indices are checked with `assert`, because they belong to the
-//! property `assertions`.
+//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. In the program, integers are mathematical: where a result does not fit, C
+//! has a fault that the program does not have. A comment at the head of the text says so. Ranges and indices are checked with `assert`, because they
+//! belong to the property `assertions`.
 //!
 //! C can only express assertions: a `finally never` or `finally forall` becomes an `assert` after the last `pthread_join`, where all threads have
 //! ended and all buffers are empty. Properties of all states and `finally exists` cannot be expressed.
@@ -86,7 +86,7 @@ fn write_file(file: &ast::File, program: &Program, title: &str) -> Result<String
     Ok(prelude::before(title, writer.wide, &writer.helpers) + &writer.text)
 }
 
-/// Whether the program needs more than 32 bits: a type whose sums do not fit `int`, or a constant.
+/// Whether the program needs more than 32 bits: it has a type whose sums do not fit `int`, or a constant that does not fit.
 fn is_wide(file: &ast::File, program: &Program) -> bool {
     let wide_type =
         |op: &UnaryOp| matches!(op, UnaryOp::Unsigned(w) | UnaryOp::Signed(w) if *w >= Width::Bits32);
@@ -156,13 +156,13 @@ impl Known {
         Known { text, role: Role::Register, wraps, range: None, indices: None }
     }
 
-    /// The values that a choice may give it, if not all.
+    /// The values that a nondeterministic choice may give to the name; `None` if there is no bound.
     fn values(&self) -> Option<Range> {
         self.range.or_else(|| self.wraps.and_then(values_of))
     }
 }
 
-/// A procedure, as calls see it.
+/// The properties of a procedure that its calls need.
 struct Callee {
     name: String,
 }

@@ -169,7 +169,7 @@ impl Writer {
 
     fn observable(&mut self, program: &Program, leaf: &Observable, span: Span) -> Result<Written> {
         Ok(match leaf {
-            // All threads have ended.
+            // All threads have ended, so a thread can only be at one of its end locations.
             Observable::At(id, locations) => {
                 let thread = program.thread(*id);
                 let mut ends = (0..thread.locations.len() as u32).map(fencewright_program::LocationId);

@@ -48,7 +48,7 @@ impl Writer {
             }
             StatementKind::Expr(e) => {
                 let text = self.value(e)?;
-                // The conversion of an unused value.
+                // The conversion of an unused value is dropped.
                 let text = text.trim_start_matches("(int64_t)");
                 self.line(&format!("{text};"));
             }
@@ -156,8 +156,8 @@ impl Writer {
         Ok(())
     }
 
-    /// An assignment. The program checks the index when it stores, after the accesses of the value, so where both matter each is computed into a
-    /// variable first.
+    /// Writes an assignment. The program checks the index when it stores, after the accesses in the value. So if the index has to be checked and the
+    /// value contains accesses or calls, first the index and then the value are computed into variables.
     fn assign(&mut self, place: &Place, value: &Expr) -> Result<()> {
         let known = self.known(&place.name)?.clone();
         let checked = match (&place.index, known.indices) {

@@ -46,7 +46,7 @@ impl Parser<'_> {
         Expr { kind, span: self.since(start), expansion }
     }
 
-    /// Counts operators of the same precedence: each adds a level to the tree.
+    /// Counts operators of the same precedence. Each of them adds a level to the tree, so their number is limited.
     fn another(&self, count: &mut u32) -> Read<()> {
         *count += 1;
         match *count > DEEPEST {

@@ -1,7 +1,7 @@
 //! The parser: C11 (Annex A) with common extensions of GNU C, by recursive descent.
 //!
-//! After an error it resumes after the next `;` or `}`, so that one run reports several errors. Everything that could lead to unbounded recursion is
-//! limited: nesting, and operators in a row, since trees are processed recursively later.
+//! After an error the parser resumes after the next `;` or `}`, so that one run reports several errors. Because trees are processed recursively
+//! later, nesting and the number of operators in a row are limited.
 
 mod attributes;
 mod declaration;
@@ -59,16 +59,16 @@ struct Parser<'a> {
     records: Vec<Record>,
     /// Enumerators of types parsed since the end of the last declaration.
     enumerators: Vec<Enumerator>,
-    /// Structures and unions whose members were parsed since then.
+    /// Structures and unions whose members were parsed since the end of the last declaration.
     defined: Vec<RecordId>,
-    /// Conditions of `_Static_assert` parsed since then.
+    /// Conditions and messages of `_Static_assert` parsed since the end of the last declaration.
     assertions: Vec<(Expr, Option<String>)>,
     enumerations: u32,
     /// Attributes of the current construct.
     attributes: Attributes,
     errors: Vec<Error>,
     depth: u32,
-    /// The depth of the types whose names were used since the start of the declaration.
+    /// The greatest depth of the types whose names were used since the start of the declaration.
     type_depth: usize,
     /// The end of the file.
     end: Span,
@@ -82,7 +82,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
     parse_unless(text, &|| false)
 }
 
-/// The same, polling `stop` for every statement and every part of a list.
+/// As [`parse`], but polls `stop` for every statement and every part of a list.
 pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
     let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
     let end = last.point(last.end);
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let before = first.checked_sub(1).and_then(token).and_then(stands);
         let behind = token(last + 1).and_then(stands);
         let (brought_end, end) = stands(ends)?;
-        // If an argument is first, the statement begins with the parameter, after the token before it.
+        // If the first token comes from an argument, the statement begins at the parameter in the body, after the token before the statement.
         let (brought_start, start) = match (stands(opens), before) {
             (Some((brought, span)), _) => (brought, span.start),
             (None, Some((_, span))) => (None, self.text.next_in_body(body, span.end)?.start),

@@ -119,7 +119,7 @@ impl Parser<'_> {
                 | "__thread"
                 | "_Static_assert"
         );
-        // A label may have the name of a type.
+        // A label may have the name of a type, so a name with a colon after it starts no declaration.
         storage || self.starts_type(0) && (self.word_at(1) != ":" || self.is("_Atomic"))
     }
 

@@ -9,7 +9,7 @@ use crate::token::{Kind, Names, Token};
 /// Maximum nesting depth of parentheses and operators.
 const DEEPEST: usize = 200;
 
-/// A value of a condition; an unsigned value has the same bits.
+/// A value of a condition. The bits of an unsigned value are kept as a signed number.
 #[derive(Clone, Copy)]
 struct Value {
     bits: i64,

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::lexer::single;
 use crate::token::{ExpansionId, Kind, Token};
 
-/// Maximum number of tokens that all macros together may expand to: a few lines can ask for more than any memory holds.
+/// Maximum number of tokens that all macros together may expand to: a few lines can define macros whose expansions do not fit into memory.
 const MOST_TOKENS: usize = 1 << 22;
 /// Maximum nesting depth of macros in arguments of macros.
 const DEEPEST: usize = 200;
@@ -45,7 +45,7 @@ impl Preprocessor<'_> {
         Ok(output)
     }
 
-    /// Counts the tokens that a macro expansion produced.
+    /// Counts the tokens that a macro expansion produced; an error if there are too many.
     fn spend(&mut self, tokens: usize, token: Token) -> Result<(), Error> {
         self.spent += tokens;
         if self.spent > MOST_TOKENS {
@@ -61,7 +61,7 @@ impl Preprocessor<'_> {
 
     fn expansion(&mut self, used: &Macro, token: Token, last: Token) -> ExpansionId {
         let (at, inside) = (token.span, token.expansion);
-        // The closing parenthesis may come from another expansion.
+        // If the closing parenthesis comes from another expansion, only the macro name has a position here.
         let whole =
             if last.expansion == inside && at.start <= last.span.start { at.to(last.span) } else { at };
         let outermost = match inside.index() {
@@ -136,7 +136,7 @@ impl Preprocessor<'_> {
         if given == 1 && parameters.names.is_empty() && arguments[0].is_empty() {
             arguments.clear();
         } else if parameters.variadic && given + 1 == parameters.names.len() {
-            // GNU C allows to omit the comma before empty variable arguments.
+            // GNU C: the comma before empty variable arguments may be omitted.
             arguments.push(Vec::new());
         }
         if arguments.len() != parameters.names.len() {
@@ -192,7 +192,7 @@ impl Preprocessor<'_> {
             }
             let before_paste = body.get(n + 1).is_some_and(|next| next.is(self.words.paste));
             match parameters.position(&token) {
-                // Operands of `##` are not expanded first.
+                // Operands of `##` are not expanded before they are pasted.
                 Some(position) if before_paste => {
                     let argument = &arguments[position];
                     let space = |(m, t): (usize, &Token)| Token {
@@ -233,7 +233,7 @@ impl Preprocessor<'_> {
         Ok(result)
     }
 
-    /// Pastes the last token so far with a token of the body, or with the argument that it stands for.
+    /// Pastes the last token of the result with the next token of the body or, if that is a parameter, with the argument for it.
     fn paste(
         &mut self,
         result: &mut Vec<Token>,

@@ -1,5 +1,5 @@
-//! Hide sets: the macros that a token must not be expanded as (D. Prosser's algorithm, on which the C89 wording is based). A macro is never expanded
-//! inside its own expansion, so expansion terminates. Equal sets share a number.
+//! Hide sets: for each token, the macros that must not be expanded there (D. Prosser's algorithm, on which the C89 wording is based). A macro is
+//! never expanded inside its own expansion, so expansion terminates. Equal sets share a number.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

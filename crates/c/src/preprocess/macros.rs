@@ -40,7 +40,7 @@ pub enum Computed {
 pub struct Parameters {
     /// The names; the last one may stand for all variable arguments.
     pub names: Vec<Symbol>,
-    /// Whether the last one does.
+    /// Whether the last name stands for all variable arguments.
     pub variadic: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The preprocessor: translation phase 4 of C11 (6.10), which executes directives and expands macros.
 //!
-//! The output is a list of tokens. Each knows the position of its characters and, if a macro produced it, the chain of macro uses, so that messages
-//! and fences refer to the user's text.
+//! The output is a list of tokens. Each token has the position of its characters and, if a macro produced it, the chain of macro uses, so that
+//! messages and fences refer to the user's text.
 //!
 //! The text between two directives is expanded as one piece. Hence the arguments of a macro may not contain a directive, which is undefined in C
 //! anyway.
@@ -52,9 +52,9 @@ pub struct Expansion {
     pub whole: Span,
     /// The position of the replacement list; `None` for a macro that is not defined in a file.
     pub body: Option<Span>,
-    /// The macro use that produced that name.
+    /// The macro use that produced the replaced macro name.
     pub inside: ExpansionId,
-    /// The number of the outermost macro use: this one, or the one in the text that produced it.
+    /// The number of the outermost macro use: this one, or the one in the text whose expansion contains this one.
     pub outermost: u32,
 }
 
@@ -105,13 +105,13 @@ struct Branch {
     around: bool,
     /// Whether the current branch is active, provided that the enclosing text is.
     taken: bool,
-    /// Whether some branch was active already, or none may become active.
+    /// Whether no later branch can become active: an earlier branch was active, or the enclosing text is not active.
     done: bool,
     /// Whether `#else` was seen.
     last: bool,
 }
 
-/// Whether text inside all of these is active.
+/// Whether text inside all these branches is active.
 fn counts(branches: &[Branch]) -> bool {
     branches.last().is_none_or(|branch| branch.around && branch.taken)
 }
@@ -341,7 +341,7 @@ impl Preprocessor<'_> {
                 Ok(())
             }
             "line" | "ident" | "sccs" => Ok(()),
-            // `# 12 "file"` is a line marker, as other preprocessors emit it.
+            // `# 12 "file"` is a line marker, as other preprocessors emit it, and is ignored.
             _ if name.kind == Kind::Number => Ok(()),
             _ => Err(Error::new(name.span, format!("`#{spelling}` is no directive"))),
         }
@@ -438,7 +438,7 @@ impl Preprocessor<'_> {
             && first.expansion.is_none()
             && first.span.file == file
         {
-            // The text in angle brackets is not tokenised.
+            // The text in angle brackets is not tokenised, so it is taken from the file.
             let text = self.files.text(file);
             let rest = text.get(first.span.end as usize..).unwrap_or("");
             let end = rest.find(['>', '\n']).filter(|&end| rest.as_bytes()[end] == b'>');

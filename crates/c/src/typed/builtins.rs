@@ -6,7 +6,7 @@
 //!
 //! A type is written `result (parameter, parameter)`, with these words:
 //!
-//! - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Further ones become pointers to plain `T`.
+//! - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Arguments for further `T*` become pointers to `T` without qualifiers.
 //! - `&T`: a place, passed as its address, which determines `T`.
 //! - `T`: a value of that type, without qualifiers. `N`: the same for arithmetic, so it must be an integer.
 //! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, with its type kept.
@@ -82,7 +82,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["__atomic_clear"], "void (any*, order)"),
     (&["__atomic_thread_fence", "__atomic_signal_fence"], "void (order)"),
     (&["__atomic_always_lock_free", "__atomic_is_lock_free"], "bool (ulong, void*)"),
-    // Clang's names for those of C11.
+    // Clang's names for the functions of C11.
     (&["__c11_atomic_init"], "void (T*, T)"),
     (&["__c11_atomic_load"], "T (T*, order)"),
     (&["__c11_atomic_store"], "void (T*, T, order)"),
@@ -102,7 +102,8 @@ const TABLE: &[(&[&str], &str)] = &[
         "T (T*, N, order)",
     ),
     (&["__c11_atomic_thread_fence", "__c11_atomic_signal_fence"], "void (order)"),
-    // GNU C, the old ones. The variable arguments list the variables that the barrier protects, which is everything.
+    // GNU C, the older builtins. Their variable arguments list the variables that the barrier protects; gcc ignores this list and protects all
+    // variables.
     (
         &[
             "__sync_fetch_and_add",

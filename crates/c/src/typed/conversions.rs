@@ -1,4 +1,4 @@
-//! Conversions (C11 6.3): implicit ones and casts. Where gcc only warns, this is a warning too.
+//! Conversions (C11 6.3): implicit ones and casts. Where gcc only warns about a conversion, so does the analysis.
 
 use fencewright_program::Span;
 

@@ -23,7 +23,7 @@ impl Typer<'_> {
             self.complete(id, declaration.span)?;
         }
         for (name, ty) in &declaration.types {
-            // The parser already knows type names. Here lengths and `typeof` in them are evaluated in the current scope.
+            // The parser has already resolved type names. Here the array lengths and `typeof`s in their types are evaluated in the current scope.
             if !matches!(ty.kind, ast::TypeKind::Record(_)) {
                 self.ty(ty, name.span)?;
             }
@@ -31,7 +31,8 @@ impl Typer<'_> {
         self.static_assertions(&declaration.assertions)
     }
 
-    /// The type of a declarator, and the initial value from which `__auto_type` takes the type, which must be processed only once.
+    /// The type of a declarator. For `__auto_type` also the initial value that determines the type, because an initial value must be processed only
+    /// once.
     fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<(Type, Option<Initial>)> {
         let ast::Type { kind, atomic, volatile, .. } = &declarator.ty;
         match (kind, &declarator.initial) {

@@ -115,7 +115,7 @@ impl Typer<'_> {
         })
     }
 
-    /// The place that an expression denotes; an error if it does not.
+    /// The place that an expression denotes; an error if it denotes none.
     pub(super) fn place(&mut self, expr: &ast::Expr, what: &str) -> Typing<Place> {
         match self.operand(expr)? {
             Operand::Place(place) => Ok(place),

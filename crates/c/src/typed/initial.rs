@@ -19,7 +19,7 @@ struct Aggregate {
     ty: Type,
     /// Its path in the variable.
     path: Vec<Step>,
-    /// The number of the next part.
+    /// Index of the next element or member.
     next: u64,
 }
 
@@ -27,9 +27,9 @@ struct Aggregate {
 #[derive(Default)]
 struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
-    /// The number of elements of the variable, if its type leaves it open.
+    /// The number of elements initialised so far, if the variable is an array of unknown length.
     length: u64,
-    /// The number of values that ranges stood for.
+    /// The number of values for which designator ranges stood so far.
     repeated: u64,
 }
 
@@ -67,7 +67,8 @@ impl Typer<'_> {
         Ok((ty, Initial { parts: parts.found, whole }))
     }
 
-    /// The initialiser inside `(type){ ... }`, if a variable of that type is initialised with it: no extra variable is needed then.
+    /// If a variable is initialised with a compound literal `(type){ ... }` of its own type, the initialiser inside the literal, so that the literal
+    /// needs no variable; otherwise `initial` itself.
     fn literal_for<'e>(&mut self, ty: &Type, initial: &'e Initializer, at: Span) -> Typing<&'e Initializer> {
         if let (Initializer::Expression(expr), TypeKind::Record(_) | TypeKind::Array(..)) =
             (initial, &ty.kind)
@@ -118,7 +119,8 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// A braced initialiser. Returns whether parts that are not mentioned are zero: not for a scalar in braces.
+    /// A braced initialiser. Returns whether the parts that it does not mention are zero: true except for a scalar in braces, which has no other
+    /// parts.
     fn braced(
         &mut self,
         ty: &Type,
@@ -262,7 +264,7 @@ impl Typer<'_> {
         matches!(ty.kind, TypeKind::Record(id) if self.records[id.0 as usize].union)
     }
 
-    /// Moves to the part that designators name; the caller handles a range at the end.
+    /// Moves to the part that designators name. If the last designator is a range, the caller handles the range.
     fn designated(
         &mut self,
         stack: &mut Vec<Aggregate>,
@@ -329,7 +331,8 @@ impl Typer<'_> {
         })
     }
 
-    /// Processes one value, for the next part of the innermost aggregate or, if that is an aggregate, for its first parts.
+    /// Processes one value. It initialises the next part of the innermost aggregate or, if that part is itself an aggregate, the first parts of that
+    /// part.
     fn one(
         &mut self,
         stack: &mut Vec<Aggregate>,
@@ -390,7 +393,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether there is no part left for another value. A designator may name any member of a union.
+    /// Whether there is no part left for another value. All members of a union count, because a designator may name any of them.
     fn is_full_for(&self, stack: &[Aggregate], open: bool) -> bool {
         let top = &stack[stack.len() - 1];
         match &top.ty.kind {

@@ -55,10 +55,10 @@ struct Typer<'a> {
     layouts: Vec<Layout>,
     /// The types of enumerations, by number.
     enumerations: Vec<Arithmetic>,
-    /// The types of `typeof` and the lengths of arrays, by expression: each is evaluated once, where it is written.
+    /// The types of `typeof` expressions and, in `lengths`, the lengths of arrays: each is evaluated once, where it is written.
     types: FxHashMap<*const ast::Expr, Type>,
     lengths: FxHashMap<*const ast::Expr, u64>,
-    /// Types of functions, by those of the parser.
+    /// The types of functions, by the parser's types of these functions.
     function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
     scopes: Vec<FxHashMap<Symbol, Entity>>,
     objects: Vec<Object>,
@@ -75,7 +75,7 @@ struct Typer<'a> {
     constants: FxHashMap<GlobalId, i128>,
     /// The current function.
     body: Option<Body>,
-    /// Arrays whose length is declared after their first use, with that length.
+    /// Arrays whose length is declared after their first use, with that length: found by this pass, and (`known_late`) by the pass before.
     late: FxHashMap<Symbol, u64>,
     known_late: FxHashMap<Symbol, u64>,
     depth: u32,
@@ -88,13 +88,13 @@ pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> 
     typed_unless(text, unit, &|| false)
 }
 
-/// The same, polling `stop` for every statement.
+/// As [`typed`], but polls `stop` for every statement.
 pub fn typed_unless(
     text: &Preprocessed,
     unit: &ast::Unit,
     stop: &dyn Fn() -> bool,
 ) -> Result<Unit, Vec<Error>> {
-    // If `extern int a[];` is used before `int a[3];`, a second pass knows the length from the start.
+    // If `extern int a[];` is used before `int a[3];`, a second pass has the length of `a` from the start.
     let first = Typer::new(text, unit, FxHashMap::default(), stop).all()?;
     match first.late.is_empty() {
         true => Ok(first.finished()),

@@ -21,7 +21,7 @@ pub(super) enum Layout {
     Unknown,
     /// Being computed.
     Started,
-    /// The path to each member by name, through anonymous structures; and the nesting depth of structures.
+    /// Computed: the path to each member by name, which may lead through anonymous structures, and how deep structures are nested in this one.
     Done(FxHashMap<Symbol, Rc<[u32]>>, u32),
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Body {
     pub result: Type,
     pub locals: Vec<Local>,
     pub labels: Vec<Label>,
-    /// Variables that are `const` and initialised with a constant.
+    /// Variables that never change and are initialised with a constant.
     pub constants: FxHashMap<LocalId, i128>,
     /// Variables that are read or written anywhere, other than by `(void)x;`.
     pub mentioned: FxHashSet<LocalId>,

@@ -1,7 +1,7 @@
 //! Typed trees: programs with names, types and constants resolved.
 //!
 //! Values ([`Expr`]) and places ([`Place`]) are distinct, and every implicit conversion is an explicit expression, so that passes over the tree need
-//! not know C's rules for ranks and promotions. Sizes are those of x86-64 under Linux.
+//! not implement C's rules for ranks and promotions. Sizes are those of x86-64 under Linux.
 
 use std::rc::Rc;
 
@@ -220,7 +220,7 @@ pub enum StatementKind {
     Empty,
     /// An expression statement.
     Expression(Expr),
-    /// A local variable starts its lifetime (again): with an indeterminate value, or with this one.
+    /// A local variable starts its lifetime (again): with an indeterminate value, or with this initial value.
     Declare(LocalId, Option<Initial>),
     /// `{ ... }`.
     Block(Block),

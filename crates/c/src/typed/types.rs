@@ -240,7 +240,7 @@ impl Typer<'_> {
             TypeKind::Integer(values) => bytes(*values),
             TypeKind::Floating(bytes) => *bytes,
             TypeKind::Pointer(_) => 8,
-            // Both were checked when the array type was made.
+            // The size of the element and that of the array were checked when the array type was made.
             TypeKind::Array(element, length) => self.size(element, at)?.saturating_mul(*length),
             TypeKind::Record(id) => {
                 self.complete(*id, at)?;
@@ -337,7 +337,7 @@ pub(super) fn too_large(at: Span) -> Error {
 pub(super) fn compatible(a: &Type, b: &Type) -> bool {
     match (&a.kind, &b.kind) {
         (TypeKind::Pointer(a), TypeKind::Pointer(b)) => a.atomic == b.atomic && compatible(a, b),
-        // An array of length 0 may be one without a length.
+        // An array of length 0 may stand for an array without a length.
         (TypeKind::Array(a, m), TypeKind::Array(b, n)) => {
             (m == n || *m == 0 || *n == 0) && a.atomic == b.atomic && compatible(a, b)
         }

@@ -23,7 +23,7 @@ fn form(cells: &[CellId], constant: i64, random: &mut Random) -> Linear {
     form.and_then(|form| form.plus(&Linear::constant(constant))).expect("small numbers")
 }
 
-/// Random states that satisfy a cube; fewer if few of them do.
+/// Random states that satisfy a cube; the list is shorter if few random states do.
 fn states(pre: &Cube, vocabulary: &Vocabulary, random: &mut Random) -> Vec<Sets> {
     let mut found = Vec::new();
     for _ in 0..60 {
@@ -54,7 +54,7 @@ fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut
     for _ in 0..1 + random.below(3) {
         let form = form(cells, 0, random);
         if random.one_in(4) {
-            // A residue of all states, or of the first one only.
+            // A congruence that all states satisfy, or only the first one.
             let modulus = random.between(2, 4);
             let values: Vec<i64> = after.iter().flat_map(|state| state.values_of(&form)).collect();
             let first = values.first().copied().unwrap_or(0);
@@ -97,7 +97,7 @@ fn covered_steps_lead_into_one_cube() {
         let mut random = Random::new(seed);
         let mut vocabulary = large.clone();
         if random.one_in(2) {
-            // Few cells, so that commands and constraints often mention the same one.
+            // With few cells, commands and constraints often mention the same cell.
             vocabulary.ordinary.truncate(1);
             vocabulary.summaries.truncate(1);
         }
@@ -144,7 +144,7 @@ fn covered_steps_lead_into_one_cube() {
         let outcome = branches.iter().map(&mut covered_by).find(|covered| *covered != Covered::Yes);
         let claimed = outcome.is_none();
         wrong += (outcome == Some(Covered::No)) as usize;
-        // Steps that lead to no state test nothing.
+        // A step without successor states tests nothing, so it is not counted.
         covered += (claimed && !after.is_empty()) as usize;
         not += !claimed as usize;
         for state in after.iter().filter(|_| claimed) {

@@ -85,7 +85,7 @@ impl Buffer {
         }
     }
 
-    /// Collects all possible flushes.
+    /// Collects all flushes that are possible.
     pub fn flushes(&self, ways: &mut Vec<Flush>) {
         for (position, entry) in self.queue.iter().enumerate() {
             let Buffered::Store { cell, value } = *entry else { break };
@@ -107,7 +107,7 @@ impl Buffer {
         }
     }
 
-    /// Removes a store.
+    /// Removes the store of a flush from the buffer.
     pub fn leave(&mut self, flush: Flush) {
         match flush.way {
             Way::Queue(position) => _ = self.dequeue(position),
@@ -122,7 +122,7 @@ impl Buffer {
         self.abstraction.is_some_and(|abstraction| abstraction.kept == end)
     }
 
-    /// Adds a store to the queue. Under PSO the entries after the last barrier are sorted by cell, those of the same cell by age.
+    /// Adds a store to the queue. Under PSO the entries after the last barrier are sorted by cell, and those of the same cell by age.
     fn enqueue(&mut self, cell: u32, value: i64) {
         let mut position = self.queue.len();
         if self.pso {
@@ -142,7 +142,7 @@ impl Buffer {
         taken
     }
 
-    /// Adds a store to the rest.
+    /// Adds a store to the rest, where its order is forgotten.
     fn forget(&mut self, abstraction: Abstraction, cell: u32, value: i64) {
         let n = self.rest.partition_point(|(c, _)| *c < cell);
         match self.rest.get_mut(n) {

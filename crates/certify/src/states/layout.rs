@@ -1,6 +1,6 @@
 //! The packing of a state into 64-bit words, and the check that a packing loses nothing.
 //!
-//! A certificate states where each part of a state is stored. This is not trusted: [`Layout::validate`] checks that parts that matter in the same
+//! A certificate states which bits hold each part of a state. This is not trusted: [`Layout::validate`] checks that parts that matter in the same
 //! state have disjoint bits, and [`Field::put`] refuses a value that a field cannot hold. So unpacking a packed state yields the same state again,
 //! and nothing else is required of a layout.
 
@@ -18,7 +18,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field of `bits` bits from `shift` on; `None` if a word does not have them.
+    /// The field of `bits` bits from bit `shift` on; `None` if a word does not have these bits.
     pub fn new(word: u32, shift: u32, bits: u32, low: i64) -> Option<Self> {
         let fits = shift < 64 && bits <= 64 - shift;
         fits.then(|| Field { word, shift, mask: u64::MAX.checked_shr(64 - bits).unwrap_or(0), low })
@@ -67,20 +67,20 @@ impl From<Field> for (u32, u32, u32, i64) {
     }
 }
 
-/// A store buffer, oldest entry first. The bits of unused entries are 0.
+/// The fields of a store buffer, oldest entry first. The bits of unused entries are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferFields {
-    /// The memory cells to which entries may refer, in order. Entries contain their position in this list; the next number is a store-store fence,
-    /// and the one after that, in an abstract buffer, the separator between its two parts.
+    /// The memory cells to which entries may refer, in order. The first field of an entry contains the position of its cell in this list; the next
+    /// number stands for a store-store fence, and the one after that, in an abstract buffer, for the separator between queue and rest.
     pub cells: Vec<u32>,
     /// The number of entries in use.
     pub count: Field,
-    /// The cell and the value of each entry.
+    /// For each entry the fields of its cell and of its value.
     pub entries: Vec<(Field, Field)>,
 }
 
-/// The position of each part of a state.
+/// The field of each part of a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
@@ -90,7 +90,7 @@ pub struct Layout {
     pub locations: Vec<Field>,
     /// The holder of the global lock: 0 if it is free, else the thread plus 1.
     pub lock: Field,
-    /// The favourite, which moves next if it can: 0 for none, else the thread plus 1.
+    /// The favourite, the thread that moves next if it can: 0 if there is none, else the thread plus 1.
     pub favourite: Field,
     /// The memory cells.
     pub memory: Vec<Field>,
@@ -167,7 +167,7 @@ impl Layout {
     }
 }
 
-/// Reserves the bits of a field; an error if one of them is taken.
+/// Reserves the bits of a field; an error if one of them is already reserved.
 fn take(field: Field, taken: &mut [u64]) -> Result<(), String> {
     match taken.get_mut(field.word as usize) {
         Some(word) if *word & field.bits() == 0 => {

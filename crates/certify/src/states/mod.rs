@@ -9,13 +9,13 @@
 //! 3. no state of the set violates a property.
 //!
 //! Without reductions this is a proof by induction on the number of steps. Additional states in the set do no harm, and it does not matter how the
-//! set was found. Reductions, each of which is optional, make sets smaller. The longer soundness proofs are in modules of their own: persistent sets,
-//! an alternative to local events first, in `persistent`; and states up to the order of [`versions`].
+//! set was found. Reductions, each of which is optional, make sets smaller. Two reductions with long soundness proofs have modules of their own:
+//! persistent sets, an alternative to local events first, in `persistent`; and states up to the order of [`versions`].
 //!
 //! # Live registers
 //!
 //! The certificate names for each location of each thread the registers that are *live* there. `reductions` checks: a register that a step from the
-//! location reads before writing it is live there; one that is live after the step and not written by it is live before it; a register that a
+//! location reads before writing it is live there; a register that is live after the step and not written by it is live before it; a register that a
 //! property observes is live wherever the property observes it. Say that two states are alike if they differ only in registers that are dead at the
 //! locations of their threads. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the same
 //! properties. In the states of the set all dead registers are 0: every state is alike to one of these, so conditions 1 to 3 for them, with 0 written
@@ -23,29 +23,30 @@
 //!
 //! # Local events first
 //!
-//! An edge is *local* if it changes nothing but its thread's own location, registers and buffer, if no step of another thread can enable, disable or
-//! change it, and if it is invisible to every property that observes all states (`reductions` checks this). A state of the set may have a
-//! *favourite*: the thread that has just taken a local edge which neither faulted nor ended the thread. While the favourite can move, condition 2
-//! asks for its steps only: its edges and the flushes of its buffer. After any other step there is no favourite, and condition 2 asks for all steps.
+//! An edge is *local* if it changes only its thread's own location, registers and buffer, if no step of another thread can enable, disable or change
+//! it, and if it is invisible to every property that observes all states (`reductions` checks this). A state of the set may have a *favourite*: the
+//! thread that has just taken a local edge which neither faulted nor ended the thread. While the favourite can move, condition 2 *asks for* its steps
+//! only, that is, its edges and the flushes of its buffer: other steps need not lead to states of the set. After any other step there is no
+//! favourite, and condition 2 asks for all steps.
 //!
-//! Why this is sound: take an execution to a forbidden state, and let e be a local event of thread t in it (a fault does not count as local). It
-//! commutes with the following events of other threads: they neither observe its effect nor change what it depends on. So e can be moved towards the
-//! end, up to right before the next event of t. If there is no next event of t, e can be moved to the end.
+//! Why this is sound: take an execution to a forbidden state, and let e be a local event of thread t in it (a fault does not count as local). The
+//! event e commutes with the events of other threads that follow it: they neither observe its effect nor change anything that it depends on. So e can
+//! be moved towards the end, up to right before the next event of t. If there is no next event of t, e can be moved to the end.
 //!
 //! * If a property that observes all states is violated, or a thread has faulted, or a step exceeds a limit, a local event at the end is not needed
-//!   and is dropped: the violation remains. What is left is an execution in which every local event is immediately followed by an event of its
-//!   thread. All of its states are in the set.
+//!   and is dropped: the violation remains. In the remaining execution every local event is immediately followed by an event of its thread, so
+//!   all of its states are in the set.
 //! * If the state is final, or a deadlock, the local events at the end are kept, grouped by thread. In the last state no thread can move. Whether a
-//!   thread can move does not depend on local events of others, so each thread is blocked right after its last local event, and then the steps of all
-//!   others are asked for.
+//!   thread can move does not depend on local events of other threads, so each thread is blocked right after its last local event, and then condition
+//!   2 asks for the steps of all other threads.
 //!
-//! No condition on cycles is needed, unlike for reductions that take local events *instead of* others: here they are only postponed, and in the state
-//! before a local event all threads move.
+//! No condition on cycles is needed, unlike for reductions that take local events *instead of* others. Here local events are only postponed: in the
+//! state before a local event, condition 2 asks for the steps of other threads, too.
 //!
 //! # Symmetry
 //!
 //! The certificate may name families of threads that may be exchanged, together with their numbers. [`automorphism`](crate::automorphism) checks that
-//! each exchange is an automorphism, for states in which dead registers do not matter. Let G be the group of permutations that these exchanges
+//! each exchange is an automorphism of states up to the values of dead registers. Let G be the group of permutations that these exchanges
 //! generate. They act on the favourite too: it moves with its thread. Instead of 1 and 2 the checker verifies that
 //!
 //! * for every initial state s, some g in G maps s into the set;
@@ -112,7 +113,7 @@ pub struct StateSet {
     /// The accesses that threads may still perform from each location on, if persistent sets of steps are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent: Option<Persistent>,
-    /// The variables and registers that hold versions, if states are up to the order of versions.
+    /// The variables and registers that hold versions, if states are compared up to the order of versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Versions>,
     /// The states.
@@ -121,11 +122,11 @@ pub struct StateSet {
 
 /// The checked reductions of a set, independent of its states.
 pub struct Validated {
-    /// Whether each edge of each thread is local.
+    /// For each edge of each thread whether it is local.
     pub local: Vec<Vec<bool>>,
-    /// The registers that hold versions at each location, if there are versions.
+    /// The registers that hold versions at each location; `None` without versions.
     types: Option<Types>,
-    /// The accesses that threads may still perform, if persistent sets are used.
+    /// The accesses that threads may still perform; `None` if persistent sets are not used.
     persistent: Option<Facts>,
 }
 
@@ -182,7 +183,7 @@ const FEW: usize = 2_000;
 const CHUNK: usize = 256;
 /// Number of successor states that are collected before they are looked up together.
 const BATCH: usize = 64;
-/// Maximum number of successor states of a single state that wait to be looked up.
+/// Maximum number of collected states before they are looked up even though more successors of the same state follow.
 const MOST_IN_BATCH: usize = 1 << 12;
 
 /// Checks that a set of states shows these properties of a program, on all cores.
@@ -208,7 +209,7 @@ pub(crate) fn check(
     checker.all(workers, stop)
 }
 
-/// Successor states to be looked up together, each with the state and the thread it comes from.
+/// States to be looked up together: initial states, or successor states, each with the number of its predecessor and the thread that takes the step.
 struct Batch<'a> {
     states: Vec<u64>,
     origins: Vec<(usize, ThreadId)>,
@@ -216,12 +217,13 @@ struct Batch<'a> {
     orbit: Orbit<'a>,
     /// The number of successor states that were looked up already.
     known: usize,
-    /// Renames versions, if there are any.
+    /// Renames versions; `None` without versions.
     renaming: Option<Renaming<'a>>,
 }
 
 impl Batch<'_> {
-    /// Adds the representatives of a state, either an initial one or the successor `origin` of a state; `None` if they do not fit the layout.
+    /// Adds the representatives of a state. `origin` is the predecessor and the thread that takes the step, `None` for an initial state. The result
+    /// is `None` if a representative does not fit the layout.
     fn add(&mut self, state: &[u64], origin: Option<(usize, ThreadId)>) -> Option<()> {
         let Batch { states, origins, renaming, .. } = self;
         let mut add = |state: &[u64]| {
@@ -313,7 +315,7 @@ impl Checker<'_> {
                 Init::Any(_) => return Err(Rejection::Start),
             };
             if range.low > range.high {
-                // An empty range: there is no initial state.
+                // An empty range: the program has no initial state.
                 return Ok(());
             }
             field.put(&mut state, range.low).ok_or(Rejection::Start)?;
@@ -382,7 +384,7 @@ impl Checker<'_> {
                 return;
             }
             missing = batch.add(next, Some((n, thread))).ok_or_else(|| self.leaves(n, thread));
-            // A state may have very many steps.
+            // A state may have very many successors, so they are looked up even before all are collected.
             if missing.is_ok() && batch.origins.len() >= MOST_IN_BATCH {
                 missing = self.arrived(batch);
             }

@@ -1,9 +1,9 @@
 //! States up to symmetry: a state counts as in the set if some permutation of threads maps it to a state of the set.
 //!
-//! Any permutation within families would be sound (see [the module](super)). Tried are those that sort the threads of each family by location, the
-//! greatest first: they are few, and the engine stores states sorted like this. Threads at the same location are first tried in the order of their
-//! registers and buffers, which is how the engine sorts them too if the family has no numbers. So one try is enough for families without numbers,
-//! which may be large.
+//! Any permutation within families would be sound (see [the module](super)). The checker tries only permutations that sort the threads of each family
+//! by location, the greatest first: there are few of them, and the engine sorts the states of a set in the same way. The first of them sorts threads
+//! at the same location by their registers and buffers; so does the engine, if the family has no numbers. Hence one try is enough for families
+//! without numbers, which may be large.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -47,23 +47,25 @@ type Numbers = Option<usize>;
 /// Searches the orbit of a state for a state of the set.
 pub(super) struct Orbit<'a> {
     set: &'a StateSet,
-    /// For each thread, location and live register: the family whose numbers it holds.
+    /// For each thread, location and live register: the family whose numbers the register holds.
     registers: Vec<Vec<Vec<Numbers>>>,
-    /// For each memory cell: the family whose numbers it holds.
+    /// For each memory cell: the family whose numbers the cell holds.
     values: Vec<Numbers>,
-    /// For each memory cell that is indexed by numbers of a family: the family, the number, and the cell with index 0.
+    /// For each memory cell that is indexed by numbers of a family: the family, the index of the cell, and the number of the cell that has, or would
+    /// have, index 0.
     indices: Vec<Option<(usize, i64, i64)>>,
-    /// The places to fill: a family, and a position in it.
+    /// The places of a permutation, in the order in which they are filled: a family, and a position in it.
     places: Vec<(usize, usize)>,
     /// The threads of each family, in the order in which they are tried.
     sorted: Vec<Vec<usize>>,
     tries: usize,
     /// The position of each thread in its family.
     positions: Vec<usize>,
-    /// For each place the thread that takes it, and for each thread the place that it takes.
+    /// For each place the thread that takes it.
     from: Vec<usize>,
+    /// For each thread the place that it takes.
     to: Vec<usize>,
-    /// Whether a thread has no place yet.
+    /// For each thread whether it has no place yet.
     waits: Vec<bool>,
     image: Vec<u64>,
     /// The buffer being mapped: cells and values, `None` for a store-store fence.
@@ -96,7 +98,7 @@ impl<'a> Orbit<'a> {
         let mut places: Vec<(usize, usize)> = (0..set.symmetry.len())
             .flat_map(|f| (0..set.symmetry[f].threads.len()).map(move |n| (f, n)))
             .collect();
-        // Families without numbers come first: their first permutation is the right one if any is.
+        // Families without numbers come first: if any permutation of such a family is right, the first one that is tried is.
         places.sort_by_key(|&(f, _)| set.symmetry[f].has_numbers());
         let mut positions = vec![0; threads];
         for family in &set.symmetry {
@@ -131,7 +133,7 @@ impl<'a> Orbit<'a> {
         self.fill(state, 0, contains)
     }
 
-    /// The rejection, or `TooLarge` if not all permutations of the last state were tried.
+    /// The given rejection; or `TooLarge` if not all permutations of the last state were tried.
     pub fn unless_given_up(&self, rejection: Rejection) -> Rejection {
         let all = self.tries < MOST_TRIES;
         if all { rejection } else { too_large("a state has very many permutations of threads".into()) }
@@ -255,8 +257,8 @@ impl<'a> Orbit<'a> {
     }
 }
 
-/// The order in which threads are tried: by location, the greatest first; then the holder of the lock and the favourite first; then by registers and
-/// buffers.
+/// The order in which threads are tried: by location, the greatest first; at the same location, the holder of the lock first, then the favourite;
+/// then by registers and buffers.
 fn compare(set: &StateSet, state: &[u64], a: usize, b: usize) -> Ordering {
     let layout = &set.layout;
     let is = |field: Field, thread: usize| field.get(state) == thread as i64 + 1;

@@ -1,20 +1,21 @@
-//! Persistent sets: in most states it is enough to explore the steps of some threads, because nothing that other threads can do before interferes
-//! with them.
+//! Persistent sets: in most states it is enough to explore the steps of some threads, because no step that other threads can take before these steps
+//! interferes with them.
 //!
-//! The steps of a state are divided into *parts*: for each thread its edges, and the flushes of its buffer. The certificate states what each thread
-//! may still access from each location on ([`Persistent`]), and [`check`] verifies that against the program, edge by edge. From that and a state the
-//! [`Chooser`] computes sets of parts that are *closed*:
+//! The steps of a state are divided into *parts*: for each thread, one part contains the steps along its edges, and another part the flushes of its
+//! buffer. The certificate states which accesses each thread may still perform from each location on ([`Persistent`]), and [`check`] verifies these
+//! statements against the program, edge by edge. From the statements and a state the [`Chooser`] computes sets of parts that are *closed*:
 //!
-//! * if another thread may still do something that depends on a step of the set, its edges are added; if a store in its buffer does, its flushes are
-//!   added. Two steps are dependent if both access a class of cells and one writes it, or if one takes the lock and the other requires that no other
-//!   thread holds it. While a thread holds the lock, its own parts require no others for this reason;
-//! * if an edge of the set waits for the buffer of its thread to be empty, and it is not, the flushes of the thread are added;
-//! * if a part of the set waits for the lock, the edges of the thread that holds it are added;
-//! * if a step of the set may be visible to a property that observes all states, every part is added after which another visible step is possible;
+//! * if a future step of another thread may depend on a step of the set, the edges of that thread are added; if the flush of a store in its buffer
+//!   may, its flushes are added. Two steps are dependent if both access a class of cells and one writes it, or if one takes the lock and the other
+//!   requires that no other thread holds it. While a thread holds the lock, its own parts require no other part for this reason;
+//! * if an edge of the set waits for the buffer of its thread to be empty, and the buffer is not empty, the flushes of the thread are added;
+//! * if a step of the set requires that no other thread holds the lock, and another thread holds it, the edges of that thread are added;
+//! * if a step of the set may be visible to a property that observes all states, every part is added that contains, or whose thread may take later,
+//!   another step that may be visible;
 //! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
 //!
 //! Condition 2 of [the module](super) then asks only for the steps of one closed set, if a closed set has steps, and for all steps otherwise.
-//! Persistent sets exclude local edges: there are no favourites.
+//! Persistent sets are not combined with local edges (so there are no favourites), abstract buffers or versions.
 //!
 //! # Other steps do not interfere with a closed set
 //!
@@ -24,38 +25,42 @@
 //! after u leads to the same state.
 //!
 //! * *The thread itself.* Suppose the edges of t are in P: then t takes none in u, and its location and registers are unchanged. If its flushes are
-//!   in P too, its buffer is unchanged. If they are not, then no edge waits for the buffer to be empty, or it is empty already. Stores that leave the
-//!   buffer in u do not affect other edges: a store or a barrier enters at the other end (under PSO barriers at the front are dropped, whichever
-//!   comes first), and a load finds the value of a store that has left in memory, because a thread that writes that cell would have been added. Now
-//!   suppose the flushes of t are in P and its edges are not: its buffer is not empty in u, so it takes no edge that waits for that, and with other
-//!   edges a flush commutes as before. The first of the stores in the buffer in s that leaves could already leave in s: it is the oldest one, or
-//!   under PSO there is neither a barrier before it nor an older store to the same cell. Stores that enter in u and leave are stores to other cells,
-//!   and count as future steps of the edges of t.
-//! * *Memory.* A step of another thread in u is a future step along edges that it takes in u, or the flush of a store that it had in s or that has
-//!   entered since. If one of these writes what a step of P reads, or reads or writes what it writes, then the edges of that thread have been added,
-//!   or its flushes, and the step would be a step of P or come after one. Cells without a class are accessed by one thread only, or never written.
-//! * *The lock.* Consider a step of P that requires that no other thread holds the lock. If one does, the edges of that thread are in P, so it keeps
-//!   the lock in u, and the step is disabled after u as it was before. If none does, no thread takes the lock in u, for its edges would have been
-//!   added. A step of P that takes the lock comes before all steps that require it to be free: all of those have been added. A thread t that holds
-//!   the lock and has a part in P keeps it in u, since releasing it is an edge that waits for the empty buffer; until then no other thread accesses
-//!   memory, so that the parts of t require no others because of memory or the lock. Releasing the lock disables nothing.
+//!   in P too, its buffer is unchanged. If its flushes are not in P, then no edge of t waits for the buffer to be empty, or the buffer is empty
+//!   already. Stores that leave the buffer in u do not affect the other edges: a store or a barrier enters at the other end (under PSO barriers at
+//!   the front are dropped, whichever step comes first); and a load finds the value of a store that has left in memory, because any other thread that
+//!   writes that cell would have been added. Now suppose the flushes of t are in P and its edges are not: its buffer is not empty in u, so t takes no
+//!   edge that waits for an empty buffer, and a flush commutes with the other edges as before. Of the stores that are in the buffer in s, the first
+//!   one that leaves could already leave in s: it is the oldest one, or under PSO there is neither a barrier before it nor an older store to the same
+//!   cell. Stores that both enter and leave the buffer in u are stores to other cells, and count as future steps of the edges of t.
+//! * *Memory.* A step of another thread in u is a future step along edges that the thread takes in u, or the flush of a store that was in its buffer
+//!   in s or has entered since. If such a step writes a class that a step of P reads, or reads or writes a class that a step of P writes, then the
+//!   edges of that thread, or its flushes, have been added to P, and the step would be a step of P or come after such a step. Cells without a class are
+//!   accessed by one thread only, or never written.
+//! * *The lock.* Consider a step of P that requires that no other thread holds the lock. If another thread holds it, the edges of that thread are in
+//!   P. So it keeps the lock in u, and the step is disabled after u as it was before. If no other thread holds it, none takes it in u, because its
+//!   edges would have been added. A step of P that takes the lock comes before all steps that require the lock to be free: all of those have been
+//!   added. A thread t that holds the lock and has a part in P keeps the lock in u, since releasing it is an edge that waits for the empty buffer;
+//!   until then no other thread accesses memory, so the parts of t require no others because of memory or the lock. Releasing the lock disables no
+//!   step.
 //!
 //! # Why no violation is missed
 //!
 //! Let s be in the set, and let w be an execution from s to a violation: a state that a property forbids, or in which a thread has faulted or no
-//! thread can move, or a step that exceeds a limit. Claim: the checker meets a violation. The proof is by induction on the length of w, then on how
-//! far threads can go along edges that close no cycle, then on the number of buffered stores. If w is empty, s is a violation. If condition 2 asks
-//! for all steps, it asks for the first one of w. So let P be the closed set.
+//! thread can move, or a step that exceeds a limit. We show that the checker encounters a violation, by induction on the length of w, then on how far
+//! threads can go along edges that close no cycle, then on the number of buffered stores. If w is empty, s is a violation. If condition 2 asks for
+//! all steps, it asks for the first step of w, and the rest of w is shorter. Otherwise let P be the closed set.
 //!
 //! * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
 //!   to the same state as w. That execution is shorter.
-//! * w has none, and P has a step t. By (1) t is still possible after w, so w does not lead to a state in which no thread can move. If w leads to a
-//!   state that a property forbids: either t is invisible to such properties, and by (2) w leads from the state after t to a forbidden state too; or
-//!   t is visible, and then no step of w is, and s is forbidden already. If a thread has faulted, or the last step exceeds a limit, that is so after
-//!   t as well. The state after t is in the set, and t has taken an edge that closes no cycle, or removed a store from a buffer.
+//! * w has no step of P, and P has a step t. By (1) t is still possible after w, so w does not lead to a state in which no thread can move. If w
+//!   leads to a state that a property forbids: either t is invisible to such properties, and by (2) w leads from the state after t to a forbidden
+//!   state too; or t is visible, and then no step of w is visible, and s is forbidden already. If a thread has faulted after w, or the last step of w
+//!   exceeds a limit, the same is true if t is taken first. The state after t is in the set, and t has taken an edge that closes no cycle, or removed
+//!   a store from a buffer.
 //!
 //! With symmetry the same holds for `G R`: the conditions on P in r concern steps and the visibility to properties, so `g P` satisfies them in `g r`.
-//! How far threads can go along edges that close no cycle must not change with g: the threads of a family must have the same `order`.
+//! The induction also needs that g does not change how far threads can go along edges that close no cycle: the threads of a family must have the same
+//! `order`.
 
 use std::ops::Range;
 
@@ -67,49 +72,52 @@ use serde::{Deserialize, Serialize};
 use super::StateSet;
 use super::reductions::Observed;
 
-/// Accesses of steps beyond their own thread: the classes of cells read in memory, the classes written there, and marks.
+/// The accesses of some steps to what threads share: the classes of cells read in memory, the classes of cells written there, and marks.
 pub type Footprint = [u64; 3];
 
-/// Mark: possible only while no other thread holds the lock.
+/// Mark: a step that is possible only while no other thread holds the lock.
 const ACCESS: u64 = 1;
-/// Mark: takes the lock.
+/// Mark: a step that takes the lock.
 const LOCK: u64 = 2;
-/// Mark: may be visible to a property that observes all states.
+/// Mark: a step that may be visible to a property that observes all states.
 const VISIBLE: u64 = 4;
 
-/// Statements of a certificate about the future accesses of the threads of a program.
+/// The statements of a certificate that justify persistent sets: about classes of cells, cycles, and the future accesses of threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Persistent {
     /// For each memory cell the bits of its class; 0 if all accesses to the cell commute.
     pub classes: Vec<u64>,
-    /// For each thread and location a number: only an edge to a location with the same or a smaller number may close a cycle.
+    /// For each thread and location a number: an edge may close a cycle only if it leads to a location with the same or a smaller number.
     pub order: Vec<Vec<u32>>,
-    /// For each thread and location an upper bound on all accesses from there on, including flushes of future stores.
+    /// For each thread and location an upper bound on all accesses of the thread from there on, including flushes of future stores.
     pub future: Vec<Vec<Footprint>>,
     /// Edges of each thread, in order, that count as visible in addition to those that the properties of the claim observe.
     pub edges: Vec<Vec<u32>>,
-    /// Memory cells that count as observed, in the same way.
+    /// Memory cells that count as observed in addition to those that the properties of the claim observe.
     pub cells: Vec<u32>,
 }
 
 /// The checked statements about the threads of a program.
 pub struct Facts {
-    /// For each thread and location.
+    /// For each thread and location the facts about the thread there.
     places: Vec<Vec<Place>>,
-    /// For each thread and each cell of its buffer the footprint of a flush.
+    /// For each thread and each cell in the layout of its buffer, the footprint of the flush of a store to that cell.
     flushes: Vec<Vec<Footprint>>,
 }
 
 /// Facts about a thread at a location.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// The accesses of the edges, enabled or not.
+    /// The accesses of the edges that leave the location, enabled or not; later flushes of their stores are not included.
     next: Footprint,
+    /// An upper bound on all accesses from the location on, including flushes of future stores.
     future: Footprint,
-    /// Whether there are edges, whether one waits for the empty buffer, and whether one may close a cycle.
+    /// Whether edges leave the location.
     leaves: bool,
+    /// Whether one of these edges waits for the empty buffer.
     drains: bool,
+    /// Whether one of these edges may close a cycle.
     back: bool,
 }
 
@@ -174,7 +182,7 @@ pub(super) fn check(
         let marks = if observed.sees_cells(&cells) { ACCESS | VISIBLE } else { ACCESS };
         [0, said.classes[cells].iter().take(SMALL_ARRAY).fold(0, |all, class| all | class), marks]
     };
-    // The accesses of an edge itself, and those of the flushes of its stores.
+    // The accesses of an edge itself, and those of later flushes of its stores.
     let touched = |id: ThreadId, thread: &Thread, number: usize, edge: &Edge| {
         let (mut now, mut later) = ([0; 3], [0; 3]);
         now[2] = match &edge.action {
@@ -212,7 +220,7 @@ pub(super) fn check(
         for (number, edge) in thread.edges.iter().enumerate() {
             let (now, later) = touched(id, thread, number, edge);
             let [from, to] = [edge.from, edge.to].map(LocationId::index);
-            // No edge leaves the fault location, so it has no future accesses.
+            // No edge leaves the fault location, so an edge that may fault needs no future accesses but those of its target.
             let after = both(both(now, later), future[to]);
             let place = &mut of_thread[from];
             if both(place.future, after) != place.future {
@@ -259,17 +267,19 @@ fn check_classes(program: &Program, classes: &[u64]) -> Result<(), String> {
     Ok(())
 }
 
-/// The relevant facts about a thread in a state.
+/// The facts about a thread in a state that determine closed sets.
 #[derive(Clone, Copy, Default)]
 struct View {
     place: Place,
-    /// The accesses of all flushes of the buffer, and of those that are possible now.
+    /// The accesses of the flushes of all stores in the buffer.
     buffered: Footprint,
+    /// The accesses of the flushes that are possible now.
     heads: Footprint,
+    /// Whether the buffer is not empty.
     pending: bool,
 }
 
-/// Chooses sets of parts. The edges of thread t are bit 2t of a word, its flushes bit 2t + 1.
+/// Chooses sets of parts. A set is a word: bit 2t stands for the edges of thread t, bit 2t + 1 for its flushes.
 pub(super) struct Chooser<'a> {
     facts: &'a Facts,
     set: &'a StateSet,
@@ -281,7 +291,7 @@ pub(super) struct Chooser<'a> {
     sets: Vec<u64>,
 }
 
-/// Maximum number of threads for which a word has enough bits; with more, no set is chosen.
+/// Maximum number of threads for which a word has enough bits; with more threads, no set is chosen.
 const MOST_THREADS: usize = 32;
 
 impl<'a> Chooser<'a> {
@@ -289,7 +299,8 @@ impl<'a> Chooser<'a> {
         Chooser { facts, set, holder: 0, threads: Vec::new(), needs: Vec::new(), sets: Vec::new() }
     }
 
-    /// The closed sets of a state, smallest first. The proof above holds whichever is used; the engine uses the first one that has a step.
+    /// The closures of the parts of a state, smallest first; none if the program has too many threads. The proof above holds for any closed set;
+    /// checker and engine use the first one that has a step.
     pub fn sets(&mut self, state: &[u64]) -> &[u64] {
         self.sets.clear();
         if self.facts.places.len() > MOST_THREADS {
@@ -321,7 +332,7 @@ impl<'a> Chooser<'a> {
                 let mut at_once = true;
                 for (n, (kind, _)) in buffer.entries[..count].iter().enumerate() {
                     at_once &= n == 0 || pso;
-                    // An entry that is not a cell is a barrier.
+                    // An entry whose first field is no position of a cell is a barrier.
                     match self.facts.flushes[t].get(kind.get(state) as usize) {
                         Some(&flush) => {
                             view.buffered = both(view.buffered, flush);

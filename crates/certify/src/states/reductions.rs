@@ -15,7 +15,7 @@ use fencewright_program::{
 pub(super) struct Observed {
     always: Vec<Observable>,
     finally: Vec<Observable>,
-    /// The memory cells among `always`, in order.
+    /// The memory cells that count as observed in every state, in order: those among `always`, and those added by `and_cells`.
     cells: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Observed {
         self
     }
 
-    /// Whether taking an edge to `to` is visible to properties that observe every state, apart from changes of memory.
+    /// Whether taking an edge to `to` is visible to properties that observe every state, not considering changes of memory.
     pub fn sees(&self, thread: ThreadId, edge: &Edge, to: LocationId) -> bool {
         let written = |r: RegisterId| edge.action.ops().iter().any(|op| written(op) == Some(r));
         self.always.iter().any(|observable| match observable {
@@ -71,8 +71,8 @@ fn registers(observed: &[Observable], thread: ThreadId) -> BTreeSet<u32> {
     observed.iter().filter_map(register).collect()
 }
 
-/// Checks that the registers named live include all that matter at each location: those that properties observe there, and those that some path reads
-/// before writing them.
+/// Checks that the registers named as live include all that matter at each location: those that properties observe there, and those that some path
+/// reads before writing them.
 pub(super) fn check_live(
     program: &Program,
     properties: &[Property],
@@ -107,7 +107,7 @@ pub(super) fn check_live(
             let mut matter: BTreeSet<u32> = live[edge.to.index()].iter().copied().collect();
             for op in edge.action.ops().iter().rev() {
                 matter.retain(|&r| written(op) != Some(RegisterId(r)));
-                // The operation may fault, and then its register is not written.
+                // The operation may fault; then its register is not written, and the registers that are live at the fault location matter.
                 matter.extend(&live[thread.fault.index()]);
                 read(op).for_each(|e| e.for_each_leaf(&mut |r| _ = matter.insert(r.0)));
             }
@@ -136,8 +136,8 @@ fn read(op: &Op) -> impl Iterator<Item = &Expr<RegisterId>> {
     first.into_iter().chain(second)
 }
 
-/// Checks that these edges of each thread are local: they access nothing but what belongs to the thread, no step of another thread affects them, and
-/// they are invisible to all properties. Returns for every edge whether it is local.
+/// Checks that these edges of each thread are local: they access only what belongs to the thread, no step of another thread affects them, and they
+/// are invisible to all properties that observe every state. Returns for every edge whether it is local.
 pub(super) fn check_local(
     program: &Program,
     model: MemoryModel,

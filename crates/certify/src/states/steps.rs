@@ -21,7 +21,7 @@ pub struct Steps<'a> {
     program: &'a Program,
     set: &'a StateSet,
     model: MemoryModel,
-    /// Whether each edge of each thread is local.
+    /// For each edge of each thread whether it is local.
     local: &'a [Vec<bool>],
     /// The bits of the registers of each thread.
     register_bits: Vec<Vec<u64>>,
@@ -33,24 +33,24 @@ pub struct Steps<'a> {
     buffer: Buffer,
     /// The stores that can leave that buffer.
     flushes: Vec<Flush>,
-    /// The values chosen so far for the `*`s of the step, each with the greatest value of its range.
+    /// The values chosen so far for the `*`s of the step, each with the greatest value that may be chosen there.
     chosen: Vec<(i64, i64)>,
-    /// Computes closed sets of parts, if persistent sets are used.
+    /// Computes closed sets of parts; `None` if persistent sets are not used.
     chooser: Option<Chooser<'a>>,
 }
 
-/// Why a step does not lead to a packed state.
+/// The reason why a step does not lead to a packed state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
-    /// It leads to a state that does not fit the layout.
+    /// The step leads to a state that does not fit the layout.
     Leaves(ThreadId),
-    /// It exceeds a limit of explicit computation.
+    /// The step exceeds a limit of explicit computation.
     Limit(ThreadId, Limit),
-    /// It chooses among more values than are tried.
+    /// The step chooses among more values than are tried.
     Choice(ThreadId),
 }
 
-/// Why an operation did not complete.
+/// The reason why an operation did not complete.
 enum Halt {
     Disabled,
     Fault,
@@ -91,7 +91,7 @@ impl<'a> Steps<'a> {
         LocationId(self.set.layout.locations[thread].get(state) as u32)
     }
 
-    /// Whether every number in a packed state refers to something that exists.
+    /// Whether every number in a packed state that refers to a location, a thread or a cell refers to an existing one.
     pub fn is_state(&self, state: &[u64]) -> bool {
         let layout = &self.set.layout;
         let threads = 0..=self.program.threads.len() as i64;
@@ -110,8 +110,8 @@ impl<'a> Steps<'a> {
             })
     }
 
-    /// Calls `visit` with each successor state and the thread that takes the step. If a closed set of parts has steps, only these are taken;
-    /// otherwise, if there is a favourite and it can move, only its steps. Returns whether there was a step.
+    /// Calls `visit` with each successor state and the thread that takes the step. If a closed set of parts has steps, only its steps are taken;
+    /// otherwise, if there is a favourite and it can move, only the steps of the favourite. Returns whether there was a step.
     pub fn all(&mut self, state: &[u64], visit: Visit<'_>) -> Result<bool, Escape> {
         if let Some(mut chooser) = self.chooser.take() {
             let moved = chooser.sets(state).iter().try_fold(false, |moved, &set| match moved {
@@ -233,7 +233,7 @@ impl<'a> Steps<'a> {
         self.buffer.pack(self.set.layout.buffers.get(t), &mut self.next)
     }
 
-    /// Advances to the next combination of values for the `*`s that the last try has met; false if all were tried.
+    /// Advances to the next combination of values for the `*`s that the last try has reached; false if all combinations were tried.
     fn choose_next(&mut self) -> bool {
         while let Some((value, greatest)) = self.chosen.last_mut() {
             if *value < *greatest {
@@ -339,7 +339,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// Faults if the value must not be written where this range is declared.
+    /// Faults if the value must not be written to a register or variable with this declared range.
     fn fits(&self, declared: Option<Range>, value: i64) -> Result<(), Halt> {
         let natural = self.program.numbers != Numbers::Nat || value >= 0;
         if natural && declared.is_none_or(|range| range.contains(value)) { Ok(()) } else { Err(Halt::Fault) }

@@ -14,7 +14,7 @@ pub(super) struct Table<'a> {
     shards: Vec<Shard>,
 }
 
-/// A hash table with open addressing. A slot holds half of the hash of a state and the number of the state plus 1; 0 if it is free.
+/// A hash table with open addressing. A slot holds half of the hash of a state and the number of the state plus 1; a free slot is 0.
 struct Shard {
     slots: Vec<u64>,
 }
@@ -72,7 +72,7 @@ impl<'a> Table<'a> {
     }
 
     /// The position of the first of `states` that is not in the set and for which `otherwise` is false. All slots are read before any is compared, so
-    /// that the cache misses overlap; measured, this halves the time of a check. `places` is scratch space.
+    /// that the cache misses overlap; by measurement, this halves the time of a check. `places` is scratch space.
     pub fn missing(
         &self,
         states: &[u64],

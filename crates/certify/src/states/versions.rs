@@ -1,28 +1,28 @@
 //! Versions: unbounded numbers of which only the order matters.
 //!
-//! Tags against ABA, version counters and identities are numbers that a program copies, compares with each other, and increments by 1; it does
-//! nothing else with them. They may be packed together with a small number: a value of *scale* m is `m * version + rest` with a rest from 0 to m - 1,
+//! Tags against ABA, version counters and identities are numbers that a program copies, compares with each other, and increments by 1, and does not
+//! use in any other way. They may be packed together with a small number: a value of *scale* m is `m * version + rest` with a rest from 0 to m - 1,
 //! and the rest is an ordinary number. The certificate gives the scale of each shared variable and of each register at the start, 0 for those that
-//! hold no versions. From that [`Types::new`] computes which registers hold versions at which location, and checks that the program obeys these
-//! rules:
+//! hold no versions. From these scales [`Types::new`] computes which registers hold versions at which location, and checks that the program obeys
+//! these rules:
 //!
 //! * values of the same scale are copied and compared; the rest is extracted by `%`, the version by `/`;
 //! * `version + 1`, `m * version + rest`, and a value of scale m plus a number from 0 to m are versions again. A version that is *new* in this
 //!   sense is made by the last operation of a step only, so that the step cannot use it;
-//! * a program does nothing else with a value that contains a version. Properties obey the same rules.
+//! * the program does nothing else with a value that contains a version. Properties obey the same rules.
 //!
 //! **Only the order of versions matters.** Let f be strictly increasing on the versions of a state s, in memory, live registers and buffers, and f(s)
-//! the state in which each version v is replaced by f(v). Comparisons of values of one scale have the same result in s and in f(s), and so has every
-//! value that is not a version. Hence s and f(s) have the same steps, with the same faults, and their successors again differ by f, except for one
-//! version that is new: v + 1 in one state, f(v) + 1 in the other (or v and f(v), if the added number does not reach the next version). In the state
-//! after the first step, v + 1 may be greater than all other versions, lie between v and the least version greater than v, or be equal to that one.
-//! No number is between v and v + 1.
+//! the state in which each version v is replaced by f(v). Comparisons of values of one scale have the same result in s and in f(s), and every value
+//! that is not a version is the same in both. Hence s and f(s) have the same steps, with the same faults, and their successors again differ by f,
+//! except for one version that is new: v + 1 in one successor, f(v) + 1 in the other (or v and f(v), if the added number does not reach the next
+//! version). In the successor of s, v + 1 may be greater than all other versions, lie between v and the least version greater than v, or be equal to
+//! that least greater version. No number lies between v and v + 1.
 //!
 //! In the states of a set with versions all versions are even. A step from such a state leads to one in which at most one version is odd, the new
 //! one. That state is looked up twice ([`Place`]): as it is, and with the odd version made equal to the least greater one; each time versions are
-//! renamed to 0, 2, 4, ... in their order, which is an increasing f. So every reachable state is in the set up to an increasing f: by induction on
-//! the number of steps, by the above, and because increasing functions are closed under composition. Exchanged threads have the same code and the
-//! same scales, so an increasing f commutes with an exchange; numbers of threads must not be versions.
+//! renamed to 0, 2, 4, ... in their order, which is an increasing f. So every reachable state is in the set up to an increasing f. The proof is by
+//! induction on the number of steps: it uses the previous paragraph, and that increasing functions are closed under composition. Exchanged threads
+//! have the same code and the same scales, so an increasing f commutes with an exchange; numbers of threads must not be versions.
 //!
 //! Arbitrary initial values are represented by their positions among the other initial values: [`Versions::start`].
 
@@ -46,7 +46,7 @@ pub struct Versions {
     pub registers: Vec<Vec<i64>>,
 }
 
-/// Why a program does not obey the rules.
+/// The reason why a program does not obey the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// The variable with this number would have to hold versions of this scale.
@@ -57,7 +57,8 @@ pub enum Misfit {
     Other(&'static str),
 }
 
-/// An interval that contains a number that is not a version; `None` if unknown. The empty interval has its greatest value below its least.
+/// An interval that contains all values of a number that is not a version; `None` if unknown. In the empty interval the greatest value is below the
+/// least.
 type Bounds = Option<(i64, i64)>;
 
 const NO_NUMBER: Bounds = Some((i64::MAX, i64::MIN));
@@ -69,7 +70,7 @@ fn joined(a: Bounds, b: Bounds) -> Bounds {
 /// The kind of the value of an expression.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// A number that does not depend on how versions are renamed.
+    /// A number that does not change when versions are renamed.
     Plain(Bounds),
     /// A value that contains a version: its scale, whether the version is new, whether the rest is 0.
     Version { scale: i64, new: bool, whole: bool },
@@ -81,7 +82,7 @@ impl Kind {
     }
 }
 
-/// The kind of an expression; `None` if it violates the rules. `signed`: versions may be negative.
+/// The kind of an expression; `None` if it violates the rules. `signed` is whether versions may be negative.
 fn kind<L>(e: &Expr<L>, signed: bool, of: &impl Fn(&L) -> Option<Kind>) -> Option<Kind> {
     use BinaryOp::*;
     use Kind::{Plain, Version};
@@ -96,7 +97,7 @@ fn kind<L>(e: &Expr<L>, signed: bool, of: &impl Fn(&L) -> Option<Kind>) -> Optio
         }
         Expr::Binary(op, left, right) => (*op, kind(left, signed, of)?, kind(right, signed, of)?),
     };
-    // Sums and products are commutative.
+    // Sums and products are commutative, so the version may be on either side.
     let (left, right) = match (op, left, right) {
         (Add | Mul, Plain(_), Version { .. }) => (right, left),
         _ => (left, right),
@@ -150,7 +151,7 @@ struct Typing<'a> {
     live: &'a [Vec<Vec<u32>>],
     signed: bool,
     at: Vec<Vec<Option<Vec<i64>>>>,
-    /// Bounds of the numbers that registers and variables hold, as far as these are not versions.
+    /// Bounds of the numbers that registers and variables hold, as far as these numbers are not versions.
     registers: Vec<Vec<Bounds>>,
     variables: Vec<Bounds>,
 }
@@ -215,7 +216,7 @@ impl Versions {
         }
     }
 
-    /// The initial versions, as positions.
+    /// The initial versions as positions in their order.
     pub fn start(&self, program: &Program) -> Start {
         let mut fixed: Vec<i64> = Vec::new();
         let mut any = 0;
@@ -231,8 +232,8 @@ impl Versions {
     }
 }
 
-/// Initial versions as positions. Between any two fixed initial values, below and above them, there is room for all arbitrary ones. So every order of
-/// initial values is an order of positions.
+/// Initial versions as positions. Below, between and above the fixed initial values there is room for all arbitrary ones. So every order of initial
+/// values is an order of positions.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The fixed initial values, sorted.
@@ -242,7 +243,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// The initial value for a value of this scale: a position, if there are arbitrary initial values.
+    /// The initial value for a register or variable of this scale; a position, if it is a version and there are arbitrary initial values.
     pub fn place(&self, scale: i64, init: Init) -> Init {
         let room = self.any as i64 + 1;
         match init {
@@ -266,7 +267,7 @@ pub enum Place {
 }
 
 /// Renames the versions of values, given as pairs of scale and value, to even numbers in their order. Returns false for `Joined` if no odd version
-/// has a greater one that it could be equal to.
+/// has a greater version that it could be made equal to.
 pub fn rename(values: &mut [(i64, i64)], place: Place, order: &mut Vec<i64>) -> bool {
     let version = |&(scale, value): &(i64, i64)| value.div_euclid(scale);
     order.clear();
@@ -280,7 +281,7 @@ pub fn rename(values: &mut [(i64, i64)], place: Place, order: &mut Vec<i64>) -> 
     let odd = odd.filter(|_| place == Place::Joined);
     for (scale, value) in values {
         let rank = order.partition_point(|&other| other < value.div_euclid(*scale));
-        // All versions above the odd one move down by one, so that the least of them coincides with it.
+        // All versions above the odd one move down by one rank, so that the least of them coincides with the odd one.
         let rank = rank - odd.is_some_and(|odd| rank > odd) as usize;
         *value = *scale * (2 * rank as i64) + value.rem_euclid(*scale);
     }
@@ -367,7 +368,7 @@ impl Typing<'_> {
         Ok(())
     }
 
-    /// The transfer function of an operation; returns whether it makes a new version.
+    /// The transfer function of an operation; returns whether the operation makes a new version.
     fn operation(&mut self, t: usize, op: &Op, now: &mut [i64]) -> Result<bool, Misfit> {
         if let Op::Load(_, address) | Op::Store(address, _) = op
             && let Some(index) = &address.index
@@ -414,7 +415,7 @@ impl Typing<'_> {
         }
     }
 
-    /// Joins scales into a location. The scale of a register that is live there must be the same on all paths.
+    /// Joins the scales of registers into a location. The scale of a register that is live there must be the same on all paths.
     fn arrive(
         &mut self,
         t: usize,

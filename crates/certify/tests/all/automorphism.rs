@@ -1,5 +1,5 @@
-//! Exchanges of threads that the checker accepts commute with the steps of the reference semantics. All families that could be stated about a program
-//! are tried, right or wrong.
+//! Exchanges of threads that the checker accepts commute with the steps of the reference semantics. The tests try all families that could be stated
+//! about a program, right or wrong.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -202,7 +202,7 @@ fn incomplete_and_excessive_families_are_rejected() {
     let refused =
         |family: Family, properties: &[Property]| check(&family, &program, properties, &live).is_err();
     assert_eq!(check(&family, &program, &program.properties, &live), Ok(()));
-    // The same exchange with its numbers swapped.
+    // The same family with its numbers swapped describes the same exchange.
     assert!(!refused(Family { numbers: vec![2, 1], ..family.clone() }, &[]));
     assert!(refused(Family { numbers: vec![0, 1], ..family.clone() }, &[]));
     assert!(refused(Family { numbers: vec![1, 1], ..family.clone() }, &[]));
@@ -233,7 +233,7 @@ fn dead_registers_have_no_kind_and_are_not_read() {
     let mut without = family.clone();
     without.registers.retain(|&(_, l, _)| !dead.contains(&LocationId(l)));
     assert_eq!(check(&without, &program, &program.properties, &fewer), Ok(()));
-    // It is not dead where it is read.
+    // The register t is not dead where it is read.
     let mut none = everything;
     none.iter_mut().flatten().for_each(|registers| registers.retain(|&r| r != 0));
     let nothing = Family { registers: BTreeSet::new(), ..family };

@@ -1,4 +1,4 @@
-//! The nesting of claims: what the checker accepts is what the manual lists.
+//! The nesting of claims: the checker accepts exactly the nestings that the manual lists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ const PROGRAM: &str = "shared x, y; thread p { var r; r = * in 0..1000000; x = 1
     forbid wrong: x == 2;
     finally found: exists x == 2;";
 
-/// A claim of each kind; those that contain a claim contain `inner`.
+/// A claim of this kind; if a claim of this kind contains another claim, that is `inner`.
 fn claim(kind: &str, inner: &str) -> String {
     match kind {
         "safe" => r#"{"kind":"safe","properties":["wrong"]}"#.into(),
@@ -32,7 +32,7 @@ fn claim(kind: &str, inner: &str) -> String {
 
 const KINDS: [&str; 7] = ["safe", "unsatisfied", "robust", "lazy", "reordered", "sliced", "narrowed"];
 
-/// Whether the checker gets as far as the proofs of the nested claim. The only proof is about TSO, and it is wrong.
+/// Whether the checker accepts the nesting and starts to check the proofs of the nested claim. The only proof is about TSO, and it is wrong.
 fn goes_on(outer: &str, inner: &str) -> bool {
     let claim = claim(outer, &claim(inner, &claim("safe", "")));
     let invariant =

@@ -60,7 +60,7 @@ fn properties_that_single_out_a_thread_are_not_symmetric() {
     }
 }
 
-/// If a part may be undefined, the order of the parts matters.
+/// If an operand may be undefined, the order of the operands matters.
 #[test]
 fn properties_that_may_divide_by_zero_are_not_symmetric() {
     let mut program = program(&format!("{THREADS}forbid f: x == 9;"));

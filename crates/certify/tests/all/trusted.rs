@@ -20,7 +20,7 @@ const TRUSTED: [&str; 4] = ["program", "memory", "proof", "certify"];
 /// 70 for bounds on exact buffers that count the stores to each memory cell;
 /// 20 for claims about programs with narrowed choices;
 /// 320 for persistent sets: what threads may still access, checked edge by edge, and the sets computed from it in each state;
-/// 50 for distinguishing what is too hard for the checker from what is wrong.
+/// 50 for distinguishing certificates that are too hard for the checker from wrong ones.
 const MOST_TRUSTED: usize = 7_380;
 
 /// The crates of the transformations that a certificate may name: trusting such a certificate includes trusting these.
@@ -43,7 +43,7 @@ fn crate_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
-/// All files of a crate's library.
+/// All source files of a crate's library, with their texts.
 fn sources(name: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![crate_folder(name).join("src")];
@@ -94,7 +94,7 @@ fn count(names: &[&str]) -> usize {
         let mut lines = 0;
         let sources = sources(name);
         for (path, text) in &sources {
-            // A file counts as tests only if its module declares it as such.
+            // A file `tests.rs` is not counted; its module must declare it under `#[cfg(test)]`.
             if path.ends_with("tests.rs") {
                 let module = path.parent().expect("a file is in a folder").with_extension("rs");
                 let declares = |(path, text): &(PathBuf, String)| {
@@ -103,7 +103,7 @@ fn count(names: &[&str]) -> usize {
                 assert!(sources.iter().any(declares), "{} is not declared as tests", path.display());
                 continue;
             }
-            // Either would include code that is not counted.
+            // Either of these would include code that is not counted.
             for hidden in ["include!", "#[path"] {
                 assert!(!text.contains(hidden), "{}: {hidden}", path.display());
             }

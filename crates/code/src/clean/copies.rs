@@ -10,7 +10,8 @@ struct Count {
     reads: u32,
 }
 
-/// Fuses an assignment to a temporary with the statement that reads it, in both directions.
+/// Fuses an assignment to a temporary with the statement that reads the temporary: the earlier statement writes the final register directly
+/// ([`passed_on`]), or the later statement computes the value itself ([`taken`]).
 pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize, stop: &Stop<'_>) {
     let mut counts = vec![Count::default(); registers];
     count(code, &mut counts, stop);
@@ -54,12 +55,12 @@ fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count], stop: &Stop<'_>) {
     *code = done;
 }
 
-/// `t = x; r = t;` becomes `r = x;`. The first of the two may be the last statement of a nested group.
+/// `t = x; r = t;` becomes `r = x;`. The first of these statements may be the last one of a nested group.
 fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
     let StmtKind::Assign(to, Value::Register(from)) = &statement.kind else { return false };
     let Count { writes: 1, reads: 1 } = counts[from.0 as usize] else { return false };
-    // The place and the new value of an update may refer to the register for the old value, which shadows `to`: `r = exchange(&x, r + 1)` writes a
-    // value computed from `r` before the exchange.
+    // In an update, the register for the old value stands for the value found in memory. If the place or the new value mentions `to`, then `to` must
+    // not become that register: `r = exchange(&x, r + 1)` writes a value computed from `r` before the exchange.
     if matches!(last.kind, StmtKind::Update { .. }) && mentions(&last.kind, *to) {
         return false;
     }
@@ -95,7 +96,8 @@ fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
     if matches!(statement.kind, StmtKind::Await { .. }) {
         return false;
     }
-    // In an update, the register for the old value stands for the value found in memory.
+    // In an update, the register for the old value stands for the value found in memory, so a value that reads this register must not be moved into
+    // the update.
     if let StmtKind::Update { old, .. } = &statement.kind
         && value.has(*old)
     {

@@ -1,4 +1,4 @@
-//! Removes dead stores to registers: assignments whose register is overwritten, or goes out of use, before it is read.
+//! Removes dead stores to registers: assignments to a register that is overwritten before it is read, or is not read any more.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;

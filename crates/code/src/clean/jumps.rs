@@ -18,7 +18,7 @@ pub(super) fn straighten(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
 
 type Labels = FxHashSet<Label>;
 
-/// `after`: the labels at the point right after this code; `behind`: the labels right after the innermost loop.
+/// Cleans the jumps in some code. `after`: the labels directly after this code; `behind`: the labels directly after the innermost loop.
 fn redirect(code: &mut Vec<Stmt>, after: &Labels, behind: &Labels, stop: &Stop<'_>) {
     let mut next = after.clone();
     let mut kept = Vec::new();

@@ -28,7 +28,7 @@ impl Strangers {
         self
     }
 
-    /// Adds others.
+    /// Adds the numbers of another set.
     pub fn add(&mut self, other: &Strangers) {
         self.numbers.extend(&other.numbers);
         self.functions.extend(&other.functions);
@@ -105,7 +105,8 @@ impl Value {
             }
             Value::Binary(op, a, b) => {
                 let mut either = a.strangers(points).or(&b.strangers(points));
-                // Setting bits of an address (a tagged pointer) keeps it an address, but a sum with an address need not be one.
+                // The result of a bit operation on an address (a tagged pointer) counts as an address, but the result of any other operation may be
+                // any number.
                 let bits = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
                 either.computed = !bits || either.computed && self.pointed_to(points).is_empty();
                 either

@@ -20,7 +20,7 @@ pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function
 pub use known::{known, way};
 pub use walk::each_place;
 
-/// A set of places of the same kind, to which a pointer may point. After unification, equivalent nodes form the points-to classes.
+/// A set of places of the same shape, to which a pointer may point. After unification, equivalent nodes form the points-to classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -43,9 +43,9 @@ pub struct Core {
     pub compared: Vec<(ObjectId, ObjectId)>,
     /// The names of the functions that pointers may point to, by their numbers.
     pub functions: Vec<String>,
-    /// The calls that spans refer to.
+    /// The inlined calls to which spans refer.
     pub calls: Vec<Call>,
-    /// Warnings.
+    /// The warnings of elaboration.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -76,9 +76,9 @@ pub enum Purpose {
     /// An object of the source program.
     #[default]
     Program,
-    /// The flag that this thread has ended.
+    /// The flag that says whether this thread has ended.
     Ended(ThreadNumber),
-    /// The flags of all threads, by thread number, that they have ended.
+    /// The array of flags, by thread number, that say which threads have ended.
     AllEnded,
     /// Any other object that the translation adds.
     Translation,
@@ -109,7 +109,7 @@ pub enum Times {
     First,
     /// At most once.
     Once,
-    /// In a loop: up to [`Options::heap`](crate::pipeline::Options::heap) times, which a register counts.
+    /// In a loop: up to [`Options::heap`](crate::pipeline::Options::heap) times; a register counts the executions.
     Counted,
 }
 
@@ -118,8 +118,8 @@ pub enum Times {
 pub enum Known {
     /// A number; 0 as a pointer is null.
     Number(i64),
-    /// The address of a part of an object; for an allocation, of the object that it returns first. The first step may be an element of the
-    /// allocation.
+    /// The address of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the path may
+    /// select one of its elements.
     Address(ObjectId, Vec<Step>),
     /// A pointer to the function with this number.
     Function(u32),
@@ -144,7 +144,7 @@ pub struct Thread {
     pub function: String,
     /// The thread that creates it; `None` for `main`.
     pub creator: Option<ThreadNumber>,
-    /// The flag that it was created; `None` if it runs from the initial state.
+    /// The flag that says whether the thread was created; `None` if it runs from the initial state.
     pub started: Option<ObjectId>,
 }
 
@@ -190,7 +190,7 @@ pub type StmtKind = statement::StmtKind<Symbolic>;
 /// Statements about objects, which symbolic code has besides those of every stage.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectEvent {
-    /// A register gets an undefined value: the declaration of the local variable that it stands for is reached.
+    /// A register gets an undefined value: control reaches the declaration of the local variable that the register represents.
     Undefined(Register),
     /// The declaration of a local variable in memory is reached: its contents become undefined.
     Begin(ObjectId),
@@ -200,9 +200,9 @@ pub enum ObjectEvent {
     End(ObjectId),
     /// The next statement accesses a local variable, or part of it, through a pointer: a violation of `memory` if its lifetime has ended.
     Follow(ObjectId),
-    /// A library function uses the object at this place, which has to exist; its accesses are not modelled.
+    /// A library function uses the object at this place, which has to exist. The accesses of that function are not modelled.
     Reach(Location),
-    /// The register points to a new instance of this object, which is an allocation.
+    /// An allocation: the register gets a pointer to an instance of this object.
     Allocate(Register, ObjectId),
     /// `free` of the object that the pointer points to; without effect if the pointer is null.
     Free(Value, NodeId),
@@ -268,11 +268,11 @@ pub struct Location {
     pub path: Vec<Projection>,
     /// The node of the place.
     pub node: NodeId,
-    /// The type as which its bits are read.
+    /// The type with which the place is read.
     pub view: View,
 }
 
-/// The type as which the bits of a scalar are read: a read with another type than that of the write converts the value.
+/// The type with which the bits of a scalar are read. A read with a type other than that of the write converts the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// Without conversion: 64 bits, a pointer, or an aggregate.
@@ -340,7 +340,7 @@ impl Location {
         self.path.iter().any(computed)
     }
 
-    /// The path to the place with the lowest address among those that it may mean.
+    /// The path to the place with the lowest address among all possible ones: every index that is not a constant is taken to be 0.
     pub fn least_path(&self) -> impl Iterator<Item = Step> + '_ {
         self.path.iter().map(|projection| match projection {
             Projection::Field(field) => Step::Field(*field),
@@ -365,11 +365,11 @@ pub enum Value {
     If(Box<Value>, Box<Value>, Box<Value>),
     /// The address of a place.
     Address(Box<Location>),
-    /// A pointer into this node, moved by a number of elements.
+    /// A pointer to places of this node, moved by a number of elements.
     Move(Box<Value>, Box<Value>, NodeId),
     /// The distance between two pointers into one array of the node, in elements.
     Difference(Box<Value>, Box<Value>, NodeId),
-    /// `container_of`: the address of the structure whose member, at the end of `path`, the pointer points to.
+    /// `container_of`: the address of the structure whose member at the end of `path` is the target of the pointer.
     Container {
         /// The pointer to the member.
         member: Box<Value>,

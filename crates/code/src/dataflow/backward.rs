@@ -54,7 +54,7 @@ struct Walk<'a, S: Stage, A: Backward<S>> {
     analysis: &'a A,
     stop: &'a Stop<'a>,
     labels: FxHashMap<Label, A::Facts>,
-    /// The facts at the heads of loops, in the order in which a walk visits them.
+    /// The facts at the heads of loops, in the order in which a walk visits the loops.
     heads: Vec<A::Facts>,
     /// Number of loops visited so far in this walk.
     loops: usize,
@@ -70,7 +70,7 @@ impl<S: Stage, A: Backward<S>> Walk<'_, S, A> {
     }
 
     fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: A::Facts, around: &Around<A::Facts>) -> A::Facts {
-        // Indices in descending order.
+        // Indices of the statements to remove, in descending order.
         let mut superfluous = Vec::new();
         for (n, statement) in self.stop.polled(code.iter_mut().enumerate().rev()) {
             if self.analysis.is_superfluous(&statement.kind, &facts) {

@@ -4,8 +4,9 @@
 //! Facts are an `Option`: `None` at unreachable points. Cycles are treated in one of two ways ([`Forward::ITERATES`]):
 //!
 //! - An iterating analysis keeps facts at the heads of loops and at labels ([`Cycles`]) and weakens them until a walk changes none: a fixpoint.
-//! - Any other analysis makes one walk. At the head of a loop it keeps the facts that the body preserves ([`Forward::preserved`]), and at a label to
-//!   which a later statement jumps, or in a loop that is entered by a jump, it assumes nothing.
+//! - Any other analysis makes one walk. At the head of a loop it keeps the facts that the body preserves ([`Forward::preserved`]). At a label to
+//!   which a later statement jumps, and in a loop that is entered by a jump, it has no facts except those that hold in every state
+//!   ([`Forward::nothing`]).
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
@@ -30,7 +31,8 @@ pub(crate) trait Forward<S: Stage> {
     /// The facts in the branch where a condition holds, or does not hold; `None` if that branch is unreachable.
     fn branch(&self, condition: &S::Value, holds: bool, facts: Self::Facts) -> Option<Self::Facts>;
 
-    /// Called before each statement: may rewrite it, and says whether it is kept. Facts may be added that hold once the statement is executed.
+    /// Called before each statement, which it may rewrite; returns whether the statement is kept. It may also add statements around this one, and
+    /// facts that hold when the statement is executed.
     fn rewrite(
         &mut self,
         _statement: &mut Stmt<S>,
@@ -43,20 +45,20 @@ pub(crate) trait Forward<S: Stage> {
     /// Called after each statement, when the blocks in it have been rewritten.
     fn rewritten(&mut self, _statement: &mut Stmt<S>) {}
 
-    /// Iterating analyses: weakens the facts kept for the head of a loop or a label so that these hold there too.
+    /// For iterating analyses: weakens the facts kept for a loop head or a label so that they hold wherever the facts `by` hold.
     fn weaken(&mut self, _kept: &mut Option<Self::Facts>, _by: &Self::Facts) {}
 
-    /// Analyses of one walk: the facts from before a loop that hold at the start of every iteration.
+    /// For one-walk analyses: those facts from before a loop that hold at the start of every iteration.
     fn preserved(&self, _body: &[Stmt<S>], facts: Self::Facts) -> Self::Facts {
         facts
     }
 
-    /// Analyses of one walk: the facts that hold in every state.
+    /// For one-walk analyses: the facts that hold in every state.
     fn nothing(&self) -> Option<Self::Facts> {
         None
     }
 
-    /// The cost of a statement for these facts, in units of work between two polls of the stop flag.
+    /// The cost of a statement with these facts, in units of work; the stop flag is polled after a fixed number of units.
     fn cost(&self, _facts: &Option<Self::Facts>) -> usize {
         1
     }
@@ -73,11 +75,11 @@ pub(crate) enum Keep {
     No,
 }
 
-/// Statements added around one.
+/// Statements that a pass adds around a statement.
 pub(crate) struct Added<S: Stage> {
-    /// Before it; the facts already take them into account.
+    /// The statements before it, whose effects the facts already contain.
     pub before: Vec<Stmt<S>>,
-    /// After it; the walk visits it next.
+    /// The statement after it, which the walk visits next.
     pub behind: Option<Stmt<S>>,
 }
 
@@ -137,7 +139,7 @@ struct Walk<'a, S: Stage, A: Forward<S>> {
     cycles: &'a mut Cycles<A::Facts>,
     stop: &'a Stop<'a>,
     jumps: FxHashMap<Label, Jumps>,
-    /// Number of loops met in this walk.
+    /// Number of loops that this walk has entered so far.
     loops: usize,
     around: Vec<Around<A::Facts>>,
 }

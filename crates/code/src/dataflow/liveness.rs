@@ -3,9 +3,10 @@
 use super::backward::Backward;
 use crate::statement::{Expression, Register, Source, Special, Stage, StmtKind};
 
-/// A backward analysis whose facts are the cells that may be read before they are written. The join is union.
+/// A backward analysis whose facts are the cells (registers, and elements of arrays of registers) that may be read before they are written. The join
+/// is union.
 ///
-/// A dead store that may be removed does not make the cells live that it reads: chains of dead stores are removed in one pass.
+/// A dead store that will be removed does not make live the cells that it reads, so one pass removes whole chains of dead stores.
 pub(crate) struct Liveness<F> {
     arrays: Vec<Cells>,
     /// Which stores may be removed where their cell is dead.
@@ -15,7 +16,7 @@ pub(crate) struct Liveness<F> {
 /// The range of cell numbers of an array.
 struct Cells {
     start: u32,
-    /// The first index.
+    /// The index of its first element.
     first: i64,
     length: u32,
 }

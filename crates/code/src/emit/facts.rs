@@ -1,4 +1,4 @@
-//! Facts for reports: the objects behind the numbers of classes, the threads, and what registers stand for.
+//! Facts for reports: the objects to which the numbers of each class belong, the threads, and the variables that registers represent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -75,7 +75,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Variables with the same noun are numbered, and so are allocations; local variables with the same noun in several threads have their owners.
+/// All objects with their nouns. Variables of one owner with the same noun are numbered, and so are its allocations; if objects with the same noun have several
+/// owners, each object names the thread that owns it.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -201,7 +202,7 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     roles
 }
 
-/// The path from its object to each place, by class.
+/// For each class, the paths to its places from the objects that contain them.
 fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
     let mut paths: Vec<Vec<String>> =
         layout.classes.iter().map(|class| vec![String::new(); class.places.len()]).collect();

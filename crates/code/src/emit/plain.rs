@@ -12,8 +12,8 @@ use crate::statement::each_statement;
 /// The spans of the source that stand for plain accesses only. A span that also stands for another kind of access is left out, because a race report
 /// could not tell the two apart.
 ///
-/// Computed on flat code, which is what is emitted: when `tidy` merges a statement into the one after it, the access gets the span of the later
-/// statement but stays as plain or as atomic as it was. Memory that layout made private to a thread has no accesses any more.
+/// Computed on flat code, from which the program is emitted: when `tidy` merges a statement into the next one, the access takes the span of the later
+/// statement, but it stays plain or atomic as before. Memory that layout made private to a thread no longer has accesses.
 pub fn plain(program: &Program, stop: &Stop<'_>) -> HashSet<Span> {
     let (mut plain, mut others) = (HashSet::new(), HashSet::new());
     for thread in &program.threads {

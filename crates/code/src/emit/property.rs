@@ -1,8 +1,8 @@
 //! The property `memory`: no memory check fails, and no freed memory is accessed.
 //!
 //! A failed check ends a thread at a label of its own, which the property forbids. Whether memory has been freed is recorded in registers of the
-//! thread that freed it, so the property compares the number that a thread is about to access with the marks of all threads, in the state before the
-//! access.
+//! thread that freed it. So, in the state before an access, the property compares the number of the place that the thread is about to access with the
+//! marks of all threads.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Evidence {
     pub touched: Vec<Touched>,
     /// The labels at which the process has ended, with their threads.
     pub exits: Vec<(String, String)>,
-    /// What registers stand for, by their threads and names.
+    /// The variables that registers represent, by thread and name of the register.
     pub registers: BTreeMap<(String, String), Register>,
     /// The arrays of registers that mark freed objects, with their threads, by class.
     pub marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
@@ -43,8 +43,8 @@ pub(crate) struct Touched {
     pub number: Expr,
 }
 
-/// The property; `None` if nothing can violate it and the program has assertions. A program without either gets a property that always holds, so that
-/// there is something to check.
+/// The property `memory`; `None` if nothing can violate it and the program has assertions. If nothing can violate it and there are no assertions
+/// either, the property is one that always holds, so that there is something to check.
 pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
     let span = Span::default();
     let mut parts: Vec<Expr> = evidence.failed.iter().map(|(thread, label)| at(thread, label)).collect();
@@ -69,7 +69,7 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         };
         let is_set = |mark| build::binary(BinaryOp::Eq, mark, build::int(1, span), span);
         let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
-        // The exclusive or of the marks.
+        // The object is free if an odd number of threads have set their marks; `!=` on truth values is exclusive or.
         free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
         let freed = build::balanced(BinaryOp::Or, free, span);
         let touched = build::balanced(BinaryOp::Or, touches, span);

@@ -27,11 +27,11 @@ pub(crate) struct Statements<'a> {
     arrays: Vec<String>,
     reads: Reads,
     stop: &'a Stop<'a>,
-    /// Number of labels of each kind.
+    /// Number of labels emitted so far, by base name.
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
     pending: Vec<String>,
-    /// Whether one of these marks a point where memory is touched: no other path through the thread may meet there.
+    /// Whether one of the pending labels marks an access to memory that can be freed: then no other path through the thread may reach this label.
     touching: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Statements<'a> {
         out.push(Statement { labels, kind, span });
     }
 
-    /// A nested block. Pending labels belong to the statement outside, so they are set aside meanwhile.
+    /// A nested block. Pending labels belong to the enclosing statement, so they are set aside while the block is emitted.
     fn inner(&mut self, steps: &[Step], span: Span) -> Block {
         let (pending, touching) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.touching));
         let statements = self.block(steps);
@@ -173,7 +173,8 @@ impl<'a> Statements<'a> {
                 let place = build::cell(&self.vocabulary.beyond[text], build::int(1, span), span);
                 let end = StatementKind::Assume(build::value_of(place, span));
                 let mut end = vec![build::statement(end, span)];
-                // Passes before this one may have used that execution does not continue here. So reaching this point may itself violate any property.
+                // Earlier passes may have relied on execution not continuing after this point. So reaching it counts as the use of an undefined
+                // value, which may violate any property.
                 self.check(&Term::Number(0), Wrong::Undefined, &Claims::default(), span, &mut end);
                 let end = build::block(end, span);
                 match condition.number() {
@@ -227,7 +228,8 @@ impl<'a> Statements<'a> {
         self.evidence.mistakes.push(facts::Mistake { thread, label, span, claims });
     }
 
-    /// The claim of a check for reports. After the failure only the values that the check itself reads are still available.
+    /// The claim of a check, for reports. A term is included only if the check itself reads all its registers, because other values may not be
+    /// available after the failure.
     fn claim(&self, claim: &Claim, condition: &Term) -> facts::Claim {
         let about = match &claim.about {
             About::Pointer => facts::About::Pointer,
@@ -276,7 +278,7 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// Emits a read-modify-write: `swap`, `fetch_add` or `cas` where it is one of these, otherwise an atomic block.
+    /// Emits a read-modify-write: as `swap`, `fetch_add` or `cas` if it has that form, otherwise as an atomic block.
     fn update(
         &mut self,
         cell: &Cell,
@@ -335,8 +337,8 @@ impl<'a> Statements<'a> {
         StatementKind::Atomic(build::block(vec![load, store], span))
     }
 
-    /// Emits a wait. No register is needed where the condition reads the cell once and the value is not used afterwards. A waiting loop does not
-    /// become `await`, which would count as blocked: the source has a loop.
+    /// Emits a wait. No register is needed if the condition reads the cell once and the value is not used afterwards. [`Waiting::Loop`] becomes a
+    /// loop rather than `await`, because a thread at an `await` counts as blocked, but a thread in the loop of the source does not.
     fn wait(
         &mut self,
         register: Register,
@@ -436,7 +438,8 @@ fn replaced(expression: Expr, register: &Place, by: &Expr) -> Expr {
     Expr { kind, span: expression.span }
 }
 
-/// Whether control may come to where a step starts without passing what stands before it: the step is a loop or a label, or only leads elsewhere.
+/// Whether control can reach the start of a step without passing the statement before it: the step starts with a loop or a label, or is only a jump,
+/// which has no location of its own.
 fn is_entered_elsewhere(step: &Step) -> bool {
     match &step.kind {
         StepKind::Steps(steps) | StepKind::Block(steps) => steps.first().is_some_and(is_entered_elsewhere),

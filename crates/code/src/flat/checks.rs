@@ -1,5 +1,5 @@
-//! Joins adjacent checks into one: each is a step of the thread, and no other thread can tell at which of them it ends. Removes unreachable code
-//! after a check that always fails.
+//! Joins adjacent checks into one. Each check is a step of the thread, but no other thread can observe at which of several adjacent checks the thread
+//! ends. Also removes unreachable code after a check that always fails.
 
 use fencewright_text::Stop;
 

@@ -14,7 +14,7 @@ use crate::flat::ranges::Range;
 use crate::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
 use crate::layout::classes::Layout;
 
-/// The constants that reach the values of one class.
+/// Bounds on the values of one class, collected from the statements that write to it.
 #[derive(Clone, Copy)]
 struct Counter {
     /// The least and the greatest constant written.
@@ -57,7 +57,7 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
             match change {
                 Some(Change::Write(number)) => counter.write(number),
                 Some(Change::Add(number)) if *once => {
-                    // Before the first read, the register holds 0.
+                    // Before the first load, the register holds 0, so the statement may also write 0 plus the number.
                     counter.write(0);
                     counter.add(number);
                 }

@@ -76,7 +76,7 @@ fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -
         }
         match step.kind {
             StepKind::Steps(inner) | StepKind::Block(inner) => {
-                // They declare no names, so their contents can be merged into the enclosing block.
+                // Groups declare no names, so their contents can be merged into the enclosing block.
                 let flat = inner.into_iter().chain(rest).collect();
                 done.extend(skipping(flat, register, failures));
                 return done;

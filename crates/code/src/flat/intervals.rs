@@ -26,7 +26,7 @@ const NO_STEPS: usize = 24;
 const MOST_ROUNDS: usize = 200;
 /// Maximum number of passed checks recorded at one point.
 const MOST_PASSED: usize = 32;
-/// Upper bound on statements times registers of a thread for its registers to be tracked.
+/// Maximum product of the numbers of statements and registers of a thread whose registers are tracked.
 const MOST_WORK: usize = 20_000_000;
 /// Number of registers in one unit of work: a statement may copy the intervals of all registers.
 const REGISTERS_IN_A_PIECE: usize = 256;

@@ -1,10 +1,10 @@
 //! Joins consecutive waits into one step, which is enabled when the last of the awaited events has happened.
 //!
-//! This preserves behaviour for flags that stay set: only nonzero constants are written to them. A thread has no effect between two consecutive
-//! waits, so no other thread can observe how far it has come, and it blocks for ever in both versions or in neither.
+//! This preserves behaviour if the awaited flags stay set, that is, if only nonzero constants are written to them. A thread has no effect between two
+//! consecutive waits, so no other thread can observe which of them it has passed, and it blocks for ever in both versions or in neither.
 //!
-//! Identical threads, except for the flag that each sets when it ends, that are joined together share a counter instead: then they are symmetric, and
-//! engines need not distinguish them.
+//! If several threads are identical except for the flag that each of them sets at its end, and another thread waits for all these flags at once, a
+//! counter replaces the flags: then the threads are symmetric, and engines need not distinguish them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -91,7 +91,7 @@ fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     for (number, thread) in program.threads.iter().enumerate() {
         mention(&thread.code, &mut uses, stop);
         for (n, step) in thread.code.iter().enumerate() {
-            // No later statement jumps back.
+            // If neither this statement nor a later one jumps, the statement is executed at most once.
             if let Some(class) = sets(step)
                 && !thread.code[n..].iter().any(jumps)
             {
@@ -103,12 +103,12 @@ fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     for thread in &program.threads {
         find_awaited(&thread.code, &mut awaited, stop);
     }
-    // From each replaced flag to the flag that becomes the counter.
+    // Maps each replaced flag to the flag that becomes the counter.
     let mut counted: HashMap<usize, usize> = HashMap::new();
     for classes in awaited {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for class in classes {
-            // Set once, awaited once, and initially 0.
+            // Only flags that are set once, awaited once, and initially 0 are replaced.
             let Some(Uses { mentions: 2, set: Some(at) }) = uses.get(&class) else { continue };
             if layout.classes[class].initial != [0] {
                 continue;

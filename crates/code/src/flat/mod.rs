@@ -74,7 +74,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// The base name of the labels at which threads end because of this.
+    /// The base name of the labels at which threads end because of such an error.
     pub fn label(self) -> &'static str {
         match self {
             Wrong::Pointer => "bad_pointer",
@@ -135,11 +135,11 @@ pub struct Violation {
 pub enum CellEvent {
     /// An element of an array of registers gets a value: array, index, value.
     Set(usize, Term, Term),
-    /// Waits, in one step, until all of these hold.
+    /// Waits, in one step, until all these events have happened.
     AwaitAll(Vec<Awaited>),
     /// No effect.
     Skip,
-    /// The next access, or `free`, concerns the place with this number in this class; the memory must not have been freed.
+    /// Announces that the next step accesses or frees the place with this number in this class; the memory of that place must not have been freed.
     Touch(usize, Term, Touching),
 }
 
@@ -449,11 +449,11 @@ pub struct Array {
     pub first: i64,
     /// The initial values of its elements.
     pub init: Vec<i64>,
-    /// The class whose places it holds, if that is its purpose.
+    /// The class whose places it represents, if it represents private memory.
     pub class: Option<usize>,
     /// The interpretation of its values, for reports.
     pub kind: Kind,
-    /// The class whose freed objects it marks, if that is its purpose.
+    /// The class whose freed objects it marks and the meaning of a mark, if it has marks.
     pub marks: Option<(usize, Mark)>,
 }
 

@@ -28,7 +28,7 @@ impl Range {
         }
     }
 
-    /// Values outside 64 bits do not occur: engines give up where a computation overflows.
+    /// The interval of these bounds, cut to 64 bits. Values outside 64 bits do not occur, because engines give up where a computation overflows.
     fn clamped(low: i128, high: i128) -> Self {
         let clamp = |value: i128| value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Range::new(clamp(low), clamp(high))
@@ -58,7 +58,7 @@ impl Range {
         if low <= high { Range { low, high, undefined } } else { Range { undefined, ..Range::NOTHING } }
     }
 
-    /// Widening: a bound that has grown is moved to the next number in `stations`, which are sorted, or to infinity beyond the last one.
+    /// Widening: a bound that has grown moves to the next number in `stations`, a sorted list, or to infinity beyond the last one.
     pub fn widened(self, grown: Range, stations: &[i64]) -> Range {
         if !self.has_numbers() || !grown.has_numbers() {
             return grown;
@@ -76,7 +76,7 @@ impl Range {
         Range { low, high, undefined: grown.undefined }
     }
 
-    /// The interval of the representing numbers, including that of the undefined value if it is possible.
+    /// The interval of the numbers that represent these values, including [`UNDEFINED`] if the undefined value is possible.
     fn hull(self) -> (i128, i128) {
         let plain = match self.undefined {
             true => self.joined(Range::new(UNDEFINED, UNDEFINED)),
@@ -141,7 +141,7 @@ fn unary(op: UnaryOp, a: Range) -> Range {
 }
 
 fn wrapped(low: i128, high: i128, least: i128, greatest: i128) -> Range {
-    // An interval at the limits of 64 bits may have been clamped, so that the true value before wrapping is unknown.
+    // A bound at the limit of 64 bits may be the result of clamping. Then values beyond it are possible, and wrapping may give any value of the type.
     let (open, closed) = (i128::from(i64::MIN), i128::from(i64::MAX));
     if low >= least && high <= greatest && low > open && high < closed {
         Range::clamped(low, high)
@@ -211,7 +211,8 @@ fn binary(op: BinaryOp, a: Range, b: Range) -> Range {
     }
 }
 
-/// Refines the intervals of registers under a condition, or its negation: calls `learned` with registers and intervals that contain them then.
+/// Refines the intervals of registers under a condition if `holds`, otherwise under its negation: calls `learned` with registers and intervals that
+/// contain their values in that case.
 pub(crate) fn refine(
     condition: &Term,
     holds: bool,

@@ -1,5 +1,5 @@
-//! Register sharing: temporaries that are live within one statement only share registers with those of other statements. Without it, a long function
-//! would need a register for every value that it reads.
+//! Register sharing: temporaries that are live only within one statement share registers with such temporaries of other statements. Without sharing,
+//! a long function would need a register for every value that it reads.
 //!
 //! Such a temporary occurs in one statement without labels inside, and is written before it is read: all its other occurrences follow the write in
 //! the same block.
@@ -24,7 +24,7 @@ pub(crate) fn has_many_registers(thread: &Thread) -> bool {
 pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let mut mentions = Mentions::default();
     mentions.block(&thread.code, None, &mut Vec::new(), stop);
-    // The occurrences are incomplete, so no register can be removed safely.
+    // An interrupted walk may have missed occurrences, so no register can be removed safely.
     if stop.at_once() {
         return;
     }
@@ -58,7 +58,8 @@ pub(crate) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     rename(&mut thread.code, &name, stop);
 }
 
-/// One shared register for all temporaries with the same name, initial value and index among those of their statement.
+/// For each temporary, the register that represents it: one for all temporaries with the same name, initial value and index, where the index counts
+/// the temporaries with that name and initial value in one statement.
 fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Register, Register> {
     let mut shared: HashMap<(&str, i64, usize), Register> = HashMap::new();
     let mut counts: HashMap<(usize, &str, i64), usize> = HashMap::new();

@@ -11,9 +11,10 @@ use crate::flat::{CellEvent, Step, StepKind, Term, Thread, Waiting};
 /// Which registers and arrays of a thread are read and written.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    /// Number of reads of each register, except for the condition of an await or update that reads the register it loads into.
+    /// Number of reads of each register. If the condition or new value of an await or update reads the register into which it loads, that read is not
+    /// counted.
     read: HashMap<Register, usize>,
-    /// The registers that an await loads into and whose value its condition reads.
+    /// The registers into which an await loads and whose values its condition reads.
     waited: HashSet<Register>,
     written: HashSet<Register>,
     arrays: HashSet<usize>,
@@ -100,7 +101,7 @@ impl Reads {
 pub(crate) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
     loop {
         let reads = Reads::of(&thread.code, stop);
-        // The reads are incomplete, and a register without a known read would be removed.
+        // An interrupted walk may have missed reads, and a register without a recorded read would be removed.
         if stop.at_once() {
             return;
         }
@@ -159,8 +160,8 @@ fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
     changed
 }
 
-/// Joins a load with an assumption about its value into an await: `r = x; assume r == 1;` continues only if it reads 1, and other threads cannot
-/// observe whether it has already read another value.
+/// Joins a load with an assumption about its value into an await: a thread continues after `r = x; assume r == 1;` only if it reads 1, and other
+/// threads cannot observe whether it has already read another value.
 pub(crate) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
     for mut step in stop.polled(std::mem::take(code)) {
@@ -201,11 +202,12 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
             StepKind::Havoc(*target, low, high)
         }
         (StepKind::Assign(_, value), second) => {
-            // In an update or await, the register that it loads into stands for the value found in memory.
+            // In an update or await, the register into which it loads stands for the value found in memory, so a value that reads this register must
+            // not be moved there.
             let own = second.found();
             let mut count = 0;
             second.values(&mut |term| count += term.count(register));
-            // A formula cannot index an array of registers with a register.
+            // A `Touch` becomes part of the property, and a formula cannot index an array of registers with a register.
             let in_property =
                 matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
@@ -221,8 +223,8 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
     Some(Step { kind, span: second.span })
 }
 
-/// The range of a converted register that holds any value of a range: if the range has all 2^n values, so has the converted type. So `t = * in
-/// 0..=255; r = i8(t);` becomes `r = * in -128..=127;`.
+/// The range of `value` when the register may hold any number from `least` to `greatest`; `None` if it is not known exactly. A conversion to n bits
+/// is exact if that range has 2^n numbers: then the result is any value of the target type.
 fn converted(register: Register, (least, greatest): (i64, i64), value: &Term) -> Option<(i64, i64)> {
     let is_it = |term: &Term| *term == Term::Register(register);
     let is_all_of = |width: Width| i128::from(greatest) - i128::from(least) + 1 == 1 << width.bits();

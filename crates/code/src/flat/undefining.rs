@@ -8,7 +8,7 @@ use crate::dataflow::backward::eliminate;
 use crate::dataflow::liveness::Liveness;
 use crate::statement::each_statement;
 
-/// Upper bound on statements times cells of a thread for the pass to run.
+/// Maximum product of the numbers of statements and cells of a thread for which the pass runs.
 const MOST_WORK: usize = 50_000_000;
 
 /// Removes dead assignments of the undefined value.

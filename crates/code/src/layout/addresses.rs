@@ -5,7 +5,7 @@
 //! parts. Numbers of places are chosen ([`crate::layout::classes`]) so that comparisons determined by these rules give the same result on the
 //! numbers. Which of two objects comes first is a nondeterministic choice, made once per execution and kept in a variable that is never written
 //! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected: with an
-//! error where it is certain, otherwise the model ends there.
+//! error if the dependence is certain, otherwise by ending the model there.
 
 mod compared;
 mod order;
@@ -75,7 +75,7 @@ impl Class {
         HIGHEST_ADDRESS & !(self.free_bits() - 1)
     }
 
-    /// The condition that two pointers are into the same piece.
+    /// The condition that two pointers point into the same piece.
     fn same_piece(&self, one: &Term, other: &Term) -> Term {
         let both = |piece: &Piece| piece.has(self.scale, one).and(piece.has(self.scale, other));
         self.pieces.iter().map(both).reduce(Term::or).unwrap_or(Term::Number(0))
@@ -98,7 +98,7 @@ enum Points {
 pub(crate) enum Unknown {
     /// Which of two addresses comes first, or whether an object starts where another one ends.
     Order,
-    /// Its bits.
+    /// The bits of an address.
     Bits,
     /// Whether a number is the address of some object.
     Number,
@@ -117,7 +117,7 @@ impl Unknown {
         }
     }
 
-    /// The reason of an `unknown`; a line number follows it.
+    /// The reason given with the answer `unknown`; a line number follows it.
     fn reason(self) -> &'static str {
         match self {
             Unknown::Order => "an order of addresses",
@@ -205,7 +205,7 @@ impl Resolver<'_> {
         ways.map(|way| way.is_outside(pointer)).reduce(Term::or).unwrap_or(Term::Number(0))
     }
 
-    /// The model ends here if this condition holds; an error if it certainly holds.
+    /// Ends the model here if a condition holds; reports an error if the condition certainly holds.
     pub(crate) fn unknown_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
@@ -218,7 +218,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The model ends here if this condition holds. No error even if it certainly holds, because the statement may be unreachable.
+    /// As [`Self::unknown_if`], but without an error even if the condition certainly holds, because the statement may be unreachable.
     pub(crate) fn beyond_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
@@ -242,7 +242,7 @@ impl Resolver<'_> {
     /// A binary operation whose operands may be addresses.
     pub(crate) fn operation(&mut self, op: BinaryOp, (a, x): (&Value, Term), (b, y): (&Value, Term)) -> Term {
         let points = match (self.points(a), self.points(b)) {
-            // Functions compared with pointers to a class are among the numbers of that class.
+            // The address of a function that is compared with pointers to a class is treated as an address of that class.
             (class @ Points::Class(_), Points::Function) | (Points::Function, class @ Points::Class(_)) => {
                 (class, class)
             }
@@ -271,15 +271,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// An address is compared with a number: unknown if the number lies where objects can be.
+    /// Ends the model where an address is compared with a number that lies where objects can be.
     fn with_number(&mut self, points: Points, address: &Term, number: &Term) {
         let possible = number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS);
         let both = self.is_address(points, address).and(possible);
         self.unknown_if(both, Unknown::Number);
     }
 
-    /// A binary operation on an address that is no comparison: tag bits may be set and read, and an address may be moved within its object;
-    /// everything else is unknown.
+    /// A binary operation, other than a comparison, on an address. Tag bits may be set and read, and an address may be moved within its object; the
+    /// result of any other operation is unknown.
     fn computed(&mut self, op: BinaryOp, (one, x): (Points, Term), (other, y): (Points, Term)) -> Term {
         let result = Term::binary(op, x.clone(), y.clone());
         let (is_one, is_other) = (self.is_address(one, &x), self.is_address(other, &y));
@@ -388,7 +388,7 @@ impl Resolver<'_> {
         Term::binary(BinaryOp::Sub, x, y).with(BinaryOp::Div, scale)
     }
 
-    /// A computed number is stored where addresses are stored: it must not lie in the range of addresses.
+    /// A computed number is stored where pointers are stored: ends the model if the number lies in the range of addresses.
     pub(crate) fn kept_number(&mut self, node: Option<NodeId>, number: &Term) {
         let Some(Points::Class(class)) = node.map(|node| self.node_points(node)) else { return };
         if self.layout.classes[class].strangers.computed {
@@ -396,7 +396,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The same for a value that may be a computed number or an address.
+    /// As [`Self::kept_number`], for a value that may be a computed number or an address.
     pub(crate) fn kept(&mut self, node: Option<NodeId>, value: &Value, term: &Term) {
         match (value, self.points(value)) {
             (Value::Number(_), _) => {}

@@ -1,8 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
-//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. A structure or array contributes one block of numbers
-//! to the class of a part for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. After an
-//! array, or after every object where pointers are moved, one number stands for no place: a pointer one past the end.
+//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. Each place of a structure or array contributes one
+//! block of numbers to the class of each of its parts: a part of the place `number` has the number `width * number + base` in the class of the part,
+//! plus the index in an array. After an array, or after every object if pointers are moved, one number stands for no place: a pointer one past the
+//! end.
 
 mod numbering;
 
@@ -55,7 +56,7 @@ pub struct Class {
     pub name: String,
     /// The first number.
     pub first: i64,
-    /// Number of numbers.
+    /// How many numbers it has, including those that stand for no place.
     pub count: u64,
     /// The factor between numbers and pointer values.
     pub scale: i64,
@@ -69,9 +70,10 @@ pub struct Class {
     pub alignment: u64,
     /// Its numbers, split into intervals in address order.
     pub pieces: Vec<Piece>,
-    /// Numbers stored or compared where pointers to its places are expected that are not addresses of objects.
+    /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// The parts of its places: the class of the part, the distance between the numbers of a part in consecutive places, and the number of the first.
+    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of the
+    /// first.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
     /// The sources of its places: objects, and parts of other classes.
     pub(crate) sources: Vec<Source>,
@@ -96,7 +98,7 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// The parts of the places of another class that are in this class, with the number of elements of arrays.
+    /// A class, and those parts of its places that are in this class, each with its number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 
@@ -178,7 +180,8 @@ impl Layout {
         self.objects[object.0 as usize]
     }
 
-    /// The class of a part, and `width` and `base` so that its number is `width * number + base`; for an array, that of the first element.
+    /// The class of a part of the places of a class, with `width` and `base`: the part of the place `number` has the number `width * number + base`.
+    /// For an array, that is the number of its first element.
     pub fn part(&self, class: usize, nodes: &Nodes, step: Step) -> Option<(usize, i64, i64)> {
         let part = match step {
             Step::Element(_) => Part::Elements,
@@ -273,7 +276,7 @@ impl Layout {
         }
     }
 
-    /// The class of the flags for objects freed by other threads that this thread may allocate.
+    /// The class of the flags that say which objects, freed by other threads, this thread may allocate.
     pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
@@ -285,7 +288,7 @@ impl Layout {
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// Adds a flag for each object of a class, which is 1 while another thread may allocate the object.
+    /// For each object of a class, adds a flag that is 1 while another thread may allocate the object.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
         let mut returned = Class::new(None);
@@ -303,7 +306,8 @@ impl Layout {
         matches!(shape, Some(Shape::Record(record, _)) if nodes.structure(*record).union)
     }
 
-    /// The class and number of a part of an object; for an allocation, of the first one. The first step may be an element of the allocation.
+    /// The class and number of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the
+    /// path may select one of its elements.
     pub fn locate(&self, nodes: &Nodes, object: ObjectId, path: &[Step]) -> Option<(usize, i64)> {
         let placed = self.placed(object);
         let direct = self.follow(nodes, placed.class, placed.first, path);
@@ -373,7 +377,7 @@ impl Class {
         threads.next().copied().filter(|_| threads.next().is_none())
     }
 
-    /// Number of its places in one such part of a place of another class.
+    /// The number of places of this class in the given part of one place of the class `container`; 0 if there are none.
     fn lengths(&self, container: usize, part: Part) -> u64 {
         let sources = self.sources.iter().filter_map(|source| match source {
             Source::Parts(outer, parts) if *outer == container => Some(parts),
@@ -391,7 +395,7 @@ impl Class {
         runs
     }
 
-    /// For each array, where pointers are moved: its first number and the number one past its end.
+    /// For each array in a class whose pointers are moved: its first number and the number one past its end.
     pub fn arrays(&self) -> Vec<(i64, i64)> {
         self.runs().into_iter().map(|(low, high)| (low, high + 1)).collect()
     }

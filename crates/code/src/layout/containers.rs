@@ -1,7 +1,7 @@
 //! Unification for `container_of`: structures found through their members.
 //!
-//! Unification propagates from a place to its parts. `container_of` goes the other way, from a member to the structure around it: it may give any
-//! structure of the type whose member the pointer may point to, so all of these are unified.
+//! Unification propagates from a place to its parts. `container_of` leads the other way, from a member to the structure around it. Its result may be
+//! any structure of its type in which the pointer may point to that member, so all these structures are unified.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_program::Span;

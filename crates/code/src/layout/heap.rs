@@ -2,9 +2,9 @@
 //!
 //! An allocation in a loop returns its objects one after the other, counted by a register; after the last one the model ends. A freed object is
 //! marked in registers of the thread that freed it, so that marking is not an event of the memory model. With reuse, an allocation may instead return
-//! an object of the same kind that its thread has freed, and clears the mark. Where dangling pointers are compared, an object may also be passed to
-//! other threads: the freeing thread sets a flag in shared memory, and the allocating thread finds the flag there. Local variables that pointers may
-//! outlive are marked in the same way while their lifetime is over.
+//! an object of the same class and size that its thread has freed, and clears the mark. Where dangling pointers are compared, an object may also be
+//! passed to other threads: the freeing thread sets a flag in shared memory, and the allocating thread reads it. A local variable to which pointers
+//! may exist after its lifetime is marked in the same way while its lifetime is over.
 
 use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
@@ -117,7 +117,7 @@ impl Resolver<'_> {
         self.step(StepKind::Special(CellEvent::Set(passed, number, before.with(BinaryOp::Eq, 0))))
     }
 
-    /// One alternative of an allocation: an existing object, acquired by the steps `taken`. `calloc` clears it.
+    /// One alternative of an allocation: it returns an existing object, which the steps `taken` acquire. `calloc` clears this object.
     fn again(&mut self, taken: Vec<Step>, register: Register, object: ObjectId, number: i64) -> Vec<Step> {
         let placed = self.layout.placed(object);
         let scale = self.layout.classes[placed.class].scale;
@@ -180,7 +180,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The lifetime of a local variable ends, or begins again.
+    /// Marks a local variable where its lifetime ends (`gone`) or begins again.
     pub(crate) fn mark_local(&mut self, object: ObjectId, gone: bool) {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Frees an object: for this thread to allocate again, or for other threads.
+    /// Frees an object. Either this thread may allocate it again, or other threads may.
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
@@ -203,7 +203,7 @@ impl Resolver<'_> {
         let cell = self.returned(returned, number.clone());
         let given = vec![
             self.pass(class, number),
-            // The thread that takes the object also sees the stores before this one.
+            // The thread that takes the object also sees the stores before the store to the flag.
             self.step(StepKind::StoreFence),
             self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
         ];
@@ -228,7 +228,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// `free` of a pointer into a class that is not null: to the start of an allocation of this class, or to the first member or element of one.
+    /// `free` of a pointer into a class, which is not null: the pointer must be to the start of an allocation of this class, or to the first member
+    /// or element of an allocation.
     fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
         let of = &self.layout.classes[class];
         let number = pointer.clone().with(BinaryOp::Div, of.scale);

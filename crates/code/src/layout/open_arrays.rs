@@ -8,7 +8,7 @@ use fencewright_text::Diagnostic;
 use crate::core::{Core, NodeId, Origin};
 use crate::nodes::Nodes;
 
-/// Sets the lengths of flexible array members; all in one class must have the same length.
+/// Sets the lengths of flexible array members; all those in one class must have the same length.
 pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
     let mut lengths: HashMap<NodeId, u64> = HashMap::new();
     for object in &core.objects {

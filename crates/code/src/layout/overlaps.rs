@@ -18,9 +18,9 @@ use crate::reuse::{Reuse, is_later};
 /// When an object may reuse the address of another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
-    /// At any time, as far as this thread knows.
+    /// Possibly at any time: this thread has no mark that says whether the other object still exists.
     Always,
-    /// While the lifetime of the other one is over, which this thread has marked.
+    /// Only while the lifetime of the other object is over, which this thread has marked.
     Gone,
 }
 
@@ -68,7 +68,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// When an object may reuse the address of another one without having its number; `None` if never.
+    /// When the object `new` may reuse the address of `old` although their numbers differ; `None` if never.
     fn may_replace(&self, old: (ObjectId, u64), new: (ObjectId, u64)) -> Option<When> {
         if old == new || !self.layout.is_freed(old.0) {
             return None;
@@ -76,7 +76,8 @@ impl Resolver<'_> {
         let (old, new) = (old.0, new.0);
         let origin = |object: ObjectId| self.core.objects[object.0 as usize].origin;
         let is_late = |thread: ThreadNumber| self.core.threads[thread.0 as usize].late;
-        // The variables of `main` exist until the program ends, and those of this thread while it runs.
+        // The variables of `main` exist until the program ends, and those of this thread while it runs; so only variables of other threads may have
+        // ceased to exist.
         let may_have_ended = |thread: ThreadNumber| thread.0 != 0 && thread != self.thread;
         let replaces = match (origin(old), origin(new)) {
             (Origin::Local(one), Origin::Local(other)) if one == other => {

@@ -111,7 +111,7 @@ pub(crate) struct Resolver<'a> {
 struct Resolved {
     class: usize,
     number: Term,
-    /// The condition that the pointer at which the path starts is null, and the offset of the part in bytes, which is the address then.
+    /// The condition that the pointer at which the path starts is null, and the offset of the part in bytes, which is its address in that case.
     of_null: Option<(Term, i64)>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Resolver<'a> {
             let place = self.cell(place);
             return self.push(StepKind::Update { place, old, when, new, access });
         }
-        // The new value is checked after the old value is read.
+        // The new value may depend on the old one, so it is checked after the read.
         let (span, number) = (self.span, place.number.clone());
         let step = |kind| Step { kind, span };
         let (read, write) = match home {
@@ -315,13 +315,13 @@ impl<'a> Resolver<'a> {
         let (span, cell) = (self.span, self.cell(place.clone()));
         let step = |kind| Step { kind, span };
         match self.home(place.class) {
-            // No other thread can change the value.
+            // No other thread can change the value, so one read decides whether the thread ever continues.
             Some(home) => {
                 self.push(StepKind::Assign(register, read(home, place.number)));
                 self.out.extend(checks);
                 match waiting {
                     Waiting::Step => self.push(StepKind::Assume(condition)),
-                    // A spinning thread is not blocked.
+                    // A thread that spins for ever does not count as blocked, so it enters an empty loop.
                     Waiting::Loop => {
                         let spins = vec![step(StepKind::Loop(Vec::new()))];
                         let not_yet = Term::unary(UnaryOp::Not, condition);

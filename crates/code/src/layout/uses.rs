@@ -124,7 +124,7 @@ impl<'a> Uses<'a> {
         used.written |= written;
     }
 
-    /// The path to a place may start at a pointer: the class of its target is addressed.
+    /// If the path to a place starts at a pointer, marks the class of the pointer's target as addressed.
     fn start(&mut self, place: &Location) {
         if let Base::Pointed(_, node) = &place.base {
             self.at(*node).addressed = true;
@@ -175,7 +175,7 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// The nodes of the allocations that start where places of a node are: that node itself, or structures and arrays around it.
+/// The nodes of the allocations that may start at the address of a place of this node: the node itself, or structures and arrays around it.
 pub(crate) fn allocations_at(core: &Core, nodes: &Nodes, node: NodeId) -> BTreeSet<NodeId> {
     let allocated = core.objects.iter().filter(|object| matches!(object.origin, Origin::Heap { .. }));
     let outer = allocated.map(|object| nodes.find(object.node));

@@ -1,4 +1,4 @@
-//! Memory that is used as two types that cannot share it, and what the user is told.
+//! Memory that is used with two types that cannot share it, and the error messages for it.
 
 use fencewright_program::Span;
 use fencewright_text::Diagnostic;

@@ -87,7 +87,7 @@ fn both(op: BinaryOp, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// `+`, `-` and `*`: the result wraps around where it may not fit, unless an overflow check comes before.
+/// `+`, `-` and `*`: the result wraps around where it may not fit; if `checked`, an overflow check comes before, so it always fits.
 fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Operand {
     let values = Arithmetic::Integer(ty);
     let exact = exact_range(op, a.range, b.range);
@@ -105,7 +105,7 @@ fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Ope
         (Operator::Multiply, _, Value::Number(1)) => return a,
         (Operator::Multiply, Value::Number(1), _) => return b,
         (Operator::Subtract, Value::Number(0), _) => Value::unary(UnaryOp::Neg, b.value),
-        // `a - 1` rather than `a + -1`.
+        // Written as `a - 1` rather than `a + -1`.
         (Operator::Add, _, &Value::Number(number)) if number < 0 && number > i64::MIN => {
             a.value.with(BinaryOp::Sub, -i128::from(number))
         }
@@ -202,7 +202,7 @@ fn check_overflow(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: &Operand
     sink.check(fits, OVERFLOW);
 }
 
-/// The range of the numbers whose product with `n` is in a range; `None` if all are.
+/// The range of the numbers whose product with `n` is in a range; `None` if the product of every number is.
 fn factor(n: i128, least: i128, greatest: i128) -> Option<Range> {
     match n {
         0 => None,
@@ -262,7 +262,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
     let values = Arithmetic::Integer(ty);
     if b.range.0 <= 0 && b.range.1 >= 0 {
         sink.check(truth(b.clone()).value, DIVISION);
-        // After the check it is not 0.
+        // After the check the divisor is not 0, so a bound that is 0 moves by one.
         b.range.0 += i128::from(b.range.0 == 0);
         b.range.1 -= i128::from(b.range.1 == 0);
         if b.range.0 > b.range.1 {
@@ -312,7 +312,7 @@ fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: O
     let by_small = match a.is_exact() {
         true => Value::binary(operation(op), x(), y()),
         false => {
-            // Half of the dividend is exact. Twice the quotient of the half is the quotient, or one less.
+            // Half of the dividend is below 2^63, so it represents itself. Twice its quotient is the quotient of the dividend, or one less.
             let half = x().with(BinaryOp::Shr, 1).with(BinaryOp::BitAnd, i64::MAX.into());
             let twice = Value::binary(BinaryOp::Div, half, y()).with(BinaryOp::Mul, 2);
             let twice = sink.name(wrap(ty, twice));

@@ -43,7 +43,7 @@ pub trait Sink {
     /// Adds a check: unless the condition holds, the program has this fault.
     fn check(&mut self, condition: Value, fault: &'static str);
 
-    /// Stores a value in a register, because it is needed more than once.
+    /// Assigns a value to a register, because the value is needed more than once.
     fn name(&mut self, value: Value) -> Value;
 }
 
@@ -186,7 +186,7 @@ pub fn choose(condition: Operand, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// The range of the values of a range after conversion to a type.
+/// A range that contains the values of a range after conversion to a type.
 fn converted_range(to: Arithmetic, (low, high): Range) -> Range {
     let (first, last) = (to.converted(low), to.converted(high));
     // All values move by the same multiple of 2^n, unless the range crosses a wrap-around.

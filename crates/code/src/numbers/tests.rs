@@ -50,8 +50,9 @@ const fn int(rank: Rank, signed: bool) -> Arithmetic {
 struct Machine {
     registers: Vec<i64>,
     faults: Vec<&'static str>,
-    /// Numbers of registers and checks requested.
+    /// Number of registers requested for values.
     named: usize,
+    /// Number of checks requested.
     checked: usize,
 }
 
@@ -228,7 +229,7 @@ fn read_modify_writes_wrap_around() {
     }
 }
 
-/// The translation of an operation on two registers of a type, or on a register and a constant, with the numbers of checks and names.
+/// The translation of an operation on two registers of a type, or on a register and a constant; also how many checks and names it requested.
 fn written(op: Operator, ty: Arithmetic, b: Option<i128>) -> (Value, usize, usize) {
     let mut machine = Machine::default();
     let a = Operand::of(machine.register(0), ty);

@@ -1,6 +1,7 @@
 //! Registers that never hold an undefined value: a flow-insensitive analysis of the whole program.
 //!
-//! An undefined value is copied between registers and memory, and every operation on it is checked first. So the results of operations are defined.
+//! Only copies between registers and memory pass an undefined value on. Every other operation first checks that its operands are defined, so its
+//! result is defined.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;

@@ -18,7 +18,7 @@ pub(super) struct Whole<'a> {
 /// Whether a register never holds an undefined value.
 pub(super) type IsDefined<'a> = &'a dyn Fn(Register) -> bool;
 
-/// Simplifies a value. An operation on a value that may be undefined is kept, because it is checked.
+/// Simplifies a value. An operation on a value that may be undefined is kept, so that the use of the undefined value is detected.
 pub(super) fn fold(value: &mut Value, whole: &Whole<'_>, is_defined: IsDefined<'_>) {
     match value {
         Value::Number(_) | Value::Function(_) | Value::Register(_) => return,

@@ -67,7 +67,7 @@ fn role(origin: &Origin, ty: Option<&fencewright_c::typed::tree::Type>) -> Role 
 }
 
 fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
-    // Every occurrence other than in a load or store of the whole variable keeps it in memory.
+    // Every occurrence of a variable, other than in a load or store of the whole variable, keeps the variable in memory.
     let direct = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Store(place, ..) => place.whole(),
         _ => None,
@@ -79,7 +79,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
         }
     });
     if let Some(object) = direct {
-        // The accessed place is visited first.
+        // `each_place` visits the accessed place first: the access itself does not keep the variable in memory.
         mentions.remove(0);
         let role = &mut roles[object.0 as usize];
         *role = match *role {
@@ -88,7 +88,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
             _ => Role::Memory,
         };
     }
-    // The lifetime of a variable is checked only in memory.
+    // Lifetimes are checked only for variables in memory, so this variable must stay there.
     if let StmtKind::Special(ObjectEvent::Follow(object)) = kind {
         mentions.push(*object);
     }
@@ -171,7 +171,7 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
             mentions.push(object);
         }
     });
-    // The accessed place is visited first.
+    // `each_place` visits the accessed place first, and the access itself is no use of the address.
     let (accessed, writing) = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Await { place, .. } => (place.whole(), false),
         StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => (place.whole(), true),

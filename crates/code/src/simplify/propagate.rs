@@ -1,7 +1,7 @@
 //! Constant and copy propagation in the code of a thread: registers that hold a copy of another register, a number or an address.
 //!
-//! Variables that only this thread writes are followed too: under every memory model a thread reads there the value that it wrote last, from its
-//! buffer or from memory. Unreachable code is removed.
+//! Variables that only this thread writes are tracked too: under every memory model the thread reads from such a variable the value that it wrote
+//! last, from its buffer or from memory. Unreachable code is removed.
 
 use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
@@ -15,7 +15,7 @@ use crate::core::{
 };
 use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
 
-/// Known values of registers, and of variables that only this thread writes. Join keeps those that are equal.
+/// Known values of registers, and of variables that only this thread writes. The join keeps the values that are equal on both paths.
 #[derive(Clone, Default)]
 struct Facts {
     registers: FxHashMap<Register, Value>,
@@ -30,7 +30,7 @@ impl Facts {
         self.registers.len() + self.variables.len()
     }
 
-    /// The register is written: removes its value, and values that are copies of it.
+    /// Removes the facts that end when a register is written: its value, and the values that are copies of it.
     fn forget(&mut self, written: Register) {
         self.registers.remove(&written);
         self.registers.retain(|_, value| *value != Value::Register(written));
@@ -55,7 +55,7 @@ struct Propagation<'a> {
     changed: bool,
 }
 
-/// Replaces registers by their known values. Whether anything changed.
+/// Replaces registers by their known values. Returns whether anything changed.
 pub(super) fn propagate(
     code: &mut Vec<Stmt>,
     start: &Start<'_>,
@@ -168,7 +168,7 @@ impl Forward<Symbolic> for Propagation<'_> {
         Some(facts)
     }
 
-    /// A branch with a constant condition becomes the block that is taken, unless a jump leads into the other one.
+    /// Replaces a branch with a constant condition by the block that control takes, unless a jump leads into the other block.
     fn rewritten(&mut self, statement: &mut Stmt) {
         let StmtKind::If(condition, then, otherwise) = &mut statement.kind else { return };
         let Some(holds) = constant(condition) else { return };
@@ -204,7 +204,8 @@ impl Propagation<'_> {
 
     /// Inserts known values into the values of a statement.
     fn insert(&mut self, kind: &mut StmtKind, facts: &Facts) {
-        // In an update or an await, its own register stands for the value found in memory.
+        // In an update or await, the register into which it loads stands for the value found in memory, so no value is inserted for this register,
+        // nor any value that reads it.
         let own = kind.found();
         let mut mentioned: FxHashSet<Register> = FxHashSet::default();
         kind.values(&mut |value| value.registers(&mut |register| _ = mentioned.insert(register)));
@@ -232,7 +233,7 @@ impl Propagation<'_> {
     }
 }
 
-/// Substitutes values for registers. All of them are equal to their registers, so the order does not matter.
+/// Substitutes values for registers. Each value equals its register, so the order does not matter.
 fn put(value: &mut Value, known: &[(Register, &Value)]) {
     for (register, by) in known {
         value.substitute(*register, by);

@@ -10,8 +10,8 @@ use super::ways::{Next, Part, Way, step};
 /// Maximum number of path prefixes that are explored.
 const MOST_PIECES: usize = 512;
 
-/// Whether no thread returns to the head of a loop for ever without a departure: some register grows in every iteration, or shrinks in every
-/// iteration, and every iteration compares it with a bound that does not change.
+/// Whether no thread returns to the head of a loop for ever without a departure: there is a register that grows in every iteration, or shrinks in
+/// every iteration, and that every iteration compares with a bound that does not change.
 pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     let Some(rounds) = rounds(part, head) else { return false };
     let changes = |register: RegisterId| {

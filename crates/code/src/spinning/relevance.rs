@@ -13,7 +13,7 @@ pub(super) struct Relevance {
 }
 
 impl Relevance {
-    /// Computes the relevant registers for the locations of a component, which are those that are `inside`.
+    /// Computes the relevant registers for the locations of a component; `inside` says for every location whether it belongs to the component.
     pub fn new(thread: &Thread, component: &[LocationId], inside: &[bool]) -> Self {
         let mut found = Relevance { at: component.iter().map(|l| (*l, BTreeSet::new())).collect() };
         let mut before: FxHashMap<LocationId, Vec<LocationId>> = FxHashMap::default();

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) enum Source {
     /// The value of a register at the start of the path.
     Register(RegisterId),
-    /// The value of a variable, or of one element.
+    /// The value of a variable, or of the element of an array at this index.
     Memory(VariableId, Option<Box<Value>>),
     /// The result of a nondeterministic choice, by its number on the path.
     Chosen(usize),

@@ -18,7 +18,7 @@ const MOST_WAYS: usize = 256;
 const LONGEST: usize = 200;
 /// Maximum number of nodes of a symbolic value.
 const LARGEST: usize = 100;
-/// Maximum product of the numbers of values of the choices on a path that are enumerated.
+/// Maximum number of combinations of the values of all enumerated choices on a path.
 const MOST_CHOICES: u64 = 1 << 10;
 
 /// A loop of a thread.
@@ -67,7 +67,7 @@ enum Choice {
     Tried(u64),
     /// It has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),
-    /// A value exists for which the one condition on it holds.
+    /// A value exists for which the one condition on the choice holds.
     Made,
 }
 
@@ -142,7 +142,7 @@ impl Way {
         copy_of(part, register)
     }
 
-    /// Adds a condition to the path: whether it can hold; `None` if that is unknown.
+    /// Adds a condition to the path. Returns whether the condition can hold; `None` if that is unknown.
     fn assume(&mut self, condition: Expr<RegisterId>, value: Value) -> Option<bool> {
         match value.constant() {
             Some(0) => return Some(false),
@@ -160,7 +160,7 @@ impl Way {
             _ if chosen.iter().all(|n| matches!(self.choices[*n], Choice::Tried(_))) => {
                 self.ops.push(Op::Assume(condition));
             }
-            // The first condition on a choice, and on nothing else: the choice can be made so that it holds.
+            // This is the first condition on a choice and depends on nothing else, so the choice can be made such that the condition holds.
             [n] if is_about_choice(&value) => {
                 let Choice::Free(range) = self.choices[*n] else { return None };
                 if !samples(range, &value).into_iter().any(|sample| holds(&value, sample)) {
@@ -176,12 +176,12 @@ impl Way {
     }
 }
 
-/// The copy of a register that a way writes to.
+/// The copy of a register that a path writes to.
 fn copy_of(part: Part<'_>, register: RegisterId) -> RegisterId {
     RegisterId(part.thread.registers.len() as u32 + register.0)
 }
 
-/// A register for a value of memory that a store is compared with.
+/// The register for the value in memory with which the value of a store is compared.
 fn held_in(part: Part<'_>) -> RegisterId {
     RegisterId(2 * part.thread.registers.len() as u32)
 }
@@ -320,7 +320,7 @@ pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut V
                 let (copied, value) = (way.copied(part, e), way.value(e));
                 let conditions = way.conditions.len();
                 match way.assume(copied, value) {
-                    // An assertion does not count as a bound of a counting loop.
+                    // The condition of an assertion is dropped again, because an assertion does not count as a bound of a counting loop.
                     Some(true) => way.conditions.truncate(conditions),
                     Some(false) => return Next::Blocked,
                     None => return Next::Undecided,
@@ -335,7 +335,7 @@ pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut V
                 way.ops.push(Op::Load(copy, copied));
             }
             Op::Store(address, e) => {
-                // Later operations of the step would read the stored value.
+                // Memory is constant during the search, but later operations of this step would have to read the stored value.
                 if ops[n + 1..].iter().any(|op| matches!(op, Op::Assume(_) | Op::Assert(..) | Op::Load(..))) {
                     return Next::Undecided;
                 }

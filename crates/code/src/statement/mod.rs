@@ -1,6 +1,6 @@
 //! Statements of a thread: one representation for both stages of the translation.
 //!
-//! A [`Stage`] says what values and places are. In [symbolic](crate::core::Symbolic) code a place is a path from an object or a pointer; in
+//! A [`Stage`] determines the types of values and places. In [symbolic](crate::core::Symbolic) code a place is a path from an object or a pointer; in
 //! [flat](crate::flat::Flat) code it is a numbered cell of shared memory and pointers are numbers. Control flow, accesses, assertions and
 //! synchronisation are the same in both stages; statements that exist in one stage only are its [`Stage::Special`] ones.
 
@@ -21,7 +21,7 @@ pub struct Register(pub u32);
 pub struct Label(pub u32);
 
 impl Label {
-    /// The place where the process has ended: threads loop there, so that none of them counts as blocked.
+    /// The label at which threads loop once the process has ended, so that none of them counts as blocked.
     pub const EXIT: Label = Label(u32::MAX);
 }
 
@@ -74,7 +74,7 @@ pub trait Parts<V> {
     /// Calls `visit` for the values that are evaluated.
     fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a V));
 
-    /// Calls `visit` for all values, also those that only describe others to the user.
+    /// Calls `visit` for all values, including those that only occur in explanations for the user.
     fn values_mut(&mut self, visit: &mut dyn FnMut(&mut V));
 }
 
@@ -95,7 +95,7 @@ pub trait Special<S: Stage>: Parts<S::Value> + Clone + Debug + PartialEq {
 pub struct Stmt<S: Stage> {
     /// Its effect.
     pub kind: StmtKind<S>,
-    /// The text that it comes from, with the call that led there.
+    /// The source text from which it comes, with the inlined call that contains it.
     pub span: Span,
 }
 
@@ -123,7 +123,7 @@ pub enum StmtKind<S: Stage> {
     Store(S::Place, S::Value, Access),
     /// One indivisible step with empty buffers: assignments, loads, stores, assumptions and assertions only.
     Atomic(Vec<Stmt<S>>),
-    /// One indivisible read-modify-write: `old` gets the value of the place; if `when` holds, `new` is written. Both may read `old`.
+    /// One indivisible read-modify-write: `old` gets the value of the place; if `when` holds, `new` is written. Both `when` and `new` may read `old`.
     Update {
         /// The place.
         place: S::Place,
@@ -136,7 +136,7 @@ pub enum StmtKind<S: Stage> {
         /// How the program accesses the place.
         access: Access,
     },
-    /// Takes the one global lock, with empty buffers: until it is released, no other thread loads, flushes or takes it.
+    /// Takes the one global lock, with empty buffers. Until the lock is released, no other thread loads, flushes or takes the lock.
     Lock,
     /// Releases the global lock, with empty buffers.
     Unlock,

@@ -101,7 +101,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every value that it evaluates itself, not those of statements in its blocks.
+    /// Calls `visit` for every value that the statement itself evaluates; not for those in its blocks.
     pub fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a S::Value)) {
         if let Some((place, _)) = self.accessed() {
             place.values(visit);
@@ -124,7 +124,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every value in it, to change it, but not for those in its blocks.
+    /// Calls `visit` for every value in the statement itself, to change it; not for those in its blocks.
     pub fn values_mut(&mut self, visit: &mut dyn FnMut(&mut S::Value)) {
         if let Some(place) = self.accessed_mut() {
             place.values_mut(visit);
@@ -147,8 +147,8 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every register and array element whose value before the statement matters to it. The register that an update or an
-    /// await loads into is read before only where the place depends on it.
+    /// Calls `visit` for every register and array element on whose value before the statement the statement depends. The register into which an
+    /// update or await loads is among them only if the place depends on it.
     pub fn reads(&self, visit: &mut dyn FnMut(Source<'_, S::Value>)) {
         let Some(found) = self.found() else {
             return self.values(&mut |value| value.sources(visit));

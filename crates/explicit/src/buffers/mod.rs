@@ -9,8 +9,8 @@
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
 //! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
 //!
-//! The number of stores kept in order comes from the spurious path: as many as are needed to exclude the first stores that overtake others on it.
-//! Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
+//! The number of stores kept in order is determined by the spurious path: it is the least number with which the first stores that overtake others on
+//! this path cannot do so. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
 
 mod path;
 #[cfg(test)]
@@ -37,7 +37,7 @@ pub enum BufferDomain {
     Partial(u32),
 }
 
-/// Maximum bound on the number of copies of a value; beyond it, stores are kept in order.
+/// The largest bound on the number of copies of a value for which multisets are tried; after that, stores are kept in order.
 const MOST_COUNTED: u32 = 8;
 /// Maximum number of stores kept in order: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
@@ -181,7 +181,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// One search for the `open` properties, and the conclusions from it.
+    /// Runs one search for the `open` properties, and answers those that it decides.
     fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
         if open.is_empty() {
             return;

@@ -1,6 +1,6 @@
 //! Abstract buffers: reachable states compared with the reference semantics and with each other; their proofs, also after tampering.
 //!
-//! Runs some hundred programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
+//! Runs a few hundred programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -330,7 +330,7 @@ fn sets_that_were_tampered_with_are_refused() {
             }
             other.states = PackedStates::Plain(words, changed);
             match accepted(other.clone(), &program, &["truth"]) {
-                // Accepted: then it must still contain all reachable states.
+                // A changed set that is accepted must still contain all reachable states.
                 Ok(()) => {
                     assert!(exact.is_subset(&visible(&other)), "seed {seed}, {model:?}, {abstraction:?}");
                     still += 1;
@@ -423,7 +423,8 @@ fn nothing_is_proved_about_deadlocks() {
     assert!(matches!(accepted((*set).clone(), &program, &["deadlock"]), Err(Rejection::Format(_))));
 }
 
-/// Any abstraction, not only those the engine uses, also on programs with stores in atomic groups.
+/// Abstract buffers reach the states of the plain machine for any abstraction, also for those that the engine does not use, and on programs with
+/// stores in atomic groups.
 #[test]
 fn any_abstraction_reaches_what_the_plain_machine_reaches() {
     let mut compared = 0;

@@ -14,13 +14,14 @@
 //!
 //! A location of the region is *doomed* if every path from it returns to `head` or stays in doomed locations. Two transformations are applied:
 //! 1. **Remove idle edges from `head` and its region that lead back to `head` or to a doomed location.** This preserves the properties: take an
-//!    execution, and remove from it the steps of a thread between leaving `head` and coming back in the region. They changed nothing but registers
-//!    that are dead at `head`, so the rest is an execution, in which the thread is at `head` whenever it was in the region: no property observes the
-//!    difference. What remains is an execution of the new program, in which a waiting thread loads the value it waits for, or does not load.
+//!    execution, and remove each sequence of steps in the region that a thread takes between leaving `head` and coming back to it. The removed steps
+//!    change nothing but registers that are dead at `head`. So the other steps are an execution, in which the thread is at `head` whenever it was in
+//!    the region before, and no property observes the difference. What remains is an execution of the new program, in which a waiting thread loads
+//!    the value it waits for, or does not load.
 //! 2. **Merge a load with the only remaining edge behind it**, if the alternative was removed. The steps after the load are local and the locations
-//!    before and after them look the same to properties, so they may be taken at once; where they cannot be taken, not loading only drops an
-//!    execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1 && y == 1` waits for `x`, and
-//!    then for `y`.
+//!    before and after them look the same to properties, so they may be taken at once. If the steps after a load cannot be taken, the merged step is
+//!    disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1 && y
+//!    == 1` waits for `x`, and then for `y`.
 //!
 //! A `cas` that fails in an empty loop waits for its buffer to drain and changes nothing. So it is idle, and `while !cas(l, 0, 1) { }` waits until it
 //! succeeds.

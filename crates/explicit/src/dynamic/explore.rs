@@ -2,8 +2,8 @@
 //!
 //! The stack is the current execution. Each node has the state before its event, the [sleep set](super::wakeup) and the wakeup tree of the sequences
 //! still to be explored. At a node without a tree any step that is not asleep is taken. When an execution has ended, each of its races is reversed:
-//! for an event `e` and a later event `f` that conflicts with it and directly races with it, the sequence of all events after `e` that do not happen
-//! after `e`, followed by the step of the agent of `f`, is added to the tree of the node where `e` was taken.
+//! for an event `e` and a later event `f` that conflicts with it and directly races with it, the sequence of all events that come later than `e` in
+//! the execution but not in the happens-before order, followed by the step of the agent of `f`, is added to the tree of the node where `e` was taken.
 //!
 //! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event and be taken much later, or never. So
 //! for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
@@ -281,6 +281,6 @@ impl<'p> Search<'p> {
 enum Free {
     /// A step was added to the trees of the node. Contains the outcome of the step, if it has been computed.
     Step(Option<Stepped>),
-    /// Every enabled step is asleep; `enabled` tells whether there is one, `sampled` whether a `*` was tried with samples only.
+    /// Every enabled step is asleep; `enabled` tells whether any step is enabled, `sampled` whether a `*` was tried with samples only.
     Nothing { enabled: bool, sampled: bool },
 }

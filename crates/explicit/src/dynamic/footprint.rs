@@ -1,8 +1,8 @@
 //! The footprint of a step: the objects that it reads and writes. Steps of different agents are independent if their footprints do not conflict; see
 //! [`dynamic`](super) for why.
 //!
-//! Most of a footprint is collected while the step runs. The value-independent part comes from the tables here: which locations wait and for which
-//! cells, which steps a property observes, and which agents there are.
+//! Most of a footprint is collected while the step runs. The value-independent part is taken from the [`Tables`]: which locations wait for which
+//! cells, which steps a property observes, and which agents exist.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -16,8 +16,8 @@ use fencewright_verdict::Task;
 
 use super::waits::{Classes, Waits};
 
-/// An object that steps read and write: a memory cell, the global lock, a buffered store, or a class of cells, formula or buffer, which [`Tables`]
-/// numbers.
+/// An object that steps read and write: a memory cell, the global lock, a buffered store, or one of the other objects that [`Tables`] numbers
+/// (classes of cells, formulas, buffers).
 pub type Key = u64;
 
 /// Keys from here on are buffered stores, numbered per thread.
@@ -131,11 +131,11 @@ pub struct Tables {
     pub lock: Option<Key>,
     /// Facts about each location of each thread.
     pub places: Vec<Vec<Place>>,
-    /// For each thread and edge, the keys of the formulas whose value it may change.
+    /// For each thread and edge, the keys of the formulas whose value the edge may change.
     pub seen: Vec<Vec<Box<[Key]>>>,
     /// For each cell, the keys of the formulas that read it.
     pub seen_cells: Vec<Box<[Key]>>,
-    /// For each cell, its class of cells awaited together, if any.
+    /// For each cell, the key of its class of cells that are awaited together, if it belongs to one.
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,
@@ -350,7 +350,7 @@ impl Seen<'_> {
         seen.into_iter().map(Vec::into_boxed_slice).collect()
     }
 
-    /// For each edge of a thread, the keys of the formulas whose value it may change.
+    /// For each edge of a thread, the keys of the formulas whose value the edge may change.
     fn edges(&self, id: ThreadId) -> Vec<Box<[Key]>> {
         let (program, model) = (self.task.program, self.task.model);
         let thread = program.thread(id);

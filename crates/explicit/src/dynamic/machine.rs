@@ -14,7 +14,7 @@ use super::awaits::Origins;
 use super::footprint::{Awaited, Footprint, Item, Key, Tables, add};
 use super::state::{Buffered, NONE, State};
 
-/// Data of a flush that determine the events it happens after.
+/// The data of a flush that determine which events happen before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flushed {
     /// The event that issued the store.
@@ -126,8 +126,8 @@ impl<'p> Machine<'p> {
         state
     }
 
-    /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if the number is too large); `None` if the agent
-    /// has no enabled step. The events of the step are appended to the log.
+    /// The step of an agent from a state, with the outcome of the alternative with this number; `None` if the agent has no such enabled alternative.
+    /// The events of the step are appended to the log.
     pub fn step(
         &mut self,
         state: &State,
@@ -206,7 +206,7 @@ impl<'p> Machine<'p> {
         match &place.awaited {
             Awaited::Nothing => {}
             Awaited::Class(class) => items.push(Item::wait(*class)),
-            // If the index is out of range, the step faults whatever memory contains.
+            // If the index is out of range, the step faults and waits for no cell.
             Awaited::Cell(address) => {
                 if let Ok(cell) = self.address(state, thread, address) {
                     add(items, Item::wait(Key::from(cell)));
@@ -259,7 +259,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// One edge of a thread, and the local steps after it.
+    /// Takes one edge of a thread, and the local steps after it.
     fn advance(
         &mut self,
         state: &State,
@@ -326,7 +326,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The operations of one step, with all values for their `*`s.
+    /// Performs the operations of one step, for all values of their `*`s.
     #[allow(clippy::too_many_arguments)]
     fn ops(
         &mut self,
@@ -371,7 +371,7 @@ impl<'p> Machine<'p> {
                     next.values[self.registers[thread] + register.index()] = value;
                     self.ops(next, thread, (id, edge), &ops[n + 1..], chosen, path, gathered);
                 } else {
-                    // This alternative was not requested, and all alternatives have the same footprint.
+                    // This alternative was not requested, and all these alternatives have the same footprint, so it is only counted.
                     gathered.total += 1;
                     skipped = true;
                 }
@@ -386,7 +386,7 @@ impl<'p> Machine<'p> {
         self.alternative(state, thread, (id, edge), chosen, path, Flow::Done, gathered);
     }
 
-    /// One enabled alternative: its outcome and footprint.
+    /// Records an enabled alternative: its footprint and, if it was requested, its outcome.
     #[allow(clippy::too_many_arguments)]
     fn alternative(
         &mut self,
@@ -416,7 +416,7 @@ impl<'p> Machine<'p> {
         path.iter().copied().chain(seen).for_each(|item| add(&mut gathered.items, item));
     }
 
-    /// Moves a thread along an edge. At a limit it goes to a nonexistent location, from which it never moves again.
+    /// Moves a thread along an edge. At a limit the thread is moved to a nonexistent location, from which it never moves again.
     pub(super) fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
         state.values[1 + thread] = match flow {
             Flow::Fault => i64::from(self.program.threads[thread].fault.0),
@@ -428,7 +428,7 @@ impl<'p> Machine<'p> {
         };
     }
 
-    /// Logs the step along an edge. If the edge stands for several, only the first can fault.
+    /// Logs the step along an edge. If the edge stands for several original edges, only the first of them can fault.
     pub(super) fn log(
         &self,
         log: &mut Vec<Event>,

@@ -80,7 +80,7 @@ impl Machine<'_> {
             let several = code.edges_from(location).count() > 1;
             for (id, edge) in code.edges_from(location) {
                 debug_assert!(is_local(&edge.action, self.model), "the location is local");
-                // With a single edge the state need not be restored.
+                // If there are several edges, each is tried on a copy of the state.
                 let mut copy = several.then(|| state.clone());
                 let flow = match &edge.action {
                     Action::Op(Op::Havoc(..)) => return,

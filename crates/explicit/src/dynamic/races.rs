@@ -9,7 +9,8 @@ use super::wakeup::{Branch, Sequence, insert};
 /// Number of replayed events between two polls of the observer.
 const EVENTS_AT_A_STRETCH: u64 = 256;
 
-/// A vector clock: for each agent, the index of its last event that happens before, plus 1.
+/// The vector clock of an event: for each agent, the index of its last event that happens before the event or is the event itself, plus 1; 0 if there
+/// is none.
 type Clock = Box<[u32]>;
 
 /// An event of the present execution.
@@ -60,8 +61,8 @@ impl Search<'_> {
         self.nodes[number as usize].event.as_ref().expect("the event has happened")
     }
 
-    /// The clock of the next step of an agent without its footprint: program order, a store before its flush, flushes before a step that waits for an
-    /// empty buffer, and flushes ordered by a store fence.
+    /// The clock of the next step of an agent, not counting conflicts of its footprint: program order, a store before its flush, flushes before a
+    /// step that waits for an empty buffer, and flushes ordered by a store fence.
     fn base(&self, agent: usize, step: Option<&Stepped>) -> Clock {
         let agents = &self.machine.tables.agents;
         let mut clock = vec![0; self.last.len()].into_boxed_slice();
@@ -201,7 +202,7 @@ impl Search<'_> {
                 }
             }
         }
-        // Steps that are disabled at the end may have been enabled earlier.
+        // Steps that are disabled at the end may have been enabled before some write, so they are moved before such writes too.
         for agent in 0..self.last.len() as u32 {
             let awaited = self.machine.awaited(self.state(), agent as usize);
             if awaited.is_empty() {
@@ -279,7 +280,7 @@ impl Search<'_> {
             all.extend(sequence.iter().filter_map(event).map(|event| &event.branch).chain([&last]));
             let added = insert(trees, asleep, all);
             self.waiting += added;
-            // The other alternatives are added when the first one is taken.
+            // One alternative suffices, because the others are added when this one is taken.
             if added > 0 {
                 break;
             }

@@ -27,7 +27,7 @@ pub struct Buffered {
     pub cell: u32,
     /// The stored value.
     pub value: i64,
-    /// The numbers of stores and of store fences that the thread issued before it.
+    /// The numbers of stores and of store fences that the thread issued before this store.
     pub issued: [u32; 2],
     /// The event that issued it.
     pub event: u32,
@@ -41,7 +41,7 @@ impl State {
         let mut hasher = FxHasher::default();
         self.values.hash(&mut hasher);
         for (n, store) in self.buffers.iter().enumerate() {
-            // Store fences matter only by the stores they separate.
+            // A store fence matters only while a store before it is buffered.
             let mine = |b: &&Buffered| b.thread == store.thread;
             let fenced = self.buffers[n + 1..].iter().find(mine).map(|next| next.issued[1]);
             let fenced = fenced.unwrap_or(self.issued[store.thread as usize][1]) > store.issued[1];

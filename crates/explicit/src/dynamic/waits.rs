@@ -14,7 +14,7 @@ pub enum Waits {
 }
 
 impl Waits {
-    /// The cells that the steps along these edges, all from one location, wait for.
+    /// The cells that the steps along the given edges wait for. All these edges leave one location.
     pub fn new<'e>(program: &Program, edges: impl Iterator<Item = &'e Edge>) -> Self {
         let edges: Vec<&Edge> = edges.collect();
         let mut addresses: Vec<&Address> = Vec::new();

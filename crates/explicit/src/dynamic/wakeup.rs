@@ -62,7 +62,7 @@ enum Relation {
     Dependent,
 }
 
-/// A wakeup tree below a step. A leaf stands for all executions with this prefix.
+/// A step, and the wakeup trees of the steps to be explored after it. A leaf stands for all executions that begin with the steps on the path to it.
 #[derive(Debug)]
 pub struct Tree {
     /// The step.

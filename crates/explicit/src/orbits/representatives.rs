@@ -9,7 +9,7 @@ use crate::code::Code;
 use crate::layout::{Field, Layout};
 use crate::store::hash_word;
 
-/// A permutation of a class: the thread at position n takes the place of the one at position `order[n]`.
+/// A permutation of a class: the thread at position n receives the state of the thread at position `order[n]`.
 type Order = [u8; MOST_THREADS];
 
 /// Computes representatives.
@@ -173,7 +173,7 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     let compiled = &code.threads[thread];
     let location = layout.slots[code.pc(thread)].raw(state);
     let is_me = |slot: usize| layout.slots[slot].raw(state) == thread as u64 + 1;
-    // Threads in later locations come first, so that their steps come first too: then executions shown to users switch threads less often.
+    // Threads at later locations are sorted first, so that their steps are explored first. Then executions shown to users switch threads less often.
     let far = (compiled.edges.len() as u64 - location) << 2;
     let fixed = far | u64::from(!is_me(code.lock())) << 1 | u64::from(!is_me(code.favourite()));
     if !class.numbered {

@@ -4,9 +4,9 @@
 //! if
 //!
 //! * C0: it contains a step;
-//! * C1: no step that another thread may still take (flushes of its buffer included) depends on a step of the candidate, whether enabled or blocked,
-//!   or unblocks one. While a thread holds the lock, no other thread can take a step that depends on a step of the holder. Steps of the same thread
-//!   that are not in the set commute with those that are (see [`summary`](super::summary));
+//! * C1: no step that another thread may still take (flushes of its buffer included) depends on a step of the candidate or unblocks one; blocked
+//!   steps of the candidate count too. While a thread holds the lock, no other thread can take a step that depends on a step of the holder. Steps of
+//!   the same thread that are not in the set commute with those that are (see [`summary`](super::summary));
 //! * C2: no property observes its steps;
 //! * C3: none of its steps may close a cycle.
 
@@ -83,7 +83,7 @@ impl<'c> Ample<'c> {
         }));
     }
 
-    /// Conditions C1 and C2 for steps of a thread with this footprint.
+    /// Whether conditions C1 and C2 hold for steps of a thread with this footprint.
     fn is_ample(&self, t: usize, steps: Footprint) -> bool {
         let waits = self.view.is_locked_out(t) && steps.has(ACCESS | LOCK);
         let disturbed = self.view.holder != t + 1 && (waits || steps.disturbs(self.others[t]));

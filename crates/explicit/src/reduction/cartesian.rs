@@ -9,8 +9,8 @@
 //! close a cycle, so it is finite.
 //!
 //! If a thread branches, its prefix is a tree. Edges and flushes of a thread are separate processes; the prefix of the flushes is one flush. A store
-//! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of what it waits for
-//! counts. While a thread holds the lock, its steps depend on nothing except for the release of the lock.
+//! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of its blocked steps
+//! counts. While a thread holds the lock, no step of another thread depends on its steps, except on the release of the lock.
 //!
 //! Prefixes are computed thread by thread. Finished ones count with the footprint of their steps, the others with everything that the thread may
 //! still do. So in Fig. 4.5 the prefix of the first thread ends at its first store, because the second thread will load the stored variable, and the
@@ -92,7 +92,7 @@ impl<'c> Cartesian<'c> {
             let left = expander.expand_parts(layout, &self.here, [Part::Edges(t)], &mut between)?;
             let taken = between.taken;
             steps += taken.max(1);
-            // If the thread has ended or is blocked inside its prefix, this state is a leaf of it.
+            // If the thread has ended or is blocked inside its prefix, this state is a leaf of the prefix.
             if taken == 0 && !is_start {
                 let step = Step { thread: t as u32, kind: StepKind::Run, visible: false, fault: false };
                 sink.take(step, &self.here);

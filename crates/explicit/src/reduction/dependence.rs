@@ -20,7 +20,7 @@ use super::summary::{ACCESS, Footprint, LOCK, Summaries, UNLOCK, VISIBLE};
 use crate::code::{ActionCode, AddressCode, Code, OpCode};
 use crate::layout::Layout;
 
-/// The footprints of the parts of one state.
+/// Computes which parts depend on each other in a state, from the footprints of the parts there.
 pub struct Dependence<'c> {
     code: &'c Code,
     summaries: &'c Summaries,

@@ -1,7 +1,7 @@
 //! Partial order reductions: steps whose order does not matter are not explored in all orders.
 //!
 //! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The others choose in each state a subset of the steps that suffices,
-//! based on static [summaries](summary) of what threads may still do:
+//! based on static [summaries](summary) of the steps that threads may still take:
 //!
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
 //! * [`persistent`]: the steps of the smallest set of threads that no other thread can disturb (s. 4.1);
@@ -109,7 +109,7 @@ impl Reduction {
     }
 }
 
-/// The view of a thread in a state, as needed by reductions.
+/// The facts about a thread in a state that reductions need.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadView {
     place: Place,
@@ -121,7 +121,7 @@ struct ThreadView {
     pending: bool,
 }
 
-/// The view of a state, as needed by reductions.
+/// The facts about a state that reductions need.
 #[derive(Debug, Default)]
 struct View {
     /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.

@@ -1,11 +1,11 @@
 //! Persistent sets (THESIS16 s. 4.1): the steps of the smallest set of threads that no other thread can disturb.
 //!
 //! As printed, the algorithm considers enabled steps only, and its result is not persistent (t1: `r = x`; t2: `skip; x = 1`: the load alone would be
-//! chosen, although t2 will store to x). Here a set grows until it is closed under what *may still happen*. Its elements are parts of threads, each
-//! consisting of the outgoing edges or of the possible flushes of one thread:
+//! chosen, although t2 will store to x). Here a set grows until it is closed with respect to all steps that *may still be taken*. Its elements are
+//! parts of threads, each consisting of the outgoing edges or of the possible flushes of one thread:
 //!
-//! * if another thread may still take a step that depends on a step of the set, its edges are added. If flushing an entry of its buffer depends on a
-//!   step of the set, its possible flushes are added, because all later flushes of the buffer come after one of these;
+//! * if another thread may still take a step that depends on a step of the set, the edges of that thread are added. If flushing an entry of that
+//!   thread's buffer depends on a step of the set, its possible flushes are added, because all later flushes of the buffer come after one of these;
 //! * if a step of the set waits for the empty buffer of its thread, the flushes of the thread are added; if it waits for the lock, the edges of the
 //!   holder are added. While a thread holds the lock, no other thread can disturb its steps;
 //! * visible steps depend on each other: if the set contains one, every part is added whose thread or buffer may still take a visible step.

@@ -7,8 +7,8 @@
 //!
 //! The sleep set of a state is the intersection of the sleep sets it was reached with. If a state is reached again with a smaller one, it is expanded
 //! again: for the parts of its persistent set that have woken up, or, if a part outside of the set has woken up, for all awake parts of the set,
-//! because the woken part may no longer sleep in their successors. In the successors of a part taken in an expansion, the parts sleep that sleep in
-//! the state or were taken before it *in the same expansion*, but not those taken in earlier expansions.
+//! because the woken part may no longer sleep in their successors. In the successors of a part taken in an expansion, those parts sleep that sleep in
+//! the state or were taken earlier *in the same expansion* (unless they depend on the part), but not those taken in earlier expansions.
 //!
 //! **Correctness.** Take an execution w from an initial state. As long as there is an explored state s along w such that no step of its persistent
 //! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. It is independent of
@@ -20,10 +20,10 @@
 //! expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of s, which took p if p is in
 //! P(s), and a again if not. Both contradict the choice of a.
 //!
-//! So everything is found that persistent sets alone find: deadlocks and final states, faults and, as visible steps depend on each other, what
-//! properties observe. The explored graph is a subgraph of the one explored with persistent sets. Only the rare case that parts outside of a
-//! persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers, and automorphisms map sleep
-//! sets to sleep sets.
+//! So the search finds everything that a search with persistent sets alone finds: deadlocks and final states, faults and, because visible steps
+//! depend on each other, all values of observed formulas. The explored graph is a subgraph of the one explored with persistent sets. Only the rare
+//! case that parts outside of a persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers,
+//! and automorphisms map sleep sets to sleep sets.
 //!
 //! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
 
@@ -77,7 +77,7 @@ pub struct Sleep<'c> {
 }
 
 impl<'c> Sleep<'c> {
-    /// Sleep sets for the states of the given program; `bounded` if buffers are.
+    /// Sleep sets for the states of the given program; `bounded` tells whether buffers are bounded.
     pub fn new(code: &'c Code, summaries: &'c Summaries, bounded: bool) -> Self {
         Sleep {
             persistent: Persistent::new(code, summaries),
@@ -155,7 +155,7 @@ impl<'c> Sleep<'c> {
         true
     }
 
-    /// Intersects the sleep set of a known state with the one it was reached with again.
+    /// Intersects the sleep set of a known state with the sleep set with which it was reached again.
     pub fn meet_again(&mut self, store: &Store, state: &[u64], hash: u64, asleep: u64) {
         let Some(n) = self.find(store, state, hash) else { return };
         let entry = &mut self.entries[n];
@@ -183,7 +183,7 @@ impl<'c> Sleep<'c> {
         if let Some(woken) = woken {
             let awake = Awake { expander, layout, state, sink };
             let summary = awake.take(&self.persistent.view, &mut self.dependence, woken, asleep)?;
-            // The state has an entry, so some part slept in it: it has steps.
+            // The state has an entry, so some part slept in it. A part that sleeps has steps, so the state is no deadlock.
             return Ok(Summary { moved: true, ..summary });
         }
         let (summary, set) = self.first(expander, layout, state, asleep, sink)?;
@@ -307,7 +307,8 @@ impl<S: SleepSink> Awake<'_, '_, S> {
         for bit in bits(set & !asleep) {
             sink.asleep(asleep & !dependence.on(view, bit, asleep));
             let taken = expander.expand_parts(layout, state, [part(bit)], sink)?;
-            // A part with a step that was cut off is not fully explored, and what it waits for may be missing from the persistent set.
+            // A part with a step that was cut off is not put to sleep: it is not fully explored, and parts that its steps wait for may be missing
+            // from the persistent set.
             asleep |= if taken.moved && taken.is_complete() { bit } else { 0 };
             summary = summary.with(taken);
         }

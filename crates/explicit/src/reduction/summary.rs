@@ -1,8 +1,8 @@
 //! Static summaries of threads: the footprints of the next steps from each location and of all future steps, and when two footprints are dependent.
 //!
 //! Steps of different threads are dependent if one accesses a memory cell that the other writes, or if one acquires or releases the lock and the
-//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses nothing else; its flush does,
-//! so a thread that may store to a cell may also write it.
+//! other requires that no other thread holds it. All other objects belong to one thread. A store into a buffer accesses no shared object, but its
+//! flush does, so a thread that may store to a cell may also write it.
 //!
 //! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
 //! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only
@@ -154,7 +154,7 @@ const SMALL_ARRAY: usize = 16;
 
 impl Classes {
     fn new(program: &Program) -> Self {
-        // For each cell, the first cell of its group of cells that are accessed alike.
+        // For each cell, the first cell of its group. A large array is one group; every other cell is a group by itself.
         let mut group: Vec<u32> = (0..program.cells() as u32).collect();
         for variable in program.variables.iter().filter(|v| v.cells().len() > SMALL_ARRAY) {
             group[variable.cells()].fill(variable.base);
@@ -268,7 +268,7 @@ fn summarise(
     Ok(places)
 }
 
-/// A numbering of the locations of a thread with few edges to a smaller or equal number; those count as back edges.
+/// A numbering of the locations of a thread such that few edges lead to a location with a smaller or equal number. These edges count as back edges.
 pub fn order(thread: &Thread) -> Vec<u32> {
     let component = components(thread, &|_, _| true);
     // Components are numbered in reverse topological order.

@@ -1,5 +1,5 @@
-//! The examples of THESIS16. The figures are not available in the text; each program was reconstructed from the description, such that the stated
-//! numbers of states result.
+//! The examples of THESIS16. The figures themselves were not available. Each program was reconstructed from its description in the text, such that it
+//! has the numbers of states that the text states.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -85,7 +85,8 @@ fn program(variables: usize, threads: Vec<Vec<(u32, u32, Action)>>, bad: Expr<Ob
     }
 }
 
-/// Statistics of exploring a program. Sleep sets have states and steps only, because there the steps taken depend on how a state is reached.
+/// Statistics of exploring a program. With sleep sets only `states` and `taken` are meaningful, because the steps taken from a state depend on how it
+/// was reached.
 #[derive(Debug)]
 struct Explored {
     /// The number of states if the goal does not stop the search.

@@ -21,7 +21,7 @@ fn accepted(program: &Program, invariant: &Invariant) -> Result<(), Rejection> {
     certify(&certificate, program, &Prover, &stop).map(|_| ())
 }
 
-/// The constraint that cells of the reduced program have their values of a state.
+/// The constraint that the cells of the reduced program have the values that they have in a state.
 fn cube(reduced: &Reduced, state: &State) -> Cube {
     let cells = BufferMachine::new(&reduced.program, Buffers::Sc).cells;
     let mut values: Vec<(CellId, i64)> = state.memory.iter().copied().zip(0..).map(|(v, c)| (c, v)).collect();
@@ -66,7 +66,7 @@ fn expected(program: &Program, machine: &BufferMachine<'_>, states: &HashSet<Sta
         for (t, _) in program.threads() {
             let registers = state.registers[t.index()].iter().zip(0..);
             values.extend(registers.map(|(v, r)| (machine.cells.id(Cell::Register(t, RegisterId(r))), *v)));
-            // The order of stores to different cells between two barriers is irrelevant.
+            // The order of stores to different cells between two barriers is irrelevant, so they are sorted by cell, as in the queue machine.
             let mut entries = state.buffers[t.index()].clone();
             if machine.buffers.model() == MemoryModel::Pso {
                 let parts = entries.split_mut(|entry| *entry == Buffered::Barrier);

@@ -118,7 +118,7 @@ fn as_many_predicates_as_in_the_paper() {
     assert_eq!(counts("ticket-lock", ticket), (8, 14, 16));
 }
 
-/// Rule 6 on the paper's own example; places of different threads for one variable are not combined.
+/// Rule 6 on the paper's own example. If a variable occurs twice, both occurrences become the same place, not places of different threads.
 #[test]
 fn a_variable_that_occurs_twice_is_one_place() {
     let text = "shared x, y; thread p { x = 1; fence; } thread q { x = 2; r: skip; } predicates { x <= y && 0 <= x; }";
@@ -129,7 +129,7 @@ fn a_variable_that_occurs_twice_is_one_place() {
     assert_eq!(in_words(&pso, &lifted), wanted);
 }
 
-/// All combinations are made, unless fences separate the stores of every thread (rules 7 and 14).
+/// Predicates are lifted to all combinations of places, unless fences separate the stores of every thread (rules 7 and 14).
 #[test]
 fn combinations_are_made_unless_fences_separate_stores() {
     let lifted = |text: &str, model, k| {
@@ -167,7 +167,8 @@ fn fences_between_stores_are_seen_on_every_path() {
     }
 }
 
-/// Comparisons are made on request, epochs if there are store fences, and the parts of a cube about buffered values can be dropped (s. 6.3).
+/// Comparisons are made on request, predicates on epochs are made if there are store fences, and the parts of a cube about buffered values can be
+/// dropped (s. 6.3).
 #[test]
 fn comparisons_epochs_and_what_is_left_out() {
     let program = program(

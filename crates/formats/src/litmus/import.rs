@@ -91,9 +91,9 @@ struct Location {
     declared: Option<Type>,
     /// The width of its accesses in bits; `None` until an instruction accesses it.
     accessed: Option<u32>,
-    /// The number of elements before it in its array; 0 if it is a variable.
+    /// The number of array elements before this one; 0 for a scalar location.
     before: usize,
-    /// The number of elements after it in its array; 0 if it is a variable.
+    /// The number of array elements after this one; 0 for a scalar location.
     after: usize,
     span: Span,
 }
@@ -147,7 +147,7 @@ impl Register {
         reduce(self.init, self.bits())
     }
 
-    /// The name of the variable.
+    /// The name of the variable for this register.
     fn name(&self) -> String {
         RegisterPart { family: self.family, part: Part::Low(self.bits()) }.name()
     }
@@ -367,7 +367,8 @@ fn thread_names(
         }
     }
     for (thread, cells) in test.threads.iter_mut().zip(&columns) {
-        // With a single column, the thread's span extends from its name to its last instruction.
+        // With a single column, the thread's span extends from its name to its last instruction. With several columns, such a span would contain
+        // instructions of other threads.
         if let (Some(last), 1) = (cells.last(), header.len()) {
             thread.span = thread.span.to(Span::new(last.start, last.end));
         }

@@ -4,10 +4,6 @@
 //! a global. A declared range becomes a domain. The thread does not continue with a value outside in either case, but only a range reports it as a
 //! violation. A variable without a range has all integers as its domain. The range of an initial `*` becomes a domain too; since this is exact only
 //! if no store leaves the range, it is an error otherwise.
-//!
-//! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both block the thread at a
-//! value outside, though only a range reports a violation. A variable without a range has all integers as its domain. The range of an initial `*`
-//! also becomes a domain, which is exact only if no store leaves it.
 
 mod text;
 

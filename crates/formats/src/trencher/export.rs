@@ -281,7 +281,7 @@ impl Writer<'_> {
                     self.transition(&at, &next, instruction);
                     let Some(condition) = instruction.strip_prefix("check ") else { continue };
                     // If an `assume` fails, the whole step is not taken, so the thread returns to the state before the step. A fault ends the thread,
-                    // which continues to a state without transitions.
+                    // so the thread moves to a new state without transitions.
                     let retries = matches!(op, Op::Assume(_));
                     let lost = retries && written.iter().any(|&r| self.live.is_live(start.index(), r));
                     if stored || lost {

@@ -85,7 +85,7 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// The registers of the current thread.
+    /// The numbers of the registers of the current thread, by name.
     registers: HashMap<&'a str, usize>,
     used: Vec<Word<'a>>,
     next_register: usize,

@@ -70,7 +70,7 @@ fn change(text: &str, edit: &Edit, fresh: String, changes: &mut Vec<Change>) -> 
     let at = edit.place.offset as usize;
     let end_of_line = |at: usize| text[at..].find('\n').map_or(text.len(), |n| at + n);
     match (edit.place.side, edit.place.label) {
-        // Before a statement, the target of a transition: the transition leads to a new state, and the fence from there to the target.
+        // Before the target of a transition: the transition leads to the new state instead, and the fence leads from there to the target.
         (Side::Before, None) => {
             let statement = edit.place.statement;
             let target = text.get(statement.range()).unwrap_or("");
@@ -83,7 +83,7 @@ fn change(text: &str, edit: &Edit, fresh: String, changes: &mut Vec<Change>) -> 
             changes.push(Change { at: end, length: 0, text: added });
             changes.push(Change { at: statement.start as usize, length: target.len(), text: fresh });
         }
-        // At a state: its transitions now leave a new state, to which the fence leads.
+        // At a state: the fence leads from this state to the new one, and all transitions of this state leave the new one instead.
         (Side::Labelled, Some(label)) => {
             let state = text.get(label.range()).unwrap_or("");
             let starts = |line: &str| line.split_whitespace().next() == Some("thread");

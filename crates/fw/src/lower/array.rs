@@ -33,8 +33,8 @@ impl Array {
         RegisterId(self.first.0 + (index - self.indices.low) as u32)
     }
 
-    /// The value of the element with a computed index, which must lie between `indices`. The conditional expressions form a balanced tree, whose
-    /// depth is logarithmic.
+    /// The value of the element with a computed index, which must lie in `indices`. The conditional expressions form a balanced tree, whose depth is
+    /// logarithmic.
     fn chosen(self, index: &Pure, indices: Range) -> Pure {
         if indices.low == indices.high {
             return Expr::Leaf(self.element(indices.low));

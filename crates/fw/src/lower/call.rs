@@ -152,7 +152,8 @@ impl<'a> ThreadLowering<'a, '_> {
             Init::Any(range) => Op::Havoc(r, range),
         }));
         if starts.is_empty() {
-            // If the body adds no location of its own, its entry belongs to the caller, and the call is a jump to it.
+            // If the entry of the body is a location that existed before the call, the body takes no step, and the call is a jump to this location.
+            // Otherwise the entry is merged with `at`.
             let is_new = self.graph.find(entry).index() >= nodes;
             return Ok(if is_new { self.graph.join(at, entry, span) } else { self.jump(at, entry, span) });
         }

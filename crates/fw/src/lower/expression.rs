@@ -20,13 +20,13 @@ pub type Pure = Expr<RegisterId>;
 /// A step that must precede the evaluation of the pure rest of an expression.
 pub enum Before<'a> {
     Load(RegisterId, Address, Span),
-    /// A read-modify-write operation; its result goes to the register.
+    /// A read-modify-write operation, whose result is written to the register.
     Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
-    /// A short-circuit condition with steps on its right side; its value goes to the register.
+    /// A short-circuit condition with steps on its right side, whose value is written to the register.
     Condition(RegisterId, &'a ast::Expr),
-    /// `c ? a : b` with steps in one of its branches; its value goes to the register.
+    /// `c ? a : b` with steps in one of its branches, whose value is written to the register.
     Choice(RegisterId, &'a ast::Expr),
-    /// A call; its result goes to the register.
+    /// A call, whose result is written to the register.
     Call(RegisterId, &'a ast::Procedure, Vec<Argument>, Span),
     /// A check that an index lies in its array of registers: a fault if the condition is false.
     Check(Pure, Span),
@@ -61,7 +61,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
-                // The right side must not be evaluated if the left side decides the value.
+                // The right side must not be evaluated if the left side decides the value, so the expression becomes a branch in the control flow.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
@@ -74,7 +74,7 @@ impl<'a> ThreadLowering<'a, '_> {
                     return self.flatten_part(chosen, pure, before);
                 }
                 if !pure && (self.takes_steps(then) || self.takes_steps(otherwise)) {
-                    // Only the chosen branch is evaluated.
+                    // Only the chosen branch may be evaluated, so the expression becomes a branch in the control flow.
                     let register = self.temporary();
                     before.push(Before::Choice(register, e));
                     return Ok(Expr::Leaf(register));
@@ -239,7 +239,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Jumps to `to` without a step, unless `at` is already a location.
+    /// Jumps to `to`: without a step if `at` is not given, otherwise by a `skip` from the location `at`.
     pub fn jump(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
         match at {
             None => to,

@@ -105,8 +105,8 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
     lower_unless(&Stop::never(), file, &[], defines, Awaits::Spin)
 }
 
-/// The same as [`lower`], for a file whose spans refer to `calls` and with this behaviour at an `await`. If `stop` asks to stop, the returned error
-/// is meaningless.
+/// The same as [`lower`], for a file whose spans refer to `calls`, and with a given behaviour of threads at an `await`. If `stop` asks to stop, the
+/// returned error is meaningless.
 pub fn lower_unless<'a>(
     stop: &'a Stop<'a>,
     file: &'a ast::File,

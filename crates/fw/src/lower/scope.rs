@@ -24,7 +24,7 @@ pub struct Constants {
 #[derive(Default)]
 pub(crate) struct LocalConstants(HashMap<String, Vec<i64>>);
 
-/// The values of a type; `None` for `u64`, whose values do not fit 64 bits with a sign.
+/// The values of a type; `None` for `u64`, whose values do not fit signed integers of 64 bits.
 pub fn values_of(wraps: UnaryOp) -> Option<Range> {
     match wraps {
         UnaryOp::Signed(width) => {

@@ -142,7 +142,7 @@ impl<'a> ThreadLowering<'a, '_> {
         &self.program.variables[id.index()]
     }
 
-    /// A temporary register, which is in use until the end of the current statement.
+    /// A temporary register. It is in use until `release` is called with an earlier mark, at the latest at the end of the statement.
     pub fn temporary(&mut self) -> RegisterId {
         if self.used_temporaries == self.temporaries.len() {
             let id = RegisterId(self.registers.len() as u32);

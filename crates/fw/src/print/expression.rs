@@ -32,7 +32,7 @@ impl Printer {
             ExprKind::Unary(op, operand) => {
                 self.word(op.symbol());
                 match operand.kind {
-                    // The negation of a number, as opposed to a negative number.
+                    // The negation of a number is written `-(1)`, because `-1` is read as a negative number.
                     ExprKind::Int(value) if *op == UnaryOp::Neg && value >= 0 => {
                         let _ = write!(self.out, "({value})");
                     }

@@ -1,4 +1,5 @@
-//! The cases of random expressions against evaluation: some case has the value of the expression, and no case has another.
+//! The cases of random expressions against evaluation: some case has the value of the expression, and, for exact expressions, no case has another
+//! value.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +94,8 @@ fn cases_agree_with_evaluation() {
             for case in &all {
                 let open = auxiliaries(case);
                 assert!(open.iter().all(|cell| *cell >= AUXILIARY));
-                // Two auxiliary variables have too many pairs of values: only cases with one are enumerated.
+                // Pairs of values of two auxiliary variables are too many to enumerate: a case with more than one auxiliary variable counts as
+                // unknown.
                 if open.len() > 1 {
                     found.push(None);
                     continue;
@@ -104,7 +106,7 @@ fn cases_agree_with_evaluation() {
             }
             let about = || format!("seed {seed}: {e:?} of {cells:?} is {expected}, not {found:?}\n{all:?}");
             assert!(found.contains(&None) || found.contains(&Some(expected)), "{}", about());
-            // A comparison with an unknown value may be true or false.
+            // An expression that is not exact may contain a comparison with an unknown value, which has a case for each result.
             assert!(!exact || found.iter().flatten().all(|value| *value == expected), "{}", about());
             match found.contains(&None) {
                 true => unknown += 1,

@@ -202,7 +202,7 @@ fn leaves(machine: &BufferMachine<'_>, pair: &Pair, event: &Event) -> bool {
 struct Met {
     /// Steps compared.
     steps: usize,
-    /// Those that read a value from a summary.
+    /// Steps compared that read a value from a summary.
     expanded: usize,
     /// Steps that leave the window of an open array.
     outside: usize,
@@ -237,7 +237,7 @@ fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random, met
         if possible.is_empty() {
             break;
         }
-        // Flushes are offered so often that buffers would rarely fill up: a chosen flush is redrawn twice.
+        // Flushes are enabled so often that buffers would rarely fill up; so up to two times another event is drawn in place of a flush.
         let mut choice = random.pick(&possible).clone();
         for _ in 0..2 {
             if matches!(choice.0.kind, EventKind::Flush { .. }) {

@@ -12,7 +12,7 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    /// A constant; an error if it does not fit.
+    /// A constant; an error if it does not fit the width.
     pub fn constant(&self, value: i64, span: Span) -> Result<String, Unsupported> {
         if !self.width.contains(value) {
             let why = format!("{value} does not fit {} bits", self.width.bits());
@@ -40,7 +40,8 @@ impl Expressions {
         })
     }
 
-    /// Wrapping to a smaller width is a remainder modulo a power of two; executions with results that exceed the width are cut off.
+    /// Wrapping to a width smaller than that of the C program keeps the low bits. Wrapping to its width or a larger one changes no value, except that
+    /// executions with negative values of unsigned types are cut off.
     fn unary(&self, op: UnaryOp, operand: &str) -> String {
         match op {
             UnaryOp::Neg => format!("subtract(0, {operand})"),

@@ -15,7 +15,7 @@ use fencewright_testing::{Random, programs_or};
 
 const MOST_STATES: usize = 3_000;
 
-/// Counters that ensure that the tests compare enough.
+/// Counters with which the tests ensure that they compare enough.
 #[derive(Debug, Default)]
 struct Seen {
     compared: usize,
@@ -49,7 +49,8 @@ fn difference(
     if let Some(invented) = found.difference(&expected.reachable.states).next() {
         return Some(Err(format!("invented {invented:?}")));
     }
-    // Only this comparison detects a load that does not wait for the lock, because the states that such a load leads to are reachable anyway.
+    // Only the comparison of deadlocks detects a load that does not wait for the lock, because the states that such a load leads to are reachable
+    // anyway.
     let stuck: HashSet<State> = reachable.deadlocks.iter().filter_map(|s| reduced.state(s)).collect();
     if let Some(state) = stuck.symmetric_difference(&expected.reachable.deadlocks).next() {
         return Some(Err(format!("one of the two can move in {state:?}")));
@@ -190,7 +191,7 @@ enum Mistake {
 }
 
 impl Mistake {
-    /// Applies the mutation everywhere. Returns whether it applied anywhere.
+    /// Applies the mutation to all edges where it makes sense. Returns whether there are any.
     fn make(self, original: &Program, reduced: &mut Reduced) -> bool {
         let before = reduced.clone();
         let mut made = false;
@@ -235,7 +236,7 @@ impl Mistake {
                 Some(Action::Atomic { ops, drains: false })
             }
             (Mistake::LastInFirstOut, Action::Atomic { ops, drains: true }) if flush => {
-                // The second place leaves if it is in use, and the first one stays.
+                // The store in the second place leaves if the place is in use, and the store in the first place stays.
                 let places = ops.iter().find_map(|op| match op {
                     Op::Store(_, Expr::Leaf(first)) => {
                         values.iter().find(|places| places.first() == Some(first))

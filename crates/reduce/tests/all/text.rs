@@ -31,7 +31,7 @@ fn examples() -> Vec<(String, Program)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Parses a text; `None` if it has a constant index that is out of range, which random programs have and .fw rejects.
+/// Parses a text; `None` if it has a constant index that is out of range. Random programs may have such indices, which .fw rejects.
 fn read_back(text: &str, context: &str) -> Option<Program> {
     let (file, errors) = fw::parse(text);
     assert!(errors.is_empty(), "{context}: {errors:?}\n{text}");

@@ -97,7 +97,7 @@ fn equations_without_integer_solution_are_refuted() {
     check(&[three, fifteen, y_is_one], false);
 }
 
-/// The multiples are unbounded, and cuts at a single variable never refute these.
+/// In these problems the factors of the multiples are unbounded, and cuts at single variables never refute them.
 #[test]
 fn residues_and_inequalities_are_refuted() {
     let [x, y, p, q, r] = [0, 1, 2, 3, 4].map(Var);
@@ -118,7 +118,7 @@ fn residues_and_inequalities_are_refuted() {
         let multiple = Formula::eq(y, multiple(m, Var(5), 0));
         check(&[&no_multiple[..], &[next.clone(), multiple]].concat(), false);
         check(&[&no_multiple[..], &[next]].concat(), true);
-        // One of the numbers is fixed by its bounds.
+        // The remainder y is fixed by its bounds.
         let sum =
             Formula::eq(Linear::from(y) + times(&Int::from(m), p), Linear::from(r) + times(&Int::from(m), q));
         let bounds = [Formula::le(0, y), Formula::le(y, 0), Formula::le(1, r), Formula::le(r, m - 1)];
@@ -231,7 +231,7 @@ fn broken_proofs_are_rejected() {
     assert!(!accepted(vec![Step::Gcd(vec![(1, Int::ONE)])]), "one divides everything");
     assert!(!accepted(vec![Step::Farkas(vec![(9, Int::ONE)])]), "there is no such fact");
     assert!(!accepted(vec![Step::Farkas(vec![])]), "zero is at most zero");
-    // A fact of one case is out of scope in the other.
+    // A fact of one case is out of scope in the other case.
     let stray = Step::Farkas(vec![(2, Int::ONE), (1, Int::from(-1))]);
     assert!(!accepted(vec![stray.clone(), stray, split(&[(2, 0), (3, 1)])]));
 }
@@ -248,7 +248,7 @@ fn unsupported_interpolation_is_reported() {
     };
     let found = interpolants(&mut solver, &assertions, &refutation.proof, &Budget::default());
     assert_eq!(found, Err(Failure::Mixed));
-    // A proof of something else.
+    // The proof refutes other assertions.
     let other = [Formula::le(x, 0), Formula::le(x, 5)];
     assert!(interpolants(&mut solver, &other, &refutation.proof, &Budget::default()).is_err());
     assert!(interpolants(&mut solver, &[], &Proof { steps: vec![] }, &Budget::default()).is_err());
@@ -274,7 +274,7 @@ fn z3_survives_and_keeps_its_limits() {
     let easy = [Formula::eq(Var(0), -7)];
     assert!(z3.check(&easy, &Budget::default()).is_sat());
     assert!(matches!(z3.check(&[Formula::False], &Budget::default()), Answer::UnsatUnproved));
-    // Cancelled and late queries cost the process, not the solver.
+    // A cancelled or late query ends the process; the solver still answers the next query.
     let cancelled = Budget { stop: Some(Arc::new(|| true)), ..Budget::default() };
     assert!(matches!(z3.check(&easy, &cancelled), Answer::Unknown(Reason::Cancelled)));
     assert!(z3.check(&easy, &Budget::default()).is_sat());
@@ -283,7 +283,7 @@ fn z3_survives_and_keeps_its_limits() {
     assert!(z3.check(&easy, &Budget::default()).is_sat());
 }
 
-/// Where the native solver gives up, an external one is asked; here a script that knows a single answer.
+/// When the native solver gives up, an external one is used; here it is a script that has a single answer.
 #[cfg(unix)]
 #[test]
 fn another_solver_is_asked_when_the_budget_ends() {

@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// The number of repetitions and the seed: much more, and with other problems, in long tests.
+/// The number of repetitions and the seed: more repetitions, with other problems, in long tests.
 fn rounds(usual: u64) -> (u64, u64) {
     match std::env::var("FENCEWRIGHT_LONG_TESTS") {
         Ok(seed) if seed != "0" => (usual * 40, seed.parse().unwrap_or(1)),
@@ -309,7 +309,7 @@ fn damaged_proofs_never_refute_satisfiable_formulas() {
                 *(if verify(&assertions, &proof) { &mut accepted } else { &mut rejected }) += 1;
             }
         }
-        // No proof, damaged or not, refutes a satisfiable problem: drop one assertion of the core at a time.
+        // No proof, damaged or not, refutes a satisfiable problem. Dropping one assertion of the core may make this problem satisfiable.
         for index in &refutation.core {
             let mut weaker = assertions.clone();
             weaker[*index] = Formula::True;

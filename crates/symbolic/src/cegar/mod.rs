@@ -3,9 +3,9 @@
 //!
 //! An abstract counterexample is examined as in s. 7 of the paper. (1, 2) If its events are an execution of the exact memory model, the program is
 //! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
-//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither helps,
-//! or only keeping very many stores in order. Then the values of the other stores are kept in summary cells, for as few memory cells as exclude the
-//! counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
+//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither
+//! refinement helps, or very many stores would have to be kept in order. Then the values of the other stores are kept in summary cells, for as few
+//! memory cells as exclude the counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
 
 pub mod path;
 
@@ -77,9 +77,9 @@ impl Default for Options {
 
 /// Maximum number of stores kept in order; more has never helped.
 const MOST_KEPT: u32 = 8;
-/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, one
-/// store longer than the last one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now it takes
-/// 36,886.
+/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, each
+/// of them one store longer than the one before. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now
+/// it takes 36,886.
 const FEW_KEPT: u32 = 4;
 /// The checker accepts certificates about exact buffers up to this bound.
 const LARGEST_BOUND: u32 = 64;
@@ -115,7 +115,8 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // An over-approximation can show neither that a state is reachable nor that no thread can move.
+            // Properties that need a proof that a state is reachable, or that no thread can move, are declined: an over-approximation can show
+            // neither.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
@@ -191,7 +192,7 @@ impl Run<'_, '_> {
         self.report.work.counts = Counts::Predicates(domain.predicates());
     }
 
-    /// One search for the open properties, and its consequences. An error ends the run.
+    /// Runs one search for the open properties, and answers a property or refines the abstraction. An error ends the run.
     fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
         let live = LiveCells::new(sub, self.limits)?;
         let machine =
@@ -205,7 +206,7 @@ impl Run<'_, '_> {
                 open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
             }
             Searched::Invariant(_) => open.iter().for_each(|&n| self.answers[n] = Some(Answer::Holds(None))),
-            // Another engine was faster.
+            // Another engine has answered the property in the meantime.
             Searched::Path(n, _) if sub.is_settled(n) => {}
             Searched::Path(n, path) => {
                 let property = &sub.properties[n];
@@ -247,12 +248,12 @@ impl Run<'_, '_> {
         self.answers[n] = Some(answer);
     }
 
-    /// Gives those of these properties that are still open an answer that decides nothing.
+    /// Gives this answer, which decides nothing, to those of the given properties that have no answer yet.
     fn leave_open(&mut self, open: &[usize], answer: &Answer) {
         open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
     }
 
-    /// Explores a machine: returns all its states, or a path to one that may violate a property.
+    /// Explores a machine: returns all its states, or a path to a state that may violate a property.
     fn search<D: Domain>(
         &mut self,
         task: &Task<'_>,
@@ -317,7 +318,7 @@ impl Run<'_, '_> {
         if all == self.summaries || !keeps_summaries {
             return None;
         }
-        // With summaries, fewer stores in order may suffice than were tried without them.
+        // With summaries, fewer stores in order may suffice than without, so the search for k starts at its initial value again.
         let most = if self.options.fixed.k { self.k } else { MOST_KEPT };
         let k = (self.options.k..=most).find(|&k| self.rule_out(path, k, all))?;
         Some((k, path::fewest(all, self.summaries, |fewer| self.rule_out(path, k, fewer))))
@@ -365,14 +366,15 @@ impl Run<'_, '_> {
                 }
             }
         };
-        // The abstract buffer gives a flushed cell an arbitrary value; with a summary the domain may know something about the stored values.
+        // Without a summary, a flush from an abstract buffer may write an arbitrary value to a cell. With a summary, the domain may constrain the
+        // stored values.
         let finer = if is_abstract { self.summarising_buffers(path, keeps) } else { None };
         (self.k, self.summaries) = finer.ok_or_else(|| stuck(&coarse))?;
         Ok(())
     }
 }
 
-/// The first statement on a path with nonlinear arithmetic, if there is one.
+/// The first statement with nonlinear arithmetic on a path, if there is one.
 fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
     let is_nonlinear = |command: &Command| match command {
         Command::Assume(e) | Command::Assign(_, e) | Command::Fold(_, e) => is_nonlinear(e),

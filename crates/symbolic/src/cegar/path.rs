@@ -14,7 +14,7 @@ use crate::execution::Execution;
 use crate::search::live::{LiveCells, known_at_first};
 use crate::search::reduced::Path;
 
-/// The events of the path as an execution of the exact memory model that violates the property, if they are one.
+/// The events of the path as an execution, if they are an execution of the exact memory model that violates the property.
 pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
     let mut execution = Execution::new(task.program, task.model, path.len());
     for (event, _) in path {
@@ -157,8 +157,8 @@ fn follow<D: Domain>(
     Ok(false)
 }
 
-/// The known memory cells, and those to which some flush on the path writes an arbitrary value: a summary of the stores to such a cell would restrict
-/// it.
+/// The memory cells in `known`, and those to which some flush on the path writes an arbitrary value, because a summary of the stores to such a cell
+/// would restrict the value.
 pub fn summarised(path: &Path, known: Summarised) -> Summarised {
     let arbitrary =
         |step: &Step| step.name.flushed.filter(|&cell| step.commands.contains(&Command::Havoc(cell)));

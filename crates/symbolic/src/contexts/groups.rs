@@ -2,13 +2,14 @@
 //!
 //! CONTEXT24 Fig. 4 guesses, when a store is issued, the context in which it will leave the buffer, and keeps the last value for each context and
 //! variable. Before a store leaves, the number of that context is irrelevant; only which stores leave in the same context matters. So a buffer is a
-//! list of *groups*, oldest first. The stores of one group leave in the same context, and no other thread observes the memory in between: of several
-//! stores to one memory cell in a group only the last one counts. As long as there is room, every store is a group of its own and nothing is guessed.
-//! When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is explored: with
-//! k contexts, k + 1 groups mean that two of them leave in the same context.
+//! list of *groups*, oldest first. The stores of one group leave in the same context, and no other thread observes the memory in between. So of
+//! several stores to one memory cell in a group only the last one counts. As long as there is room, every store is a group of its own and nothing is
+//! guessed. When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is
+//! explored. With k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
-//! The value of memory cell c in group g of a thread is in its entry cell g * (memory cells) + c, so moving a group is a list of assignments. Every
-//! value moves to an older group or stays. So if the oldest group is moved first, no value is overwritten before it has moved.
+//! The value of memory cell c in group g of a thread is in the entry cell of the thread with index g * n + c, where n is the number of memory cells.
+//! So moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is
+//! overwritten before it has moved.
 
 use fencewright_memory::{BufferShape, Cell, CellId, Cells, Change, Command, Entry, StoreBuffers, Stored};
 use fencewright_program::{Expr, MemoryModel, ThreadId};
@@ -168,7 +169,7 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group and each memory cell it writes, the group that currently holds the value.
+    /// For each group, the memory cells that it writes, each together with the group that holds the value now: the group itself.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }

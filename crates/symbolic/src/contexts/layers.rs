@@ -1,10 +1,11 @@
 //! The search strategy of `contexts`: explores context by context.
 //!
 //! A state does not record the number of contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: everything
-//! reachable from it in a later context is reachable from there too. So a state is expanded only once, and allowing one more context means continuing
-//! from the newest layer. The last context is special: no other thread moves after it, so its states are kept separately and are smaller (see
-//! [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k - 1. Only those that begin after layer k - 1 are
-//! new; the others were explored with a smaller k. Evidence is searched for in last contexts only: each context is the last one for some k.
+//! reachable from a state that is found again in a later context is also reachable from its layer, where more contexts remain. So a state is expanded
+//! only once, and allowing one more context means continuing from the newest layer. The last context is special: no other thread moves after it, so
+//! its states are kept separately and are smaller (see [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k
+//! - 1. Only those that begin after layer k - 1 are new; the others were explored with a smaller k. Evidence is searched for in last contexts only,
+//! because each context is the last one for some k.
 
 use std::mem::{replace, take};
 use std::sync::atomic::Ordering;
@@ -30,8 +31,9 @@ pub enum Next<'a, 'p> {
     Stopped(Reason),
 }
 
-/// The number of groups that suffice for a buffer with `bound` contexts: one for each context of its thread that is followed by another thread's
-/// context, one for stores that never leave, and, if a property depends on memory, one for stores that leave in the last context.
+/// The number of groups that suffice for the buffer of a thread in executions with `bound` contexts: one for each context of the thread that is
+/// followed by another thread's context, one for stores that never leave, and, if a property depends on memory, one for stores that leave in the last
+/// context.
 pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
     1 + (bound - 1).div_ceil(2) + sees_memory as u32
 }
@@ -50,18 +52,21 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     /// The number of layers that have been explored.
     explored: u32,
     stage: Stage,
-    /// Whether some layer had no new states: then there are no further layers.
+    /// Whether some layer had no new states, so that there are no further layers.
     closed: bool,
-    /// The states of the newest layer; `ended` tells whether last contexts have been begun from them.
+    /// The states of the newest layer.
     frontier: Vec<u32>,
+    /// Whether last contexts have been begun from the states of the newest layer.
     ended: bool,
     /// The states of earlier layers from which this search has not begun last contexts.
     earlier: Vec<u32>,
-    /// The states from which the next context begins; those before index `turned` are done.
+    /// The states from which the next context begins.
     turning: Vec<u32>,
+    /// The number of states in `turning` that are done.
     turned: usize,
-    /// The states of the layer that is being explored; those before index `expanded` are done.
+    /// The states of the layer that is being explored.
     queue: Vec<u32>,
+    /// The number of states in `queue` that are done.
     expanded: usize,
     /// Evidence that has not been returned yet.
     findings: Vec<Finding>,
@@ -210,8 +215,8 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         }
         if last {
             self.ended = true;
-            // The previous search, with a smaller bound, has begun last contexts from the earlier layers. If the domain is discrete, it had the same
-            // states there. Otherwise it may have dropped a state, covered by another one, that this search has kept.
+            // The previous search, with a smaller bound, has begun last contexts from the earlier layers. If the domain is discrete, that search had
+            // the same states in these layers. Otherwise it may have dropped a state that this search has kept, because another state covered it.
             let earlier = take(&mut self.earlier);
             if !self.domain().is_discrete() {
                 self.turning.extend(earlier);
@@ -241,7 +246,8 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         })
     }
 
-    /// Records the first layer before the last context in which groups are merged because there are too many.
+    /// If a step from this node merges groups because there are too many, records the current layer as one with merged groups. Nodes of last contexts
+    /// are ignored, and only the first such layer is recorded.
     fn notice_merged(&mut self, node: u32) -> Result<(), Reason> {
         if self.search.control_of(node).last {
             return Ok(());

@@ -9,14 +9,14 @@
 //! | init | any thread is active first |
 //! | local, buffer read, memory read | the edge, as in every [`Machine`] |
 //! | write | the edge; the context in which the store leaves is not chosen yet |
-//! | buffer arw, memory arw | all groups leave, then the edge, on memory; so do fences and locks |
+//! | buffer arw, memory arw (atomic read-writes) | all groups leave, then the edge, on memory; so do fences and locks |
 //! | context switch | any number of the oldest groups leave, and another thread becomes active |
 //!
 //! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context it leaves;
 //! here both are decided when they happen. The paper requires every write to leave in one of the k contexts; here an execution may end with buffered
 //! stores, which the store buffering test needs to show its violation in two contexts. In the paper, memory arw writes memory although an older write
-//! of the same context to the same variable is still buffered, and at the end of the context that one overwrites the newer value; here the older
-//! writes leave first. Under SC there are no buffers, and the machine is the usual context bound.
+//! of the same context to the same variable is still buffered, and at the end of the context the older write overwrites the newer value; here the
+//! older writes leave first. Under SC there are no buffers, and the machine is the usual context bound.
 
 use fencewright_memory::{
     BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
@@ -50,7 +50,7 @@ pub enum Move {
     Edge {
         /// The edge of the active thread.
         edge: EdgeId,
-        /// Which of its cases: see [`case`](fencewright_memory::StepName::case).
+        /// The number of the case of the edge; see [`case`](fencewright_memory::StepName::case).
         case: u32,
         /// Number of groups that leave before it.
         flushed: u32,
@@ -153,7 +153,7 @@ impl<'p> Contexts<'p> {
     ) -> ContextStep {
         let thread = step.name.thread;
         let edge = step.name.edge.expect("it is an edge");
-        // If a store was added and the number of groups is unchanged, two were merged.
+        // If a store was added and the number of groups is unchanged, two groups were merged.
         let merged = match &step.outcome {
             Outcome::Control(next) => {
                 let fault = next.locations[thread.index()] == self.program().thread(thread).fault;

@@ -5,7 +5,7 @@
 //! 1 on, so a violation is found with the smallest number that exhibits it.
 //!
 //! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not reach a single new state
-//! and no two stores were merged because of the bound; then `cegar` is asked for a certificate.
+//! and no two stores were merged because of the bound; then engine `cegar` is run to find a certificate.
 
 pub mod groups;
 mod layers;
@@ -39,7 +39,7 @@ pub struct Options {
     pub contexts: Option<u32>,
     /// The representation of integers; `None` means `order` where it is exact, and zones elsewhere.
     pub domain: Option<DomainName>,
-    /// Whether `cegar` is asked for a certificate once it is known that there is no violation.
+    /// Whether engine `cegar` is run to find a certificate, once it is known that there is no violation.
     pub certificates: bool,
 }
 
@@ -130,7 +130,7 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
 }
 
-/// No violation within this many contexts; `reason` is why more were not tried.
+/// The reason for an answer `unknown`: there is no violation within this many contexts, and more were not tried because of `reason`.
 fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
 }
@@ -142,8 +142,9 @@ struct Run<'a, 'p> {
     progress: &'a Progress,
     report: Report,
     answers: Vec<Option<Answer>>,
-    /// The current and the maximum number of contexts.
+    /// The current number of contexts.
     bound: u32,
+    /// The maximum number of contexts.
     most: u32,
     certificates: bool,
     /// When the current number of contexts was allowed.
@@ -284,7 +285,7 @@ impl Run<'_, '_> {
                 }
                 Next::Done { .. } if !layers.suffices_for(self.bound) => break Ended::Again,
                 Next::Done { saturated } => {
-                    // Some reachable states may be missing.
+                    // If some reachable states may be missing, nothing is concluded.
                     match layers.unmodelled() {
                         Some(Unmodelled::Machine(what, span)) => {
                             break Ended::Stopped(Reason::Unsupported(what.to_string(), Some(*span)));
@@ -319,7 +320,7 @@ impl Run<'_, '_> {
     }
 
     /// Called when more contexts would reach no additional states, so the open properties hold. The context machine leaves executions out, so its
-    /// states are no inductive invariant for a certificate; `cegar` is asked for one.
+    /// states are no inductive invariant for a certificate. Engine `cegar` is run to find one.
     fn close(&mut self) {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();

@@ -6,10 +6,10 @@
 //! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that only their
 //!   own thread could read and that are hidden from it by a newer store.
 //! * *A context ends only directly after an observable step* ([`Relevance::ending`]): a load (which could have read another value later), a lock
-//!   operation, a store that leaves at once, or a change that a property observes. Everything the thread does after that can be postponed to the
-//!   start of its next context; if it has none, the steps are irrelevant.
-//! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only what properties
-//!   observe matters. If that excludes every violation, the context is not begun.
+//!   operation, a store that leaves at once, or a change that a property observes. Everything that the thread does after this step can be postponed
+//!   to the start of its next context; if the thread has no further context, it is irrelevant.
+//! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only the parts that
+//!   properties observe matter. If these parts exclude every violation, the context is not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,8 @@ pub struct Ending {
 struct ThreadFacts {
     /// For each location the live registers.
     live: LiveRegisters,
-    /// For each location, the memory cells that may still be loaded. The facts after those of the cells are for arrays: any element may be loaded.
+    /// For each location, the memory cells that may still be loaded. The facts after those of the cells are for arrays, one for each variable: any
+    /// element of the array may be loaded.
     loads: Facts,
     /// For each location, how a context may end there.
     endings: Vec<Ending>,
@@ -112,7 +113,7 @@ impl<'p> Relevance<'p> {
         let ids = || (0..locations.len() as u32).map(ThreadId);
         let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
         let mut read = self.observed.clone();
-        // The cells that some thread may still load, and those that at least two threads may.
+        // The cells that some thread may still load, and those that at least two threads may still load.
         let none = FixedBitSet::with_capacity(self.program.cells());
         let (mut some, mut several) = (none.clone(), none);
         let mut loads = vec![FixedBitSet::new(); locations.len()];
@@ -247,7 +248,8 @@ impl ThreadFacts {
                 | Action::Atomic { .. }
                 | Action::Lock
                 | Action::Unlock => ending.any = true,
-                // A fence makes stores leave, but they could have left at the end of the thread's previous context.
+                // A context need not end after a fence. The fence makes stores leave, but they could have left at the end of the thread's previous
+                // context.
                 Action::Op(_) | Action::Fence | Action::StoreFence => {}
             }
             ending.any |= visible(edge);
@@ -281,8 +283,8 @@ fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits
 
 static EMPTY: Vec<LocationId> = Vec::new();
 
-/// For each location, the memory cells that may be loaded from there on; the facts after those of the cells are for arrays, any element of which may
-/// be loaded.
+/// For each location, the memory cells that may be loaded from there on. The facts after those of the cells are for arrays, one for each variable:
+/// any element of the array may be loaded.
 fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

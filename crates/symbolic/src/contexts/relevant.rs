@@ -1,4 +1,4 @@
-//! The context machine restricted to what is relevant; see [`super::relevance`].
+//! The context machine restricted to the relevant cells, switches and states; see [`super::relevance`].
 
 use fencewright_memory::{CellId, Command, Contents, Evidence, Machine, Outcome, Step};
 use fencewright_program::{Property, ThreadId};
@@ -7,7 +7,7 @@ use super::groups::Groups;
 use super::machine::{ContextControl, ContextPhase, ContextStep, Contexts, Move};
 use super::relevance::Relevance;
 
-/// The context machine of a program, restricted to what some properties need.
+/// The context machine of a program, restricted to the parts that are relevant to some properties.
 pub struct Relevant<'a, 'p> {
     contexts: Contexts<'p>,
     /// The same machine, with the number of groups that suffices in the last context.
@@ -99,8 +99,8 @@ impl<'a, 'p> Relevant<'a, 'p> {
         Some(steps)
     }
 
-    /// Drops from a control state what is irrelevant in the last context: the exact locations of the other threads, their buffers, and which stores
-    /// of the active thread leave together.
+    /// Drops from a control state the parts that are irrelevant in the last context: the exact locations of the other threads, their buffers, and
+    /// which stores of the active thread leave together.
     fn settled(&self, mut at: ContextControl, last: bool) -> (Vec<Command>, ContextControl) {
         let mut commands = Vec::new();
         if !last {
@@ -169,7 +169,7 @@ impl Machine for Relevant<'_, '_> {
         Some(steps.into_iter().map(relevant).collect())
     }
 
-    /// Evidence is searched for in last contexts only: each context is the last one for some bound.
+    /// Evidence is searched for in last contexts only, because each context is the last one for some bound.
     fn evidence(&self, control: &RelevantControl, property: &Property) -> Option<Vec<Evidence>> {
         if control.last { self.contexts.evidence(&control.at, property) } else { Some(Vec::new()) }
     }

@@ -3,7 +3,7 @@
 
 /// The absence of a bound.
 pub const NONE: i32 = i32::MAX;
-/// Bounds greater than this are dropped, and bounds less than its negative are raised to it, so that sums of two bounds do not overflow.
+/// Bounds greater than this are dropped, and bounds less than its negation are raised to the negation, so that sums of two bounds do not overflow.
 pub const MOST: i64 = 1 << 28;
 
 /// The sum of two bounds, the second one finite.
@@ -12,7 +12,7 @@ pub fn sum(a: i32, b: i32) -> i32 {
     if a == NONE { NONE } else { add(a, b) }
 }
 
-/// The sum of two finite bounds: dropped if too large, raised if too small.
+/// The sum of two finite bounds: [`NONE`] if it exceeds [`MOST`], and raised to minus [`MOST`] if it is less.
 #[inline]
 pub fn add(a: i32, b: i32) -> i32 {
     let total = i64::from(a) + i64::from(b);
@@ -31,7 +31,7 @@ pub fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
     if back != NONE && i64::from(back) + i64::from(c) < 0 {
         return false;
     }
-    // Row j itself does not change: a cycle through j has no negative weight.
+    // Row j itself does not change, because no cycle through j has negative weight.
     for a in (0..size).filter(|&a| a != j) {
         let through = sum(m[a * size + i], c);
         if through != NONE {

@@ -2,8 +2,8 @@
 //!
 //! It is exact: a state represents one valuation, and every operator, including nonlinear ones, is computed as in the reference semantics. The price
 //! is that `x := *` produces one state per value, so the choice needs a range. (If the program declares one, the machine assumes it directly after
-//! the choice.) A choice without a range, or a value that does not fit into 64 bits, cannot be represented: the search is told that states are
-//! missing.
+//! the choice.) A choice without a range, or a value that does not fit into 64 bits, cannot be represented; then [`Domain::post`] reports that states
+//! are missing.
 //!
 //! Certificates can express the value of a cell, but their checker supports linear arithmetic only. See [`Domain::is_checkable`].
 
@@ -91,7 +91,7 @@ impl Range {
                     BinaryOp::Eq => (Some(bound), Some(bound)),
                     _ => return false,
                 };
-                // The constraint excludes all values.
+                // The range becomes the intersection. If it is empty, no value is chosen.
                 self.low = self.low.max(low);
                 self.high = self.high.into_iter().chain(high).min();
                 true
@@ -101,7 +101,7 @@ impl Range {
     }
 }
 
-/// The operation for a cell with an arbitrary value. The commands that follow may restrict it.
+/// The operation that gives a cell an arbitrary value. The commands that follow may restrict the value.
 fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp {
     let mut range = Range::default();
     let (mut is_read, mut is_overwritten) = (false, false);
@@ -207,7 +207,7 @@ impl Domain for Concrete {
                 Command::Assume(e) => indices.expression(e).map(ValueOp::Assume),
                 Command::Assign(to, e) => match indices.expression(e) {
                     Some(e) => Some(ValueOp::Assign(indices.write(*to), e)),
-                    // A copy of an unknown value: a renamed summary cell.
+                    // The source has no value: it is a summary cell that is renamed.
                     None => {
                         indices.forget(*to);
                         continue;

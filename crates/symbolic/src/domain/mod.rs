@@ -1,7 +1,7 @@
 //! The abstract domains: representations of the integer cells of a machine.
 //!
-//! A domain never looks at control: it receives the cells that are live before and after a step, and the commands in between. The machine tells it
-//! the contents of each cell ([`Contents`]); a domain does not depend on the numbering of cells.
+//! A domain does not depend on control states: it receives the cells that are live before and after a step, and the commands in between. The machine
+//! tells it the contents of each cell ([`Contents`]); a domain does not depend on the numbering of cells.
 //!
 //! A summary cell stands for several values ([`Cells`](fencewright_memory::Cells) defines the effect of commands on it). A valuation gives such a
 //! cell a set of values, and a *choice* picks one value for each summary cell. A state represents those valuations all of whose choices satisfy its
@@ -37,7 +37,8 @@ pub trait Domain: Sized + 'static {
     /// Passes the contents of the machine's cells to the domain, before the first transition is prepared. Few domains need it.
     fn attach(&mut self, _contents: &[Contents]) {}
 
-    /// Whether a single step with this many live cells takes acceptable time. The error tells in words why not.
+    /// Whether the domain supports this many live cells: it can represent them, and a single step takes acceptable time. The error tells in words why
+    /// not.
     fn fits(&self, cells: usize) -> Result<(), String> {
         const MOST: usize = 300;
         match cells <= MOST {
@@ -62,7 +63,8 @@ pub trait Domain: Sized + 'static {
         out: &mut Vec<(u32, Self::State)>,
     ) -> Result<(), Reason>;
 
-    /// The state that is stored for the result of a step (widening). There are finitely many such states, so the search terminates.
+    /// The state that is stored for the result of a step (widening). Except in domain `concrete`, there are finitely many such states for given
+    /// cells, so the search terminates.
     fn stored(&self, state: &Self::State) -> Self::State;
 
     /// Whether every valuation of `smaller` (the result of a step) is also one of `larger` (a stored state). Every state is covered by the state
@@ -112,7 +114,8 @@ pub trait Domain: Sized + 'static {
     }
 }
 
-/// The cells that a domain represents, of those given: summary cells only if it can constrain their values.
+/// Those of the given cells that a domain represents: all of them, except that a domain represents summary cells only if it can constrain their
+/// values.
 pub(crate) fn kept<D: Domain>(domain: &D, contents: &[Contents], mut cells: Vec<CellId>) -> Vec<CellId> {
     if !domain.keeps_summaries() {
         cells.retain(|&cell| !matches!(contents[cell as usize], Contents::Summary(_)));
@@ -125,7 +128,7 @@ pub trait SpuriousPath<D> {
     /// Whether the path is feasible, as far as another domain can tell.
     fn is_feasible(&mut self, domain: &mut D) -> bool;
 
-    /// Interpolants: constraints along the path that together prove it infeasible over the integers, if a solver found some.
+    /// Interpolants: constraints along the path that together prove that it is infeasible over the integers; `None` if the solver found none.
     fn interpolants(&mut self) -> Option<Vec<Linear>>;
 
     /// The sums of variables that the path depends on: those of the conditions at its end and of its assumptions, rewritten backward to each earlier

@@ -75,7 +75,7 @@ pub struct Predicates {
     fixed: bool,
     /// Cached answers of the solver.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// The vocabularies for sets of live cells: there are few such sets, and many steps between them.
+    /// Cached vocabularies, by set of live cells: many steps share few such sets.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// The budget of the solver per query.
     budget: Budget,
@@ -97,7 +97,7 @@ struct Vocabulary {
     variables: Vec<CellId>,
 }
 
-/// A query: do the constraints entail the conclusion, or contradict each other if there is none?
+/// A query: do the constraints entail the conclusion? Without a conclusion: do they contradict each other?
 type Question = (Vec<Linear>, Option<Linear>);
 
 /// The predicates that hold, by their positions in the vocabulary of the live cells.
@@ -130,8 +130,8 @@ enum Predicate {
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Vec<Linear>,
-    /// Predicates about summary cells hold for copies of their values too: the index of the predicate before the step, and the same predicate about a
-    /// copy.
+    /// Predicates about summary cells hold for copies of their values too: the index of such a predicate before the step, and the same predicate
+    /// about a copy, in both forms.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }
@@ -161,7 +161,7 @@ impl Predicates {
         vocabulary
     }
 
-    /// Whether the constraints entail the conclusion, or contradict each other if there is none.
+    /// Whether the constraints entail the conclusion; without a conclusion, whether they contradict each other.
     fn entails(&self, known: &[Linear], conclusion: Option<&Linear>) -> bool {
         let key = (known.to_vec(), conclusion.cloned());
         if let Some(&answer) = self.cache.borrow().get(&key) {
@@ -359,7 +359,7 @@ impl Values {
 
     /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many.
     pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
-        // No machine folds more than a few values in one step.
+        // This limit is never reached in practice: no machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
         let mut totals = vec![Linear::constant(form.constant)];
         for &(cell, coefficient) in &form.terms {

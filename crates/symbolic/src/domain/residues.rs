@@ -1,7 +1,7 @@
 //! Residues of cells, x = r mod m: a domain used in addition to bounds and differences.
 //!
-//! The cells whose residues matter follow from the program: those whose remainders or low bits it uses, and those from which these get their values
-//! ([`Moduli`]). If there are none, residues cost nothing.
+//! The cells whose residues matter are determined from the program ([`Moduli`]): cells whose remainders or low bits it uses, and cells whose values
+//! flow into such cells. If there are none, residues cost nothing.
 
 use fencewright_memory::linear::Simple;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Constraint, Contents, Linear};
@@ -9,10 +9,10 @@ use fencewright_program::{BinaryOp, Expr, Observable, Op, Program, Property, Reg
 
 use fencewright_verdict::{Limits, Reason};
 
-/// Maximum modulus: with larger ones there would be too many states.
+/// Maximum modulus; larger moduli would lead to too many states.
 const MOST: i64 = 64;
 
-/// Number of operations between two polls of the limits: each may involve all cells.
+/// Number of operations between two polls of the limits. It is small because each operation may involve all cells.
 const OPS_AT_A_STRETCH: usize = 64;
 
 /// The known residue of a value: `value = rest mod modulus`. Modulus 1 means that nothing is known.
@@ -82,7 +82,7 @@ impl Residue {
         candidates.find(|r| (r - less.rest) % less.modulus == 0).map(|r| Residue::of(r, modulus))
     }
 
-    /// The strongest residue implied by either of the two (least upper bound).
+    /// The strongest residue that each of the two implies (least upper bound).
     pub fn join(self, other: Residue) -> Self {
         self.modulo(gcd(gcd(self.modulus, other.modulus), self.rest - other.rest))
     }
@@ -134,8 +134,9 @@ pub fn common_multiple(a: i64, b: i64) -> i64 {
 pub struct ResidueStep {
     /// All residues are computed modulo this number.
     modulus: i64,
-    /// The number of cells, and how many of them are live before the step.
+    /// The number of cells that the step accesses.
     cells: usize,
+    /// How many of the cells, the first ones, are live before the step.
     before: usize,
     /// The live cells after the step, with their moduli; empty if no residues are kept.
     after: Vec<(usize, i64)>,
@@ -237,7 +238,7 @@ impl ResidueStep {
             let others: Vec<(usize, i64)> =
                 terms.iter().copied().filter(|(other, _)| *other != cell).collect();
             let rest = Residue::of_form(&others, *constant, m, |cell| known[cell]);
-            // The cell equals minus the rest or the rest, depending on its sign.
+            // The cell is congruent to minus the rest; or to the rest, if the coefficient of the cell is -1.
             let wanted = if c > 0 { multiple.minus(rest) } else { rest };
             known[cell] = known[cell].meet(wanted)?;
         }
@@ -284,7 +285,7 @@ impl Moduli {
             };
             index.into_iter().chain(value).for_each(|e| found.ask(e, &register(t)));
         }
-        // Propagate moduli backward along assignments to a fixpoint: each modulus grows only a few times.
+        // Propagate moduli backward along assignments to a fixpoint, which is reached soon because each modulus grows only a few times.
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (n, (t, op)) in ops().enumerate() {
@@ -299,7 +300,7 @@ impl Moduli {
         Ok(found)
     }
 
-    /// Raises the moduli of the leaves of subexpressions whose residues an expression uses.
+    /// Raises the moduli of the leaves of all subexpressions whose residue determines the value of an expression, such as the operand of `%`.
     fn ask<L>(&mut self, e: &Expr<L>, cell: &dyn Fn(&L) -> Option<CellId>) {
         match e {
             Expr::Const(_) | Expr::Leaf(_) => {}

@@ -69,7 +69,7 @@ struct ControlNode<C, P, T> {
 /// A step prepared for the domain.
 struct Prepared<N, T> {
     name: N,
-    /// The control state it leads to; or why the machine does not represent its target.
+    /// The index of the control state that the step leads to; or why the machine does not represent its target.
     target: Result<u32, (Limitation, Span)>,
     transition: T,
 }
@@ -106,7 +106,7 @@ pub struct Finding {
     pub node: u32,
     /// The index of the property.
     pub property: usize,
-    /// Which evidence of the control state; see [`Evidence::case`].
+    /// The number of the evidence among those of the control state; see [`Evidence::case`].
     pub case: u32,
 }
 
@@ -181,7 +181,7 @@ impl<M: Machine> Counterexample<M> {
     }
 }
 
-/// Adds the initial domain states. The error tells that some are missing.
+/// Adds the initial domain states to `states`. The error tells that some initial states cannot be represented.
 fn initial_states<M: Machine, D: Domain>(
     machine: &M,
     domain: &mut D,
@@ -303,7 +303,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         added: &mut impl FnMut(&mut Self, u32) -> Result<(), E>,
     ) -> Result<(), E> {
         for step in self.steps(self.nodes[node as usize].control, phase)? {
-            // A step on a large matrix takes long.
+            // Limits are polled before each step, because a step on a large matrix may take milliseconds.
             if !self.domain.is_discrete() {
                 self.poll()?;
             }
@@ -316,7 +316,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             match target {
                 Ok(target) => {
                     for (branch, state) in &successors {
-                        // Comparing a state with many others takes long, too.
+                        // Limits are polled here too, because comparing a state with many stored states may also take milliseconds.
                         if !self.domain.is_discrete() {
                             self.poll()?;
                         }
@@ -326,7 +326,8 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
                         }
                     }
                 }
-                // A step to a state that the machine does not represent is no violation; the search continues, because there may be one elsewhere.
+                // A step to a state that the machine does not represent is no violation; the search continues, because there may be a violation
+                // elsewhere.
                 Err((what, span)) if !successors.is_empty() => {
                     self.unmodelled.get_or_insert(Unmodelled::Machine(what, span));
                 }
@@ -373,8 +374,8 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// The path to a finding. The machine recomputes all steps of each control state, which takes longer than the search took for one of them, so the
-    /// limits are polled, with the grace period for results found at the last moment.
+    /// The path to a finding. The machine recomputes all steps of each control state on the path, which may take a long time, so the limits are
+    /// polled. They include the grace period for results found at the last moment.
     pub fn counterexample(&self, finding: &Finding) -> Result<Counterexample<M>, Reason> {
         let finishing = self.limits.finishing();
         let mut node = &self.nodes[finding.node as usize];

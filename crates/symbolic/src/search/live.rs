@@ -33,8 +33,8 @@ impl LiveCells {
     }
 }
 
-/// Selects those of the commands describing the initial contents of cells that concern live cells. Each command is about one cell, and most cells may
-/// be dead.
+/// Of the commands that describe the initial contents of cells, keeps those that concern live cells. Each command is about one cell, and most cells
+/// may be dead.
 pub fn known_at_first(mut commands: Vec<Command>, live: &[CellId]) -> Vec<Command> {
     commands.retain(|command| {
         let mut matters = false;

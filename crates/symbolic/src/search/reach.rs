@@ -21,7 +21,7 @@ pub enum Reached<M: Machine, S> {
     Evidence(Counterexample<M>),
     /// No evidence was found, but some reachable states may be missing.
     Unmodelled(Unmodelled),
-    /// A limit.
+    /// A limit was reached.
     Stopped(Reason),
 }
 

@@ -1,9 +1,9 @@
 //! Symmetry of identical threads: states that differ only by a permutation of identical threads are identified.
 //!
 //! Threads with the same code form a class. A control state is made canonical by sorting the threads of each class by their locations and the shapes
-//! of their buffers; the step that leads there renames the cells accordingly. This requires that the properties are invariant under permutations of
-//! each class. The checker of certificates defines this condition and the sorting of control states ([`fencewright_certify::symmetry`]), so it
-//! accepts an invariant up to symmetry without translation.
+//! of their buffers; the step that leads to the control state renames the cells accordingly. This requires that the properties are invariant under
+//! permutations of each class. The checker of certificates defines this condition and the sorting of control states
+//! ([`fencewright_certify::symmetry`]), so it accepts an invariant up to symmetry without translation.
 
 use fencewright_certify::symmetry;
 pub use fencewright_certify::symmetry::Permutation;

@@ -57,7 +57,7 @@ pub const MOST_ATTACKS: usize = 50_000;
 /// All candidate attacks. A store and a load of a thread are one if a path without an action that waits for an empty buffer leads from the store to
 /// the load, if the load may access another cell than the store, and if, whatever the values are, conflicts between the other threads may lead from
 /// the load back to the store. Stores at which the thread certainly holds the lock are left out. Of several interchangeable threads only the first
-/// one attacks. Stops after [`MOST_ATTACKS`] + 1 attacks. `None` if `stop` asked to stop.
+/// one attacks. Stops after [`MOST_ATTACKS`] + 1 attacks. `None` if `stop` returned true.
 pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
     let accesses = Accesses::new(program);
@@ -206,6 +206,7 @@ struct Cone<'a, 'p> {
     work: Vec<(u32, bool)>,
     /// For each thread and edge, whether the edge is in the cone (empty for the attacker).
     entered: Vec<Vec<bool>>,
+    /// For each thread and location, whether all its outgoing edges are in the cone.
     passed: Vec<Vec<bool>>,
     /// Whether a thread other than the attacker is in the cone.
     helped: bool,

@@ -99,8 +99,8 @@ impl Guard<'_> {
         match &edge.action {
             Action::Atomic { ops, drains } => self.split_indivisible(ops, *drains, origin),
             Action::Op(op) => match (op, self.checks(op)) {
-                // A load waits while another thread holds the lock, even if it is going to fault; so the edges that fault are atomic steps, which
-                // wait too.
+                // A load waits while another thread holds the lock, even if it is going to fault; so the edge to the doomed location is an atomic
+                // step, which waits too.
                 (Op::Load(..), Checks { before: Some(guard), value: None }) => {
                     let refuses = vec![Op::Assume(guard.clone().not())];
                     self.indivisible(self.doomed, refuses, false, origin);

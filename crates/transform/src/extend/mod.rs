@@ -14,7 +14,7 @@
 //! Proofs rely on these invariants of a transformation that extends `R` to `R'`:
 //!
 //! 1. (sound) every TSO execution of `R'` represents one of `R`: the buffer of a thread in `R` is its buffer in `R'` followed by the delayed stores,
-//!   and each step of `R'` represents a step of `R` from that state, or no step at all;
+//!    and each step of `R'` represents a step of `R` from that state, or no step at all;
 //! 2. (complete, if the store is removed) every TSO execution of `R` is represented by one of `R'` in the same sense.
 //!
 //! So a state of `R'` that is reachable under SC shows that a state of `R` is reachable under TSO: with the same registers and memory, and the same

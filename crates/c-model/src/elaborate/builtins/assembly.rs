@@ -33,7 +33,7 @@ fn instructions(text: &str) -> Vec<Instruction> {
             (name, rest) = split(rest);
         }
         if name == "rep" || name == "repz" {
-            // `rep; nop` is a pause.
+            // `rep; nop` is a pause, so the prefix is skipped.
             (name, rest) = split(rest);
         }
         if name.is_empty() {
@@ -80,7 +80,7 @@ impl Instruction {
                 "ishst" | "st" | "nshst" | "oshst" => Fence::Stores,
                 _ => Fence::Full,
             },
-            // A locked operation that leaves memory unchanged, wherever its operand is.
+            // A locked operation that leaves memory unchanged is a full fence, wherever its operand is.
             _ if self.locked && matches!(self.stem(), "add" | "or" | "xor" | "sub") => {
                 match self.operands.first().map(String::as_str) {
                     Some("$0" | "$0x0" | "%0" | "$0x00")
@@ -96,7 +96,7 @@ impl Instruction {
     }
 }
 
-/// Whether an operand is passed by the program:
+/// Whether an operand is passed by the program, like `%0` or `%[name]`.
 fn is_operand(operand: &str) -> bool {
     let Some(rest) = operand.strip_prefix('%') else { return false };
     let rest = rest.strip_prefix(['b', 'w', 'k', 'q']).unwrap_or(rest);
@@ -197,7 +197,7 @@ impl Elaborator<'_> {
             _ => return self.not_understood(&assembly.text, span),
         };
         if assembly.outputs.len() > 1 {
-            // The other output is probably a flag.
+            // The other output is probably a flag, which is not modelled.
             return self.not_understood(&assembly.text, span);
         }
         self.atomic_modify(&place, modify, by, span).map(|_| ())
@@ -265,7 +265,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> Result<()> {
         let Some((_, output)) = assembly.outputs.get(number) else {
-            // An input: its register is not used after the instruction.
+            // The operand is an input, whose register the program does not read after the instruction.
             return Ok(());
         };
         let target = self.place(output)?;

@@ -22,9 +22,9 @@ pub(super) enum Operation {
     /// `atomic_init`: a plain store.
     Init,
     Exchange,
-    /// The result is whether it succeeded; the old value is written to the object that held the expected value.
+    /// The result is whether the exchange succeeded; if not, the old value is written to the object that held the expected value.
     CompareExchange,
-    /// The result is whether it succeeded, or the old value.
+    /// The result is whether the operation succeeded, or the old value.
     CompareAndSwap(Answer),
     Modify(Modify, Answer),
     /// Sets a flag; the result is its old value.
@@ -60,11 +60,11 @@ pub(super) enum Convention {
     Implicit,
     /// C11 with memory orders as last arguments.
     Explicit,
-    /// gcc with memory orders as last arguments; pointers move by bytes.
+    /// gcc with memory orders as last arguments; the operand of pointer arithmetic counts bytes.
     Gnu,
     /// gcc with memory orders as last arguments; values are passed through pointers.
     Indirect,
-    /// gcc's `__sync_*`: without memory orders. All are full fences except those for locks.
+    /// gcc's `__sync_*`: without memory orders. All operations are full fences except those for locks.
     Sync,
 }
 
@@ -221,7 +221,7 @@ impl Elaborator<'_> {
                 let by = self.elements(&place.ty, modify, by, bytes, span)?;
                 let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
                 if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
-                    // Compilers turn this into a load.
+                    // The operation changes nothing and its result is unused: compilers turn it into a load.
                     return self.read(&place, span);
                 }
                 let old = self.atomic_modify(&place, modify, by.clone(), span)?;
@@ -318,12 +318,12 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Exchanges the value of a place: the old value.
+    /// Exchanges the value of a place. Returns the old value.
     pub(super) fn swapped(&mut self, place: &Target, value: Operand, span: Span) -> Result<Operand> {
         self.update(place, |_, _| Ok((None, value)), span)
     }
 
-    /// Compare-and-swap: the old value, and whether it succeeded.
+    /// Compare-and-swap. Returns the old value, and whether the operation succeeded.
     pub(super) fn compare_and_swap(
         &mut self,
         place: &Target,
@@ -341,7 +341,7 @@ impl Elaborator<'_> {
         Ok((old, success))
     }
 
-    /// The same with the expected value in an object, which gets the old value on failure.
+    /// Compare-and-swap whose expected value is in an object, which gets the old value on failure.
     pub(super) fn compare_exchange(
         &mut self,
         place: &Target,
@@ -355,7 +355,7 @@ impl Elaborator<'_> {
         let expected = self.kept_value(expected, &holder.ty, span)?;
         let (old, success) = self.compare_and_swap(place, expected, desired, span)?;
         match self.is_own(&holder) {
-            // On success the object holds this value already, so the write may be unconditional.
+            // On success the object holds the old value already, so the write may be unconditional.
             true => self.write(&holder, old, span)?,
             false => {
                 let write = |this: &mut Self| this.write(&holder, old, span);
@@ -397,7 +397,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A read-modify-write: the old value.
+    /// A read-modify-write. Returns the old value.
     pub(super) fn atomic_modify(
         &mut self,
         place: &Target,

@@ -23,7 +23,7 @@ pub(super) enum Operation {
     Swapped,
     /// The absolute value.
     Absolute,
-    /// Stores the result through the third argument, and returns whether it overflowed.
+    /// Stores the result through the third argument, and returns whether the operation overflowed.
     Overflow(Operator),
 }
 
@@ -165,7 +165,7 @@ fn counted(operation: Operation, value: &Value, bits: i128) -> Operand {
         Operation::Parity => Operand::new(Value::binary(BinaryOp::BitAnd, sum(), number(1)), (0, 1)),
         Operation::LeadingZeros => {
             let chain = (0..bits - 1).fold(number(bits - 1), |rest, n| {
-                // Built from the lowest bit up, so that the highest set bit is tested first.
+                // The fold builds the chain from the inside out: starting with the lowest bit makes the highest bit the first test.
                 match n {
                     0 => rest,
                     _ => Value::choice(bit(n), number(bits - 1 - n), rest),

@@ -132,7 +132,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether a function is atomic because of its name, a convention of SV-COMP.
+    /// Whether a function is atomic because of its name, a convention of SV-COMP, and is not called inside an atomic section.
     pub(in super::super) fn indivisible(&self, name: &str) -> bool {
         name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
     }

@@ -33,7 +33,7 @@ pub(super) fn named(name: &str) -> Option<Fence> {
         "smp_wmb" | "wmb" | "dma_wmb" | "virt_wmb" => Fence::Stores,
         "smp_rmb" | "rmb" | "dma_rmb" | "virt_rmb" | "barrier" | "smp_read_barrier_depends" => Fence::Nothing,
         "smp_acquire__after_ctrl_dep" => Fence::Nothing,
-        // They are used next to read-modify-writes, which drain the store buffer.
+        // These fences are used next to read-modify-writes, which drain the store buffer anyway.
         "smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock" => Fence::Nothing,
         "smp_mb__after_unlock_lock" | "smp_mb__before_spinlock" => Fence::Nothing,
         "atomic_signal_fence" | "__atomic_signal_fence" | "__c11_atomic_signal_fence" => Fence::Nothing,

@@ -14,7 +14,7 @@ use super::{BuiltinCall, unconverted};
 pub(super) enum Operation {
     /// Allocates as many bytes as the argument with this index says.
     Allocate(usize),
-    /// Allocates memory that is gone when the function returns.
+    /// Allocates memory whose lifetime ends when the calling function returns.
     AllocateLocal,
     /// Allocates an array initialised with zeros.
     AllocateZeroed,
@@ -29,7 +29,7 @@ pub(super) enum Operation {
     Pass,
     /// Returns the first argument.
     Same,
-    /// `__builtin_object_size`: unknown, which compilers may return.
+    /// `__builtin_object_size`: the value for an unknown size, which compilers may always return.
     Unknown,
     /// Stores the time through the second argument.
     Time,
@@ -68,7 +68,7 @@ impl Elaborator<'_> {
                 self.allocate(bytes, false, span)
             }
             Operation::AllocateLocal => {
-                // The variables of `main` last as long as the program.
+                // The variables of `main` last as long as the program, so `alloca` in `main` is like `malloc`.
                 if self.thread() != ThreadNumber(0) || self.writer.frames.len() > 1 {
                     let help = "declare an array, whose lifetime is modelled";
                     return self.error(span, "`alloca` is understood in `main` only", help);
@@ -149,7 +149,7 @@ impl Elaborator<'_> {
             _ => None,
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
-            // A later attempt may know more about the whole program.
+            // A later attempt may know more about the whole program, so the error is reported only if no attempt succeeds.
             let message = "the number of bytes that `realloc` copies is unknown here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
             let error = Diagnostic::new(self.here(span), message).help(help);
@@ -189,7 +189,7 @@ impl Elaborator<'_> {
             }
         };
         match known(&pointer.value) {
-            // Its contents are unknown from here on.
+            // The contents of the freed object are unknown from here on.
             Some(Known::Address(object, _)) => {
                 self.writer.env.objects.remove(&object);
             }

@@ -1,7 +1,7 @@
 //! Atomic operations of the Linux kernel: `atomic_t` and related types, `xchg` and `cmpxchg`, acquire loads and release stores.
 //!
-//! Memory orders of read-modify-writes make no difference, because all of them drain the store buffer. Conditional ones first load, and drain only if
-//! they write.
+//! Memory orders of read-modify-writes make no difference, because every read-modify-write drains the store buffer. A conditional one loads first,
+//! and drains the buffer only if it writes.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -22,7 +22,7 @@ pub(super) enum Operation {
     Exchange,
     /// The result is the old value.
     CompareExchange,
-    /// The result is whether it succeeded; the old value is written to the object that held the expected value.
+    /// The result is whether the exchange succeeded; if not, the old value is written to the object that held the expected value.
     TryCompareExchange,
     /// A read-modify-write; with `not`, the bits set in the argument are cleared.
     Modify {

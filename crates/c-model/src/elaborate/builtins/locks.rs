@@ -1,8 +1,8 @@
 //! Mutexes, spin locks and reader-writer locks of pthread, `<threads.h>` and Linux.
 //!
-//! A mutex holds the number of its owner plus one, or 0 if it is free. Locking is one atomic step that waits until it is free; locking and unlocking
-//! drain the store buffer, like the locked instructions that implement them on x86. A spin lock is locked in the same way and unlocked by a plain
-//! store after a store-store fence.
+//! A mutex holds the number of its owner plus one, or 0 if it is free. Locking is one atomic step that waits until the mutex is free; locking and
+//! unlocking drain the store buffer, like the locked instructions that implement them on x86. A spin lock is locked in the same way and unlocked by a
+//! plain store after a store-store fence.
 //!
 //! A destroyed lock holds [`DESTROYED`] until it is initialised again. Uses that POSIX leaves undefined violate `assertions`; the assertions are part
 //! of the atomic steps above, and the interval analysis removes them where no thread destroys such a lock.
@@ -82,7 +82,7 @@ pub(super) enum Operation {
     Unlock(Kind),
     /// Unlocks a reader-writer lock, held for reading or for writing.
     UnlockEither,
-    /// Whether some thread holds it.
+    /// Whether some thread holds the lock.
     IsLocked,
     /// Attributes without effect in the model.
     Nothing,
@@ -156,7 +156,7 @@ fn named_pthread(rest: &str) -> Option<Operation> {
 
 fn named_linux(name: &str) -> Option<Operation> {
     let rest = name.strip_prefix("raw_").or_else(|| name.strip_prefix("arch_")).unwrap_or(name);
-    // Interrupts are not modelled.
+    // Interrupts are not modelled, so these suffixes make no difference.
     let rest = ["_irqsave", "_irqrestore", "_irq", "_bh"]
         .iter()
         .find_map(|end| rest.strip_suffix(end))
@@ -277,7 +277,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Takes a lock, waiting until it is free.
+    /// Takes a lock, waiting until the lock is free.
     pub(super) fn acquire(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;
@@ -289,9 +289,9 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// A variable of this thread that records whether it holds a lock whose value does not name its owner; for a reader lock, which it may take
-    /// several times, whether it has ever taken it. Only where the program does not compute which lock it takes; propagation removes the variable
-    /// where a thread releases what it has taken.
+    /// The variable that records whether this thread holds a lock whose value does not name its owner; for a reader lock, which a thread may take
+    /// several times, whether this thread has ever taken it. `None` if the lock is not a constant place, or if the program computes anywhere which
+    /// lock it takes. Propagation removes the variable if it is clear that the thread releases only locks that it has taken.
     fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
         if self.premises.computed_locks {
             return None;
@@ -309,7 +309,7 @@ impl Elaborator<'_> {
                 let held =
                     self.object(Object { name, ty, node, origin, initial, undefined: false, purpose, span });
                 if !self.executing() {
-                    // In a loop, an earlier iteration may have written it.
+                    // In a loop, an earlier iteration may have written the variable, so its value is unknown.
                     self.writer.env.objects.remove(&held);
                 }
                 self.held.insert(holder, held);
@@ -324,13 +324,14 @@ impl Elaborator<'_> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        // The lock may be released by name elsewhere.
+        // A lock that is computed here may be named where it is released, so no variable can record whether this thread holds the lock.
         self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)
     }
 
-    /// Takes a lock if it is free, and returns whether it was. Linux locks and reader-writer locks load first, and drain only if they write.
+    /// Takes a lock if the lock is free, and returns whether it was. Linux locks and reader-writer locks load first, and drain the store buffer only
+    /// if they write.
     fn try_acquire(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
         if world == World::Linux || matches!(kind, Kind::Readers | Kind::Writer) {
             let takes = |this: &mut Self, held: &Operand| {
@@ -404,7 +405,7 @@ impl Elaborator<'_> {
         self.write(lock, Operand::number(0), span)
     }
 
-    /// Releases a mutex; `otherwise` is the message if this thread does not hold it.
+    /// Releases a mutex; `otherwise` is the message of the assertion that fails if this thread does not hold the mutex.
     pub(super) fn release_mutex(&mut self, lock: &Target, otherwise: &str, span: Span) -> Result<()> {
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;

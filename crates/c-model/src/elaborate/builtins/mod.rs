@@ -59,7 +59,7 @@ enum Named {
     Bits(bits::Operation),
 }
 
-/// The operation that a name denotes. Some names exist in Linux and in C11 with different arguments.
+/// The operation that a name denotes. Some names exist in Linux and in C11 with different arguments, so the type of the first argument decides.
 fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
     let by_value = arguments.first().is_some_and(|first| !matches!(first.ty.kind, TypeKind::Pointer(_)));
     let atomic = || atomics::named(name).map(|(operation, convention)| Named::Atomic(operation, convention));
@@ -190,7 +190,7 @@ impl Elaborator<'_> {
         };
         let whole = matches!(unit.records.get(record_of(&of.ty)), Some(record) if record.fields.len() > 1);
         let target = self.field(of, number, &field.ty, span)?;
-        // An `_Atomic` structure would be accessed as a whole.
+        // An access to a member of an `_Atomic` structure would access the whole structure, which is not supported.
         if of.ty.atomic && whole {
             let help =
                 "use an atomic integer or pointer, with several values packed into its bits if necessary";
@@ -203,7 +203,7 @@ impl Elaborator<'_> {
     pub(super) fn any(&mut self, name: &str, ty: &Type, range: Range, span: Span) -> Operand {
         let register = self.temporary(name, ty);
         let numbers = match range.1 > i64::MAX.into() {
-            // The numbers that represent all 64-bit values.
+            // Every 64-bit number represents a value of this type.
             true => (i64::MIN, i64::MAX),
             false => (range.0 as i64, range.1 as i64),
         };
@@ -237,8 +237,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The loads and stores of a destroy function, which do not drain the store buffer. Once all other threads have ended they can be one atomic
-    /// step.
+    /// Emits the loads and stores of a destroy function, which does not drain the store buffer. Once all other threads have ended, these accesses can
+    /// be one atomic step.
     fn destroying(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         match self.is_alone() {
             true => self.atomically(span, work),
@@ -299,7 +299,8 @@ impl Elaborator<'_> {
         Ok(self.register_value(old))
     }
 
-    /// Reads a place and assumes a condition on the value, as one step; executions in which it does not hold contain no read.
+    /// Reads a place and assumes a condition on the value, as one step. Executions in which the condition does not hold are discarded, and the read
+    /// with them.
     fn see(
         &mut self,
         place: &Target,
@@ -327,7 +328,7 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// Where only accesses matter, guesses whether a call performs its atomic step: a load that finds something to do is no event.
+    /// Where only accesses matter, guesses whether a call performs its atomic step: the load that precedes the atomic step is no event.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
@@ -357,7 +358,8 @@ fn record_of(ty: &Type) -> usize {
     }
 }
 
-/// Strips the conversion of a pointer to the `void *` of a parameter, or to a structure around the number it points to.
+/// Strips the conversions of a pointer argument: to the `void *` of a parameter, or from a pointer to a number to a pointer to a structure around
+/// that number.
 fn unconverted(pointer: &Expr) -> &Expr {
     let ExprKind::Convert(inner) = &pointer.kind else { return pointer };
     let (TypeKind::Pointer(from), TypeKind::Pointer(to)) = (&inner.ty.kind, &pointer.ty.kind) else {

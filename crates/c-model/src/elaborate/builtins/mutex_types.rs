@@ -1,8 +1,8 @@
 //! Mutexes of pthread with a type: recursive and error-checking ones.
 //!
-//! If a program sets such a type anywhere, every mutex stores its type and how often its owner has locked it beyond the first time. Both are read in
-//! the atomic step that locks or unlocks it. An owner that relocks it, or gets an error, does so with loads and stores: POSIX does not promise that
-//! buffers are drained then, so they are not. Other programs have normal mutexes only ([`super::locks`]).
+//! If a program sets such a type anywhere, every mutex has members for its type and for its depth: how often its owner has locked it beyond the first
+//! time. The atomic step that locks or unlocks a mutex reads both. A thread that relocks its own mutex, or gets an error, executes only loads and
+//! stores, because POSIX does not promise that store buffers are drained in these cases. Other programs have normal mutexes only ([`super::locks`]).
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -15,7 +15,7 @@ use super::super::{Elaborator, Result};
 use super::locks::{BUSY, Kind, NOT_HELD, TIMED_OUT};
 use super::{BuiltinCall, int, unconverted};
 
-/// The members of `pthread_mutex_t`.
+/// The members of `pthread_mutex_t` after its owner: the type, and the depth.
 const TYPE: u32 = 1;
 const DEPTH: u32 = 2;
 /// `PTHREAD_MUTEX_RECURSIVE`, `PTHREAD_MUTEX_ERRORCHECK`.
@@ -25,7 +25,7 @@ const CHECKED: i128 = 2;
 pub(super) const NOT_OWNER: i128 = 1;
 const DEADLOCK: i128 = 35;
 
-/// Its name in messages.
+/// The name of a mutex in messages.
 const MUTEX: &str = "a mutex";
 
 /// The behaviour on a mutex that another thread holds: `lock`, `trylock` or `timedlock`.
@@ -36,7 +36,7 @@ pub(super) enum Taking {
     GivesUp,
 }
 
-/// The members of a mutex: owner, type, and number of locks beyond the first.
+/// The members of a mutex: its owner, its type, and its depth, which counts the locks beyond the first.
 struct Mutex {
     owner: Target,
     ty: Target,
@@ -92,7 +92,7 @@ impl Elaborator<'_> {
         Ok(Found { held, own, recursive, checked, depth })
     }
 
-    /// Whether this thread does not hold the mutex of this argument and gets an error for it: the mutex is error-checking.
+    /// Whether the mutex that this argument points to is error-checking and this thread does not hold it: then the call returns an error.
     pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
         let mutex = self.mutex(call, argument)?;
         let own = self.is_owner(&mutex, call.span)?;
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
         numbers::binary(self, op, Arithmetic::INT, a, b)
     }
 
-    /// Locks a mutex: the result of the call.
+    /// Locks a mutex. Returns the result of the call.
     pub(super) fn lock_typed(&mut self, call: BuiltinCall, taking: Taking) -> Result<Operand> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
@@ -192,7 +192,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether this thread holds a mutex, found by a load: no other thread can change that. A destroyed mutex has no owner.
+    /// Whether this thread holds a mutex. A load is enough to decide this, because no other thread can change the answer. A destroyed mutex has no
+    /// owner.
     fn is_owner(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let held = self.read(&mutex.owner, span)?;
         self.require_usable(MUTEX, &held, span);
@@ -209,14 +210,14 @@ impl Elaborator<'_> {
         Ok((recursive, tells))
     }
 
-    /// Changes the depth of a mutex by its owner.
+    /// Changes the depth of a mutex that this thread holds.
     fn count_typed(&mut self, mutex: &Mutex, by: i128, span: Span) -> Result<()> {
         let depth = self.read(&mutex.depth, span)?;
         let depth = numbers::wrapping(Operator::Add, Arithmetic::INT, depth, Operand::number(by));
         self.write(&mutex.depth, depth, span)
     }
 
-    /// Locks a mutex in one atomic step that may wait: the result of the call.
+    /// Locks a mutex in one atomic step that may wait. Returns the result of the call.
     fn take_typed(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
         let late = match taking {
             Taking::GivesUp => self.any("late", &int(), (0, 1), span),
@@ -254,7 +255,7 @@ impl Elaborator<'_> {
         Ok(result)
     }
 
-    /// Unlocks a mutex: the result of the call.
+    /// Unlocks a mutex. Returns the result of the call.
     pub(super) fn unlock_typed(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
@@ -282,7 +283,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Unlocks a mutex in one atomic step: the result of the call.
+    /// Unlocks a mutex in one atomic step. Returns the result of the call.
     fn give_typed(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let mut result = Operand::number(0);
         self.atomically(span, |this| {

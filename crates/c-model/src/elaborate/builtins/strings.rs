@@ -10,7 +10,7 @@ use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
-/// Strips the conversion of a pointer to a pointer to bytes.
+/// Strips from a pointer its conversion to a pointer to bytes.
 fn to_object(pointer: &Expr) -> &Expr {
     let pointer = unconverted(pointer);
     match (&pointer.kind, &pointer.ty.kind) {
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         Ok(targets)
     }
 
-    /// The value of a type whose bytes all have this value.
+    /// The value of this type all of whose bytes equal `byte`.
     fn filled(&mut self, ty: &Type, byte: &Operand, span: Span) -> Result<Operand> {
         let byte = byte.known().map(|byte| byte & 0xff);
         match (byte, &ty.kind) {

@@ -1,15 +1,16 @@
 //! Condition variables, barriers, semaphores and `pthread_once`.
 //!
 //! POSIX and C11 allow spurious wakeups, so for safety properties waiting for a condition variable only unlocks and relocks the mutex. For `deadlock`
-//! and `termination` that would hide lost signals: there each waiting thread has a bit in the condition variable, which a signal clears for one
-//! thread and a broadcast for all.
+//! and `termination` such wakeups would hide lost signals. For these properties each waiting thread has a bit in the condition variable; a signal clears the bit of
+//! one thread, and a broadcast all bits.
 //!
-//! A barrier counts the threads that have arrived. The last one lets all of them leave, and no thread arrives again before all have left, which is
-//! indistinguishable from a thread that arrives slowly. A barrier that is not initialised, or destroyed, has count 0.
+//! A barrier counts the threads that have arrived. The last thread to arrive lets all of them leave, and no thread arrives again before all have
+//! left; a program cannot distinguish a thread that has to wait for this from one that arrives slowly. An uninitialised or destroyed barrier has
+//! count 0.
 //!
-//! Where condition variables may be used after their destruction, each has a state: usable, destroyed, or abandoned: some thread waits for a signal
-//! that does not come before the destruction. Whether a waiting thread is abandoned is guessed when it starts to wait; then it does not continue, and
-//! executions in which a signal follows are discarded. So signals contain no stores and do not drain the store buffer.
+//! If condition variables may be used after their destruction, each of them has a state: usable, destroyed, or abandoned. Abandoned means that some
+//! thread waits for a signal that does not come before the destruction. A thread that starts to wait guesses whether it will be abandoned. If so, it
+//! never continues, and executions in which a signal follows are discarded. So signals need no stores and do not drain the store buffer.
 
 mod barriers;
 
@@ -34,7 +35,7 @@ const CONDITION: &str = "a condition variable";
 const SEMAPHORE: &str = "a semaphore";
 /// The message for waiting with a mutex that this thread does not hold.
 const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not hold";
-/// The member of a condition variable that holds its state, and the value for an abandoned waiting thread.
+/// The number of the member of a condition variable that holds its state, and the state (`ABANDONED`) in which a waiting thread is abandoned.
 const STATE: u32 = 1;
 const ABANDONED: i128 = 1;
 /// `EINVAL`.
@@ -45,7 +46,7 @@ const INVALID: i128 = 22;
 pub(super) enum Operation {
     InitCondition,
     Wait,
-    /// Waits with a timeout; the result after the timeout.
+    /// Waits with a timeout, after which the call has this result.
     TimedWait(i128),
     Signal,
     Broadcast,
@@ -88,7 +89,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The members of a barrier in the model header.
+/// The numbers of the members of a barrier in the model header.
 const COUNT: u32 = 0;
 const ARRIVED: u32 = 1;
 const LEAVING: u32 = 2;
@@ -201,14 +202,14 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling do not access it otherwise.
+    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling make no other use of the variable.
     fn reach(&mut self, condition: &Target, span: Span) {
         let Spot::Memory(place) = &condition.spot else { return };
         let is_there = match place.base {
             Base::Object(object) => match self.objects[object.0 as usize].origin {
                 Origin::Global => true,
                 Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
-                // It may be freed, but not during the execution at translation time.
+                // An allocation may be freed, but not during the execution at translation time.
                 Origin::Heap { .. } => self.executing(),
             },
             Base::Pointed(..) => false,
@@ -218,8 +219,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The state of a condition variable, if the program may use destroyed ones. No library has this state, so where only accesses matter there is
-    /// none.
+    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` where only accesses matter,
+    /// because no library has such a state.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
         if self.options.accesses_only {
             return Ok(None);
@@ -355,7 +356,8 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// `pthread_once`: calls a function unless it was called before; a thread that arrives while it runs waits until it returns.
+    /// `pthread_once`: calls a function unless it was called before. A thread that calls `pthread_once` while the function runs waits until the
+    /// function returns.
     fn once(&mut self, call: BuiltinCall) -> Result<()> {
         const RUNNING: i128 = 1;
         const DONE: i128 = 2;
@@ -398,7 +400,7 @@ impl Elaborator<'_> {
             };
             return self.branch(guess, span, calls, looks);
         }
-        // A load finds out that it is done.
+        // If the function has returned already, a load is all that `pthread_once` executes.
         let state = self.read(&once, span)?;
         let not_done = differs(self, state, DONE);
         self.branch(not_done, span, calls, |_| Ok(()))

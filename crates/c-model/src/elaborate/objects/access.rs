@@ -13,7 +13,7 @@ use super::super::{Elaborator, Phase, Result};
 use super::{Spot, Target, is_certain};
 
 impl Elaborator<'_> {
-    /// A value loaded into a register, with the range and target of its type.
+    /// The value of a place, which has been loaded into a register: its range is that of the type, and it points to the target node of the place.
     pub(super) fn loaded(&mut self, register: Register, target: &Target) -> Operand {
         let value = Value::Register(register);
         let node = match &target.spot {
@@ -23,7 +23,7 @@ impl Elaborator<'_> {
         match &target.ty.kind {
             TypeKind::Integer(arithmetic) => {
                 let node = node.filter(|_| arithmetic.greatest() > u32::MAX.into());
-                // It may be an address, whose real bits the program can then see.
+                // The value may be an address, whose real bits the program can then see.
                 if let Some(node) = node {
                     self.nodes.mark_integer(node);
                 }
@@ -84,7 +84,7 @@ impl Elaborator<'_> {
         Ok(self.loaded(register, target))
     }
 
-    /// The place, with the type of the access recorded.
+    /// The location, with the type of the access recorded in it.
     pub(super) fn seen_location(
         &mut self,
         mut location: Location,
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Records a write to memory (`None`: unknown value). Returns whether a store has to be emitted.
+    /// Records a write of a value (`None` if unknown) to memory. Returns whether a store has to be emitted.
     pub(super) fn written_to(
         &mut self,
         target: &Target,
@@ -161,7 +161,7 @@ impl Elaborator<'_> {
         let known_way = way(location).filter(|_| is_certain(location));
         let executed = self.executes(location, operand) && known_way.is_some();
         if !executed && self.phase == Phase::Creating && self.writer.reachable {
-            // The state executed so far becomes the initial state before the value escapes.
+            // The state so far becomes the initial state of the program, before the written value escapes.
             self.run();
         }
         let Base::Object(object) = location.base else {
@@ -241,7 +241,7 @@ impl Elaborator<'_> {
             Spot::Memory(location) => Some(self.seen_location(location.clone(), &target.ty, span)?),
         };
         let Some(place) = place else {
-            // It still drains the store buffer.
+            // A read-modify-write of private memory still drains the store buffer.
             self.emit(StmtKind::Fence, span);
             let old = self.read(target, span)?;
             let old = self.kept_value(old, &target.ty, span)?;
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         Ok(old)
     }
 
-    /// A copy of a value in a register, which does not change when the place it was read from does.
+    /// A copy of a value in a register: the copy stays the same when the place from which the value was read changes.
     pub(in super::super) fn kept_value(
         &mut self,
         operand: Operand,

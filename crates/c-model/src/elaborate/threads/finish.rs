@@ -94,7 +94,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Sets the flag that the thread has ended, with its result, if it may be joined.
+    /// If the thread may be joined, sets the flag that says that it has ended, together with its result.
     fn say_done(&mut self, number: usize, span: Span) -> Result<()> {
         let state = &self.instances[number].state;
         let all = self.shared.dynamic && number > 0;

@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         self.branch(kind, span, releases, |_| Ok(()))
     }
 
-    /// Whether thread attributes make a thread detached: 0 if not.
+    /// Whether thread attributes make a thread detached; the number 0 means that they do not.
     pub(super) fn detached_by(&mut self, attributes: &Expr) -> Result<Operand> {
         let pointer = self.value(attributes)?;
         if !self.graph.detached_by_attributes || Self::is_null(&pointer) {
@@ -169,7 +169,7 @@ impl Elaborator<'_> {
         object
     }
 
-    /// Threads detached before the program started are initially released.
+    /// Marks the threads that were detached before the program started as initially released.
     pub(in super::super) fn keep_detached(&mut self) {
         for (n, Instance { state, .. }) in self.instances.iter().enumerate() {
             let (object, way) = match (state.released, self.shared.released) {

@@ -8,7 +8,7 @@ use super::super::env::Contents;
 use super::super::{Elaborator, Phase};
 
 impl Elaborator<'_> {
-    /// The first thread is created: the memory written by `main` so far is the initial state of the program.
+    /// Starts the program where `main` creates the first thread: the memory that `main` has written so far becomes the initial state.
     pub(super) fn start_program(&mut self) {
         self.keep_initial();
         self.phase = Phase::Creating;
@@ -30,7 +30,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Records the contents of all objects as initial values, when all writes have left the buffer before another thread can read.
+    /// Records the contents of all objects as initial values. For points at which all writes leave the buffer before another thread can read.
     pub(in super::super) fn keep_initial(&mut self) {
         self.unwritten.clear();
         self.take_down();
@@ -65,7 +65,7 @@ impl Elaborator<'_> {
         entry.initial = initial;
     }
 
-    /// From here on `main` has visible effects: code is emitted.
+    /// Ends the execution of `main` at translation time: from here on `main` has visible effects, so code is emitted.
     pub(in super::super) fn run(&mut self) {
         self.take_down();
         self.phase = Phase::Running;

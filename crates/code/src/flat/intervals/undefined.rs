@@ -1,4 +1,4 @@
-//! Checks of values that may be undefined, where such a value has an influence: as a condition, an address or an operand, not where it is only
+//! Checks of values that may be undefined, wherever such a value has an influence: as a condition, an address or an operand, but not where it is only
 //! copied. Pointers need no such check, because the undefined value is not a valid pointer.
 
 use fencewright_program::{BinaryOp, UnaryOp};
@@ -24,7 +24,7 @@ impl Intervals<'_> {
                 self.decides(state, value, true, &None, &mut found);
             }
             StepKind::Update { place: cell, old, when, new, .. } => {
-                // Whether the old value is undefined is checked after it is read.
+                // A later check, after the read, tests whether the old value is undefined; here it counts as defined.
                 let mut bound = state.clone();
                 bound.set(*old, Range::of(0));
                 cell.index
@@ -130,7 +130,8 @@ impl Intervals<'_> {
                 if found.is_empty() {
                     return None;
                 }
-                // The undefined value equals no other value, so a comparison with it fails and nothing is written.
+                // The undefined value equals no other value, so the comparison with an undefined old value fails and nothing is written. A check
+                // after the update suffices.
                 let compares = |when: &Term| matches!(when, Term::Binary(BinaryOp::Eq, left, right) if **left == Term::Register(*old) && !right.has(*old));
                 if when.as_ref().is_some_and(compares) && !new.has(*old) {
                     let check = claims::defined(is_defined(*old), Term::Register(*old));

@@ -18,7 +18,7 @@ impl Resolver<'_> {
         let plain = Term::binary(op, x.clone(), y.clone());
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         let (Points::Class(class), true) = (one, one == other) else {
-            // Functions, and addresses of objects of different classes.
+            // The operands are functions, or addresses of different classes: only the equality of two functions is determined.
             let both = self.is_address(one, &x).and(self.is_address(other, &y));
             if one != other || !equality {
                 self.unknown_if(both, Unknown::Order);
@@ -41,7 +41,7 @@ impl Resolver<'_> {
         plain
     }
 
-    /// The address one past the end of an array may equal that of the object after it: then the comparison is unknown.
+    /// Ends the model where the result depends on whether the address one past the end of an array equals that of the object after the array.
     pub(super) fn ordered_or_equal(
         &mut self,
         class: usize,
@@ -58,8 +58,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Two pointers are compared: unknown if one may be a number in the range of addresses, or comes from `container_of` of a member that is in no
-    /// such structure.
+    /// Ends the model where two pointers are compared of which one may be a number in the range of addresses, or the result of `container_of` for a
+    /// member that is in no such structure.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -72,7 +72,7 @@ impl Resolver<'_> {
         }
         let ways = layout.ways_back.iter().filter(|way| way.outer == class);
         let ways: Vec<Term> = match equality {
-            // Two uses of `container_of` may give the same address.
+            // Two uses of `container_of` may give the same address, so whether their results are equal is unknown.
             true => {
                 let pairs = ways.clone().flat_map(|one| ways.clone().map(move |other| (one, other)));
                 let different = pairs.filter(|(one, other)| one.outside != other.outside);
@@ -125,7 +125,8 @@ impl Resolver<'_> {
         adjacent
     }
 
-    /// Compares two pointers into a class for order: as their numbers, unless the chosen order of objects reverses that of their numbers.
+    /// Compares two pointers into a class for order: by their numbers, unless the chosen order of their objects is the reverse of the order of the
+    /// numbers.
     pub(super) fn ordered(&mut self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -162,7 +163,8 @@ impl Resolver<'_> {
         Term::binary(BinaryOp::Ne, plain, swapped)
     }
 
-    /// Compares the numbers; without computed numbers, tags and negative constants all of them are natural.
+    /// Compares the numbers of two pointers. If the class has no computed numbers, tags or negative constants, all its numbers are natural, which
+    /// decides some comparisons.
     pub(super) fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let of = &self.layout.classes[class];
         let natural = !of.strangers.computed

@@ -55,7 +55,7 @@ impl Order {
         Order { class, objects, positions }
     }
 
-    /// The condition that the second of two objects comes before the first.
+    /// The condition that the second of two objects comes before the first; `None` if the order does not include both.
     pub(super) fn reversed(&self, chosen: &Term, first: Placement, second: Placement) -> Option<Term> {
         let number = |object| self.objects.iter().position(|&other| other == object);
         let (first, second) = (number(first)?, number(second)?);

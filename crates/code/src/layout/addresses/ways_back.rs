@@ -1,4 +1,4 @@
-//! `container_of`: ways back from a pointer to a member to the structure around it.
+//! `container_of`: the ways from a pointer to a member back to the structure around the member.
 
 use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_text::{Diagnostic, Stop};
@@ -12,7 +12,7 @@ use crate::nodes::Nodes;
 /// Number of pointer values reserved for the results of one `container_of` outside of any structure.
 pub(super) const OUTSIDE: i64 = 1 << 40;
 
-/// Maximum number of ways back with reserved values, so that all of these stay below [`HIGHEST_ADDRESS`].
+/// Maximum number of ways back with reserved values, so that all reserved values stay below [`HIGHEST_ADDRESS`].
 pub(super) const MOST_WAYS_BACK: usize = 100;
 
 /// A way from a member back to its structure, as in `container_of`. If the member is not in such a structure, the result points to no place: it is
@@ -27,7 +27,7 @@ pub struct WayBack {
     pub inner: usize,
     /// The number of a member is `width` times that of the structure plus `base`.
     pub width: i64,
-    /// See `width`.
+    /// The constant in the number of a member, as described at `width`.
     pub base: i64,
     /// The offset added to the address of a member that is in no structure.
     pub outside: i64,
@@ -54,7 +54,7 @@ impl Layout {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let (member, structure) = (&self.classes[inner], &self.classes[outer]);
-            // Every place in the class of the member is in such a structure, and has the same number.
+            // Every place in the class of the member is in such a structure and has the number of that structure, so the way back changes nothing.
             let only =
                 (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
             let offset = nodes.offset(node, path.iter().copied());
@@ -73,7 +73,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The class at the end of a path, and `width` and `base` so that the number there is `width * number + base`.
+    /// The class at the end of a path, with `width` and `base`: from the place `number`, the path leads to the place `width * number + base`.
     pub(crate) fn way(
         &self,
         nodes: &Nodes,

@@ -12,8 +12,8 @@ use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 
-/// The first of `count` numbers such that no address, even with tag bits, equals a number stored in place of an address. If addresses are compared
-/// for order, the numbers start above all numbers that cannot be addresses.
+/// The first of `count` consecutive numbers for the places of a class. No pointer to these places, even with tag bits, equals a number that is stored
+/// where pointers are expected. If pointers are compared for order, the numbers start above all numbers that cannot be addresses.
 pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, scale: i64) -> i64 {
     let above = |limit: i64| (limit + scale - 1).div_euclid(scale);
     let mut first = match (strangers.computed, compared) {
@@ -29,7 +29,7 @@ pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, s
     first
 }
 
-/// Number of numbers that a part takes in its class.
+/// How many numbers a part takes in its class.
 pub(super) fn numbers_of_part((part, length): (Part, u64), used: &Use) -> u64 {
     let gap = used.moved || part == Part::Elements && used.addressed;
     length.saturating_add(u64::from(gap))
@@ -146,7 +146,7 @@ impl Layout {
         order.push(class);
     }
 
-    /// Numbers the places of a class; the classes of its containers are numbered before.
+    /// Numbers the places of a class. The classes of its containers must have been numbered before.
     pub(super) fn number(&mut self, class: usize, core: &Core, nodes: &Nodes) -> Result<(), Vec<Diagnostic>> {
         let used = self.classes[class].used.clone();
         let sources = self.classes[class].sources.clone();
@@ -218,7 +218,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Number of numbers that a source takes in its class.
+    /// How many numbers a source takes in its class.
     pub(super) fn numbers_of(&self, source: &Source, used: &Use) -> u64 {
         match source {
             Source::Object(object) => {
@@ -232,7 +232,7 @@ impl Layout {
         }
     }
 
-    /// A name based on C: that of the only object, or of the structure, followed by those of the members on the path.
+    /// A name for a class, based on C: the name of its only object, or of the structure, followed by the names of the members on the path.
     pub(super) fn name(&self, class: usize, core: &Core, nodes: &Nodes) -> String {
         let this = &self.classes[class];
         let shape = |of: &Class| of.node.map(|node| nodes.shape_of(node));

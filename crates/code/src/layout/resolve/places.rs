@@ -12,7 +12,8 @@ use crate::layout::addresses::{Unknown, WayBack};
 use crate::layout::classes::Layout;
 use crate::nodes::Shape;
 
-/// The inverse of a way back: the way, the condition that the pointer came from it outside of a structure, and the number of the member in that case.
+/// The path of a way back, followed forward: the way, the condition that the pointer is the result of this way outside of any structure, and the
+/// number of the member in that case.
 pub(super) type Forward<'a> = (&'a WayBack, Term, Term);
 
 impl<'a> Resolver<'a> {
@@ -37,7 +38,7 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// Checks that a place exists. If it may be freed, the check gets a step of its own without effect, because a label on the next statement could
+    /// Checks that a place exists. If the place may be freed, the check gets a step of its own without effect: a label on the next statement could
     /// also be reached in other ways.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
@@ -59,7 +60,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The number without elements of arrays of registers, because a formula cannot index an array with a register.
+    /// The number, computed into a register if it contains elements of arrays of registers: a formula cannot index an array with a register.
     pub(crate) fn in_registers(&mut self, number: Term) -> Term {
         if !number.has_element() {
             return number;
@@ -137,8 +138,8 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// The place in a class that a pointer points to. An access claims that there is one; a part of it must not be taken where the pointer points to no
-    /// structure.
+    /// The place in a class that a pointer points to. For an access, checks that the place exists; if only the address of a part is taken, ends the
+    /// model where the pointer points to no structure.
     fn pointed(
         &mut self,
         class: usize,
@@ -183,7 +184,7 @@ impl<'a> Resolver<'a> {
         self.beyond_if(not(known), Unknown::Number);
     }
 
-    /// The ways back whose path the path of a place starts with: it goes from the structure to the member again.
+    /// The ways back whose path is the beginning of the path of a place: there the path leads from the structure to the member again.
     pub(super) fn ways_forward(
         layout: &'a Layout,
         class: usize,

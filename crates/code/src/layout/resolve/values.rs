@@ -15,7 +15,7 @@ impl<'a> Resolver<'a> {
         self.when(when, |this| this.value(value))
     }
 
-    /// Runs `work` on parts of values that are evaluated only if a condition holds: checks get that condition as a guard.
+    /// Runs `work` for parts of a value that are evaluated only if a condition holds: the checks that it adds are guarded by that condition.
     pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
@@ -111,7 +111,7 @@ impl<'a> Resolver<'a> {
         let way = layout.ways_back.iter().find(|way| way.outer == outer && way.path == path);
         let Some(way) = way else {
             if layout.way(self.nodes, outer, path).is_some() {
-                // Each member has the number of its structure.
+                // Each member has the number of its structure, so the pointer stays the same.
                 return member;
             }
             self.check(member.with(BinaryOp::Eq, 0), Wrong::Pointer);
@@ -131,7 +131,8 @@ impl<'a> Resolver<'a> {
         let outside = member.clone().plus(way.outside);
         let fits_or_out = fits.clone().or(way.is_outside(&outside));
         self.unknown_if(not(fits_or_out), Unknown::Number);
-        // The address of a member of null is the offset of the member; where such addresses occur, no place has this number.
+        // The address of a member of null is the offset of the member. Where such addresses occur, no place has this number, so a pointer that equals
+        // the offset was computed from null.
         let (offset, strangers) = (way.offset as i64, &layout.classes[way.inner].strangers);
         let may_be_of_null = offset == 0 || strangers.computed || strangers.numbers.contains(&offset);
         let outside = match may_be_of_null {

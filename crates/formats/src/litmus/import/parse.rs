@@ -241,7 +241,7 @@ impl Parser<'_> {
             };
             let Some(said) = said else { continue };
             match width {
-                // `setnb %eax`: herd sets the whole register.
+                // `setnb %eax`: on the machine this sets 8 bits, but herd sets the whole register.
                 Some((bits, _)) if bits != said && matches!(action, Action::Set(_)) => {
                     width = Some((said, operand.span));
                 }

@@ -96,7 +96,7 @@ pub(super) struct RegisterPart {
 const LETTERED: [&str; 8] = ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"];
 /// The number of the first numbered register, `R8`.
 const NUMBERED: usize = 8;
-/// The number of registers.
+/// The number of x86 registers.
 pub(super) const FAMILIES: usize = 16;
 
 impl RegisterPart {

@@ -44,7 +44,7 @@ pub(super) fn translate<'a>(
         return Err(text.cursor.expected("`;` or the end of the process"));
     }
     if let Some(Statement { kind: StatementKind::Goto(_), span, .. }) = body.first() {
-        // memorax inserts a step before a jump that is the first statement.
+        // memorax inserts a step before a jump that is the first statement of a process.
         body.insert(0, build::statement(StatementKind::Skip, *span));
     }
     let labels = text.labels;

@@ -32,7 +32,7 @@ pub fn random_program(random: &mut Random, seed: u64) -> Program {
     program
 }
 
-/// Makes threads load what they stored: most steps become stores to one variable, or loads of it.
+/// Makes threads load values that they stored: most steps become stores to one variable, or loads of it.
 fn read_own_stores(random: &mut Random, program: &mut Program) {
     for thread in &mut program.threads {
         let variable = random.below(program.variables.len());

@@ -180,7 +180,7 @@ fn against_constant(
 fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
     use BinaryOp::*;
     let constant = difference.constant;
-    // The condition is `left + gap op right`; the domain only knows how `left` and `right` compare.
+    // The condition is `left + gap op right`; the domain only tracks how `left` and `right` compare.
     let (left, right, gap) = match difference.difference().ok_or(ARITHMETIC)? {
         (None, None) => return Ok(Condition::Constant(op.apply(constant, 0).is_ok_and(|v| v != 0))),
         (Some(x), None) => {

@@ -44,9 +44,9 @@ struct Scan {
     components: Components,
     constants: BTreeSet<i64>,
     ordered: bool,
-    /// The first place where a distance is required.
+    /// The first source position of a condition that requires a distance.
     distance: Option<Span>,
-    /// The first place with a constant other than 0.
+    /// The first constant other than 0 that was found, with its source position.
     constant: Option<(i64, Span)>,
 }
 
@@ -54,7 +54,8 @@ struct Scan {
 /// constants by `= != < <=`, or are the truth value of such comparisons; distances `x + n < y` and `x + n <= y` occur only positively, and if there
 /// are any, 0 is the only constant.
 ///
-/// The domain tracks at `least` these relations. Tracking only equality gives fewer states, but a certificate cannot express that values differ.
+/// The domain tracks at least the relations that `least` names. Tracking only equality gives fewer states, but a certificate cannot express that
+/// values differ.
 pub fn fragment(
     program: &Program,
     properties: &[Property],
@@ -117,7 +118,7 @@ pub fn fragment(
         if let Some(reason) = limits.exceeded(0) {
             return Err(reason);
         }
-        // Labels are control, not values; any constant can replace them here.
+        // Labels depend on control states, not on values, so any constant can replace them here.
         let condition = formula.map(&mut |observable| match observable {
             Observable::At(..) => Expr::Const(1),
             Observable::Register(t, r) => Expr::Leaf(machine.cells.id(Cell::Register(*t, *r))),
@@ -129,7 +130,7 @@ pub fn fragment(
     Ok(scan.finish(program.numbers)?)
 }
 
-/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on control.
+/// Whether one comparison or computation involves both labels and values, so that its meaning for values depends on the control state.
 fn mixes(formula: &Formula) -> bool {
     match formula {
         Expr::Const(_) | Expr::Leaf(_) => false,
@@ -152,7 +153,7 @@ impl Scan {
         for command in commands {
             match command {
                 Command::Assume(e) => match truth(e, true, numbers).map_err(unfit)? {
-                    // The following commands are unreachable.
+                    // The commands after a false assumption are unreachable.
                     Condition::Constant(false) => return Ok(()),
                     condition => self.condition(&condition, span),
                 },
@@ -163,7 +164,7 @@ impl Scan {
                     }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
-                        // The negated condition is used as well.
+                        // If the negated condition holds, 0 is assigned, so that condition must be in the fragment too.
                         let other = truth(e, false, numbers).map_err(unfit)?;
                         self.condition(&other, span);
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));

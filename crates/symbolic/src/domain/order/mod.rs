@@ -57,11 +57,11 @@ pub struct Order {
 /// A step on ranks. The first indices are the points, then the cells before the step, then other cells.
 pub struct OrderTransition {
     ops: Vec<RankOp<u8>>,
-    /// The indices of the cells after the step, each with its component; only components that occur are numbered.
+    /// The indices of the cells after the step, each with its component. The components that occur are renumbered from 0.
     after: Vec<(u8, u8)>,
 }
 
-/// An operation on cells and points, which are denoted by an `I`.
+/// An operation on cells and points. Values of type `I` denote cells and points.
 enum RankOp<I> {
     Assume(Condition<I>),
     /// The first operand is assigned the second.
@@ -72,7 +72,7 @@ enum RankOp<I> {
     Fresh(I, Vec<I>),
 }
 
-/// Maximum number of operations in a step: more could access too many cells.
+/// Maximum number of operations in a step, because more could access more cells than there are indices.
 const MOST_OPERATIONS: usize = 40;
 
 impl Order {
@@ -93,7 +93,7 @@ impl Order {
         work
     }
 
-    /// Performs the operations from index n on.
+    /// Performs the operations from index n on, and adds the resulting states to `out`.
     fn perform(&self, transition: &OrderTransition, n: usize, mut work: Work, out: &mut Vec<(u32, Ranks)>) {
         for (n, op) in transition.ops.iter().enumerate().skip(n) {
             match op {

@@ -77,7 +77,7 @@ impl Scale {
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,
             (Relations::Order, Numbers::Real) => (255 / (points + 1)).saturating_sub(3 + MOST_CHOICES),
         };
-        // A step names the cells before it, those after it, and those that its operations need in between.
+        // A step needs an index for each cell that is live before it or after it, and for each cell that only its operations access.
         let named = (255 - points - MOST_OPERATIONS) / 2;
         Scale { numbers, relations, points: ranks, start, most_cells: most_cells.min(named) }
     }
@@ -113,7 +113,7 @@ impl Scale {
             placed[to as usize] = greatest + 1;
             return next(&placed);
         }
-        // Directly above each of the others, and below all of them.
+        // A fresh value different from all others is directly above one of them, or below all of them.
         let above_last = self.points.last().map_or(0, |last| last + 1);
         let above_points = self.points.iter().map(|p| p + 1);
         let rooms: SmallVec<[u8; 64]> = match self.numbers {

@@ -6,8 +6,8 @@
 //!
 //! The difference is that rows depend on each other. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of one holds for
 //! both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed as a sum over
-//! the values before, and that as a sum of one, two or three differences of rows, each of which has a bound. The choice of these differences does not
-//! depend on the bounds, so it is made when a step is prepared.
+//! the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound. The choice of these differences does
+//! not depend on the bounds, so it is made when a step is prepared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +25,7 @@ const MOST_TURNS: usize = 4;
 
 /// A cell id that no machine uses: the value to be folded into a summary cell.
 pub const FOLDED: CellId = CellId::MAX;
-/// Cell ids that no machine uses, from here downwards: unknown values.
+/// Cell ids below this one, down to `LEAST_UNKNOWN`, are used by no machine. They stand for unknown values.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 
@@ -58,7 +58,7 @@ pub enum RowOp {
     Change(Vec<(usize, Vec<Total>)>),
     /// Index i minus index j is at most this total.
     Bound(Vec<(usize, usize, Total)>),
-    /// Summary i additionally stands for the value of index j, which is then removed.
+    /// The summary cell of index i additionally stands for the value of index j. Then all bounds of index j are removed.
     Fold(usize, usize),
     /// The branch is infeasible.
     Never,
@@ -68,7 +68,7 @@ pub enum RowOp {
 /// too large numbers, to be useful.
 pub fn form_of(linear: &Linear) -> Option<Linear> {
     const MOST_TERMS: usize = 6;
-    // Bounds are smaller than that, and differences of forms must not overflow.
+    // Bounds are much smaller than this number, and differences of forms with such numbers do not overflow.
     const MOST_NUMBER: u64 = 1 << 40;
     let gcd = |a: u64, b: u64| {
         let (mut a, mut b) = (a, b);
@@ -98,7 +98,7 @@ pub fn joined(forms: &BTreeSet<Linear>, more: impl IntoIterator<Item = Linear>) 
     all
 }
 
-/// Removes constraints on sums that follow from two others: the checker of certificates would need a refutation for each.
+/// Removes constraints on sums that follow from two others, because the checker of certificates would need a refutation for each of them.
 pub fn without_sums_of_two(cube: Vec<Linear>) -> Vec<Linear> {
     let is_sum = |linear: &Linear| linear.difference().is_none();
     // The terms of each constraint, and the constant of the strongest one.
@@ -189,7 +189,7 @@ impl Rows {
                     let known = before(linear, &values)
                         .filter(|l| l.terms.iter().all(|&(cell, _)| !is_unknown(cell)));
                     let known = known.unwrap_or_else(|| {
-                        // The assumption refers to an unknown value chosen in this step.
+                        // The assumption refers to an unknown value chosen in this step, so the pending assignments are performed before it.
                         changed(&mut values, &mut ops);
                         linear.clone()
                     });
@@ -214,7 +214,7 @@ impl Rows {
         ops
     }
 
-    /// Assumes `linear <= 0`: every difference of rows contained in it is bounded by a bound of the rest.
+    /// Assumes `linear <= 0`: every difference of two rows is bounded by an upper bound of its rest, which is the difference minus `linear`.
     fn at_most(&self, linear: &Linear) -> RowOp {
         if linear.terms.is_empty() {
             return if linear.constant > 0 { RowOp::Never } else { RowOp::Bound(Vec::new()) };
@@ -230,7 +230,7 @@ impl Rows {
             };
             bounds.extend(total.map(|total| (entry / self.len(), entry % self.len(), total)));
         }
-        // The strongest bounds come first: after them, most others add nothing.
+        // Totals with few entries tend to give the strongest bounds. They come first, because after them most other totals add nothing.
         bounds.sort_by_key(|(_, _, total)| total.entries.len());
         RowOp::Bound(bounds)
     }
@@ -270,7 +270,7 @@ impl Rows {
     fn two(&self, sum: &Linear) -> Vec<Total> {
         let two = |(first, difference): &(usize, Linear)| {
             let mut total = self.one(&sum.minus(difference)?)?;
-            // Each decomposition is found twice.
+            // Each decomposition is found twice, and kept once.
             total.entries.push((*first, 1));
             (*first <= total.entries[0].0).then_some(total)
         };

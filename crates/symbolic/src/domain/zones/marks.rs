@@ -1,7 +1,7 @@
 //! Thresholds for widening: large constants of the program to which bounds may be raised.
 //!
-//! A loop that counts to a million needs a bound of a million, but none of those on the way. So a bound that exceeds the clip constant is not dropped
-//! but raised to the next mark: the number of zones remains finite, bounded by the number of marks.
+//! A loop that counts to a million needs a bound of a million, but no bounds in between. So a bound that exceeds the clip constant is not dropped but
+//! raised to the next mark: the number of zones remains finite, bounded by the number of marks.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ impl Marks {
         self.0.is_empty()
     }
 
-    /// The least mark that is not less than a bound, or no bound.
+    /// The least mark that is not less than a bound; [`NONE`] if there is no such mark.
     pub fn raised(&self, bound: i32) -> i32 {
         self.0.get(self.0.partition_point(|&mark| mark < bound)).copied().unwrap_or(NONE)
     }

@@ -2,9 +2,9 @@
 //!
 //! A zone has, for each pair of live cells (and the constant 0), an upper bound on their difference: it is a conjunction of constraints `x - y <= c`.
 //! Bounds greater than the clip constant are dropped and bounds less than its negation are raised to it, so there are finitely many zones for given
-//! cells and every search terminates; a larger clip constant is a refinement. Mutual exclusion algorithms rely on such facts: which ticket is ahead
-//! of which, strictly or not. If a counterexample shows that large constants of the program matter, such as the end of a long loop, bounds beyond the
-//! clip constant are raised to the next of these [`Marks`].
+//! cells and every search terminates; a larger clip constant is a refinement. A small clip constant suffices for many mutual exclusion algorithms,
+//! because they rely on facts such as which ticket is ahead of which, strictly or not. If a counterexample shows that large constants of the program
+//! matter, such as the end of a long loop, bounds beyond the clip constant are raised to the next of these [`Marks`].
 //!
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands for. A
 //! zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy their consequences. `Fold` takes the
@@ -63,8 +63,9 @@ pub struct Zones {
     clip: i32,
     /// Whether the clip constant is never refined.
     fixed: bool,
-    /// The large constants to which bounds may be raised; `marked` tells whether they are used.
+    /// The large constants to which bounds may be raised.
     marks: Arc<Marks>,
+    /// Whether the marks are used.
     marked: bool,
     /// The sums that get rows, if all their cells are live.
     forms: Arc<BTreeSet<Linear>>,
@@ -77,7 +78,7 @@ pub struct Zones {
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
-    /// The bounds of the last state, stored and closed: usually several steps are taken from one state.
+    /// The bounds of the last state, once as stored and once closed. They are kept because usually several steps are taken from one state.
     closed: (Vec<i32>, Vec<i32>),
 }
 
@@ -94,7 +95,7 @@ pub struct ZoneTransition {
     /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
     ways: Ways,
-    /// The effect on residues, if there are any; and the matrix index of each of its cells.
+    /// The effect on residues, if any residues matter; and the index in the matrix of each cell that the effect is about.
     residues: Option<(ResidueStep, Vec<usize>)>,
 }
 
@@ -175,7 +176,8 @@ impl Zone {
         let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
         let between = |i: usize, j: usize| form(i).minus(form(j)).expect("a difference of two forms fits");
         let is_sum = |i: usize| i > 0 && rows[i - 1].difference().is_none();
-        // Long sums are removed first, and a difference of two cells only if it follows from others: differences are the easiest for the checker.
+        // Long sums are removed first, and a difference of two cells only if it follows from other differences of cells, because these are the
+        // easiest constraints for the checker.
         let pairs = (0..self.size).flat_map(|i| (0..self.size).map(move |j| (i, j))).filter(|(i, j)| i != j);
         let mut pairs: Vec<(usize, usize)> = pairs.collect();
         if (0..self.size).any(is_sum) {
@@ -213,7 +215,7 @@ impl Domain for Zones {
     type State = Zone;
     type Transition = Arc<ZoneTransition>;
 
-    /// Another machine may number the cells of its buffers differently: sums of such cells are dropped.
+    /// Another machine may number the cells of its buffers differently, so sums that contain such cells are dropped.
     fn attach(&mut self, contents: &[Contents]) {
         if *self.contents != *contents {
             let is_own = |(cell, _): &(CellId, i64)| contents.get(*cell as usize) == Some(&Contents::Own);
@@ -361,7 +363,8 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Clips: bounds above the clip constant are dropped, those below its negation raised; or both are raised to the next mark.
+    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it; if marks are used, both are raised
+    /// to the next mark instead.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,

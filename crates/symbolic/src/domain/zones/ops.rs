@@ -19,11 +19,12 @@ pub(super) enum ZoneOp {
     Approximate(usize, Vec<(usize, i64)>, i64),
     /// Assumes that a linear form is at most 0, as far as the bounds of its cells decide it.
     AtMost(Vec<(usize, i64)>, i64),
-    /// Likewise for a form with auxiliary variables, about which nothing else is known: bounds each of its cells by the bounds of the others.
+    /// Assumes that a linear form with auxiliary variables, about which nothing else is known, is at most 0: bounds each of its cells by the bounds
+    /// of the others.
     Bounds(Vec<(usize, i64)>, i64),
-    /// Summary i additionally stands for the value of index j, which is then removed.
+    /// The summary cell of index i additionally stands for the value of index j. Then all bounds of index j are removed.
     Fold(usize, usize),
-    /// Index i := one of the values of summary j.
+    /// Index i := one of the values of the summary cell of index j.
     Expand(usize, usize),
 }
 

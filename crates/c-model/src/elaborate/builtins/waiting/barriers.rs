@@ -28,7 +28,7 @@ impl Elaborator<'_> {
         let count = self.argument_value(call, 2)?;
         let count = numbers::convert(Arithmetic::INT, count);
         let barrier = self.barrier(call)?;
-        // Uninitialised memory says nothing about waiting threads.
+        // The members of a barrier in uninitialised memory say nothing about waiting threads, so they are not checked.
         if self.starts_defined(&barrier[ARRIVED as usize]) {
             for member in [ARRIVED, LEAVING] {
                 let waiting = self.read(&barrier[member as usize], span)?;
@@ -44,8 +44,8 @@ impl Elaborator<'_> {
         Ok(numbers::choose(some, Operand::number(0), Operand::number(INVALID)))
     }
 
-    /// Destroys a barrier after all threads have left it, with loads and a store: a thread that has returned from it may destroy it while others are
-    /// about to return.
+    /// Destroys a barrier after all threads have left it, with loads and a store. A thread that has returned from the barrier may destroy it while
+    /// other threads are about to return.
     pub(super) fn destroy_barrier(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let [count, arrived, leaving, _] = self.barrier(call)?;
@@ -80,7 +80,7 @@ impl Elaborator<'_> {
         self.require(some, "a barrier is used that is not initialised, or was destroyed", span);
     }
 
-    /// Waits until as many threads have arrived as the barrier counts. One of them, any one, gets a different result.
+    /// Waits until as many threads have arrived as the barrier counts. One of these threads, chosen nondeterministically, gets a different result.
     pub(super) fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
         let (span, ty) = (call.span, int());
         let [count, arrived, leaving, serial] = self.barrier(call)?;
@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         Ok(numbers::choose(takes, Operand::number(-1), Operand::number(0)))
     }
 
-    /// Decrements the number of threads that have to leave a barrier: the number before.
+    /// Decrements the number of threads that have to leave a barrier. Returns the number before.
     pub(super) fn leave_barrier(&mut self, leaving: &Target, span: Span) -> Result<Operand> {
         let left = self.read(leaving, span)?;
         let some =
