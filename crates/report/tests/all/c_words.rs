@@ -328,5 +328,5 @@ int main(void) {
     let end = shown.lines().find(|line| line.ends_with("f ends")).unwrap_or_else(|| panic!("{shown}"));
     assert!(!end.contains("pthread_create"), "{end}");
     assert!(shown.contains("arr goes out of scope"), "{shown}");
-    assert!(!shown.contains("is gone"), "{shown}");
+    assert!(!shown.contains("points to is gone"), "{shown}");
 }
