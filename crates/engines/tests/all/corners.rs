@@ -3,7 +3,7 @@
 //!
 //! If an access may leave the window of an open array there is no proof, but a violation before that is one. A normal run tests
 //! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many, and
-//! `FENCEWRIGHT_PROGRAMS` sets their number.
+//! `FENCEWRIGHT_PROGRAMS` sets their number; `FENCEWRIGHT_SEED=N` tests that one and prints it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -91,6 +91,9 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
     }
     let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Sc, MemoryModel::Pso]);
     let Some((reachable, beyond)) = reachable(&program, model) else { return false };
+    if std::env::var_os("FENCEWRIGHT_SEED").is_some() {
+        println!("{}", fencewright_lang::export::fw(&program).expect("it has a text"));
+    }
     let task = Task::new(&program, model, program.properties.clone());
     for (name, engine) in engines(&mut random) {
         let time = Duration::from_millis(if name == "explicit" { 10_000 } else { 300 });
@@ -130,6 +133,10 @@ fn all_engines_agree_with_the_reference_semantics() {
     let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
     let wanted = programs_or(if long { 15_000 } else { 300 });
     let counts = Mutex::new(Counts::new());
+    if let Some(seed) = std::env::var("FENCEWRIGHT_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        assert!(agree(seed, &counts), "the program is too large");
+        return;
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for part in 0..threads {
