@@ -405,7 +405,7 @@ impl Engine for UnderSc {
 pub struct UnderTso<E> {
     /// The engine for the task under TSO.
     pub engine: E,
-    /// Whether only executions are searched in which each thread has at most one store out of order at a time. Then only violations count.
+    /// Whether the search covers only the executions in which each thread has at most one store out of order at a time. Then only violations count.
     pub once: bool,
 }
 

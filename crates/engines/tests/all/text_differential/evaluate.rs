@@ -61,7 +61,7 @@ pub struct Evaluation<'a, 'f> {
 }
 
 impl Evaluation<'_, '_> {
-    /// The result of the next event, if it has happened.
+    /// The result of the next event if it has happened. Otherwise the event is returned as an error.
     pub fn answer(&mut self, need: Need) -> Result<i64, Need> {
         match (&mut self.answers, need) {
             (Answers::Log(log, used), need) => {

@@ -413,8 +413,8 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether `r = e` is a single step, together with its only access. The result of a read-modify-write operation is checked in a separate step if the register
-    /// has a range or a type; a loaded value is, if it may wrap around to the type of the register.
+    /// Whether `r = e` is a single step, together with its only access. A loaded value is written in a separate step if it may wrap around to the type of the
+    /// register. The result of a read-modify-write operation is written in a separate step if the register has a range or a type.
     fn is_one_access(&self, t: usize, position: &Position, register: usize, e: &Expr) -> bool {
         let values = self.codes[t].thread.registers[register].values;
         match &e.kind {
