@@ -1,8 +1,8 @@
 //! The data format of certificates: types, and their JSON form.
 //!
 //! A certificate states a claim and contains its proofs. Each proof is an inductive invariant or a set of states. An invariant names a machine with
-//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints
-//! `linear <= 0`. The format is described in docs/certificates.md.
+//! its parameters and gives, for each reachable control state of the machine, a condition on the cells: a disjunction of conjunctions of constraints.
+//! A constraint states that a linear form is at most 0, or a multiple of a number. The format is described in docs/certificates.md.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -50,7 +50,7 @@ pub enum Rejection {
 /// The limit because of which the checker does not decide whether a certificate is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// The caller's `stop` asked to stop.
+    /// The caller's `stop` returned true.
     Stopped,
     /// Something, described in words, exceeds a size limit of the checker.
     TooLarge(String),

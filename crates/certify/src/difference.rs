@@ -79,7 +79,7 @@ impl Index {
         cube.iter().flatten().for_each(|d| _ = self.edge(d));
     }
 
-    /// The shortest paths for a conjunction whose cells are registered. If `stop` asks to stop, some constraints may be missing: then fewer bounds
+    /// The shortest paths for a conjunction whose cells are registered. If `stop` returns true, some constraints may be missing: then fewer bounds
     /// follow.
     pub fn paths(&self, cube: &[Option<Difference>], stop: &Stop) -> Paths {
         let position = |cell: Option<CellId>| match cell {

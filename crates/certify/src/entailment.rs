@@ -5,7 +5,7 @@ use fencewright_memory::{CellId, Constraint, Linear};
 use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, Values, verify};
 
 /// Whether the constraints in `known` entail the disjunction of the cubes; without cubes, whether `known` is unsatisfiable. If this is not shown, the
-/// error contains values that the refuter considers a counterexample, if it found some; they are not verified here. When `stop` asks to stop, nothing
+/// error contains values that the refuter considers a counterexample, if it found some; they are not verified here. When `stop` returns true, nothing
 /// is entailed.
 pub fn entails_some(
     known: &Cube,

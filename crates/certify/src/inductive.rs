@@ -27,17 +27,17 @@
 //! computed from ordinary cells alone (a test inspects the commands of the machines), so all choices of a state take the same branch and compute the
 //! same values.
 //!
-//! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one form of a
-//!   list: the variable s itself, for a value from before, unless s was assigned; and every form that was folded or assigned. A choice of the new
-//!   state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form over o. `Branch::after` writes
-//!   a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows, in all combinations, from facts
-//!   that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the variable s have the value that the
-//!   choice took from before, or any value of S(s) if the choice took a folded one. It is the same cube for old values and new ones. The cube may
-//!   relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
-//! * `Expand(c, s)` gives c the value of a fresh variable u. It is a value of S(s), not necessarily the one that a choice picks for s. Replacing the
-//!   value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with two copies also with both
-//!   in place: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If the step has changed s before,
-//!   u may be a value that was not in S(s), and is a variable without facts.
+//! * `Fold(s, e)` adds the value of e to S(s); `Assign(s, e)` makes it the only value of S(s). So each value that s stands for after the step is
+//!   given by one form of a list: by the variable s itself, for a value from before the step, unless s was assigned; or by a form that was folded or
+//!   assigned. A choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form
+//!   over o. `Branch::after` writes a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows,
+//!   in all combinations, from facts that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the
+//!   variable s have the value that the choice took from before, or any value of S(s) if the choice took a folded one. It is the same cube for old
+//!   values and new ones. The cube may relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
+//! * `Expand(c, s)` gives c the value of a fresh variable u, a *copy* of s. It is a value of S(s), not necessarily the one that a choice picks for s.
+//!   Replacing the value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with copies in
+//!   place of several summary cells at once: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If
+//!   the step has changed s before, u may be a value that was not in S(s), and is a variable without facts.
 //! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube that mentions a summary cell
 //!   must follow alone. The other cubes hold for all choices of a state or for none, so it is enough that their disjunction follows.
 //! * A branch with contradictory facts is impossible, because every state has a choice.

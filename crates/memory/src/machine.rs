@@ -123,7 +123,7 @@ pub trait Machine {
     /// The initial contents of cells. Each command concerns one cell.
     fn initial_values(&self) -> Vec<Command>;
 
-    /// The steps of this phase that leave a control state, in a deterministic order; `None` if `stop` asked to stop.
+    /// The steps of this phase that leave a control state, in a deterministic order; `None` if `stop` returned true.
     fn steps_in(
         &self,
         phase: Self::Phase,

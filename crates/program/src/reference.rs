@@ -1,6 +1,6 @@
 //! The reference semantics: exact SC, TSO and PSO, as one small interpreter.
 //!
-//! This is the definition of what a program means. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and 2
+//! This is the definition of the meaning of a program. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and 2
 //! (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine with it, so it shares no code with any
 //! engine.
 //!

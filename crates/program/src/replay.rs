@@ -45,7 +45,7 @@ pub enum ReplayError {
     Limit(usize, Limit),
     /// The last state is no evidence about the property.
     Property,
-    /// The caller's `stop` asked to stop.
+    /// The caller's `stop` returned true.
     Stopped,
 }
 

@@ -82,7 +82,7 @@ pub type Values = HashMap<u32, i64>;
 /// A search for refutations. It is not trusted: [`verify`] checks what it returns.
 pub trait Refuter: Sync {
     /// A proof that the assertions are unsatisfiable. Otherwise `Err`, with values that satisfy the assertions if the search found such values, and
-    /// with `None` if not, for example because `stop` asked to stop.
+    /// with `None` if not, for example because `stop` returned true.
     fn refute(
         &self,
         formulas: &Formulas,

@@ -144,7 +144,7 @@ impl<T: Theory> Search<'_, T> {
                         return Ok(Some(Step::Farkas(sum)));
                     }
                 }
-                // A conjunction directly inside a conjunction cannot be built.
+                // `Formula::and` flattens conjunctions, so this part is not a conjunction.
                 Formula::Atom(_) | Formula::Or(_) | Formula::And(_) => {
                     self.pending.push(Pending { fact, formula: formula.clone(), split: false });
                 }

@@ -117,7 +117,7 @@ pub enum Reason {
     Steps,
     /// The deadline passed.
     Deadline,
-    /// The caller's `stop` asked to stop.
+    /// The caller's `stop` returned true.
     Cancelled,
     /// An external solver gave up, died or returned something unintelligible.
     External(String),

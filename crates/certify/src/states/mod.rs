@@ -15,7 +15,7 @@
 //! # Live registers
 //!
 //! The certificate names for each location of each thread the registers that are *live* there. `reductions` checks: a register that a step from the
-//! location reads before writing it is live there; one that is live after the step and not written by it is live before it; a register that a
+//! location reads before writing it is live there; a register that is live after the step and not written by it is live before it; a register that a
 //! property observes is live wherever the property observes it. Say that two states are alike if they differ only in registers that are dead at the
 //! locations of their threads. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the same
 //! properties. In the states of the set all dead registers are 0: every state is alike to one of these, so conditions 1 to 3 for them, with 0 written
@@ -34,8 +34,8 @@
 //! be moved towards the end, up to right before the next event of t. If there is no next event of t, e can be moved to the end.
 //!
 //! * If a property that observes all states is violated, or a thread has faulted, or a step exceeds a limit, a local event at the end is not needed
-//!   and is dropped: the violation remains. What is left is an execution in which every local event is immediately followed by an event of its
-//!   thread. All of its states are in the set.
+//!   and is dropped: the violation remains. In the remaining execution every local event is immediately followed by an event of its thread, so
+//!   all of its states are in the set.
 //! * If the state is final, or a deadlock, the local events at the end are kept, grouped by thread. In the last state no thread can move. Whether a
 //!   thread can move does not depend on local events of other threads, so each thread is blocked right after its last local event, and then condition
 //!   2 asks for the steps of all other threads.

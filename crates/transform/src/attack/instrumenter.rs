@@ -85,7 +85,7 @@ impl<'a> Instrumenter<'a> {
         }
     }
 
-    /// Builds all edges; false if `stop` asked to stop.
+    /// Builds all edges; false if `stop` returned true.
     pub fn build(&mut self) -> Result<bool, Unsupported> {
         while let Some(copy) = self.work.pop() {
             if (self.known.stop)() {

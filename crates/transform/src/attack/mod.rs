@@ -148,7 +148,7 @@ pub fn batches(program: &Program, attacks: &[Attack], most: usize) -> Vec<Range<
     batches
 }
 
-/// Instruments a program with some attacks; `None` if `stop` asked to stop.
+/// Instruments a program with some attacks; `None` if `stop` returned true.
 pub fn instrument(
     program: &Program,
     notion: Notion,
