@@ -1,7 +1,7 @@
-//! Panics are bugs. The message says so and what to report; with `--json` there is an object too.
+//! Reports panics, which are always bugs: a message asks the user to report the bug, and with `--json` an object is printed too.
 //!
-//! The hook reports panics of all threads. The panic then unwinds as always, so that files that are being written are complete or as they
-//! were; an engine that survives the panic of one of its workers answers `unknown`. Either way the command ends with status 2.
+//! The hook reports panics of all threads. The panic then unwinds as usual, so that files that are being written become complete or keep their old contents. An
+//! engine that survives the panic of one of its workers answers `unknown`. In either case, the command ends with status 2.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -12,7 +12,7 @@ use fencewright_report::json::Bug;
 use crate::output::{Output, write_error};
 use crate::status::Status;
 
-/// The first panic: later ones are often its consequences.
+/// The first panic. Only this one is reported, because later panics are often its consequences.
 static FIRST: OnceLock<Bug> = OnceLock::new();
 
 /// Installs the panic hook. Must be called before anything else.
@@ -29,7 +29,7 @@ pub fn install() {
 
 /// Runs a command. If any thread panics, the panic is also printed as JSON if `json` is set, and the status is `Bad`.
 pub fn guarded(json: bool, out: &mut Output, work: impl FnOnce(&mut Output) -> Status) -> Status {
-    // What the work has touched is only flushed from here on.
+    // Unwinding may leave `out` in an inconsistent state, but it is only printed to and flushed from here on.
     let done = catch_unwind(AssertUnwindSafe(|| work(out)));
     let Some(bug) = FIRST.get() else { return done.unwrap_or(Status::Bad) };
     if json {
@@ -69,7 +69,7 @@ fn report(bug: &Bug, backtrace: &Backtrace) -> String {
         one_line(&command.join(" ")),
         one_line(message),
     );
-    // There is one if the environment asks for it.
+    // There is a backtrace only if the environment asks for one.
     if backtrace.status() == BacktraceStatus::Captured {
         text += &format!("{backtrace}\n");
     }
@@ -112,7 +112,7 @@ mod tests {
         assert!(!text.contains('\u{1b}') && text.lines().count() == 5, "{text}");
     }
 
-    /// Runs one of the tests below as a process of its own: a command whose work panics.
+    /// Runs one of the tests below in a separate process: a command whose work panics.
     fn ended(work: &str) -> Ended {
         let program = std::env::current_exe().expect("this is a program");
         let mut command = Command::new(program);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn work_without_a_panic_has_its_own_status() {
-        // A thread that sends and ends is no defect.
+        // A worker thread that sends its result and ends is no bug.
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || sender.send(Status::Violated))
             .join()

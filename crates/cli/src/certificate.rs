@@ -40,7 +40,7 @@ pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Outpu
     }
 }
 
-/// Reports why there is no certificate. An old certificate in the file is removed, so that it is not mistaken for a new one; other files are kept.
+/// Reports why there is no certificate. If the file has an old certificate, it is removed, so that it is not mistaken for a new one; any other file is kept.
 pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status {
     let name = path.to_string_lossy();
     if !is_certificate(path) {
@@ -61,7 +61,7 @@ pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status
     }
 }
 
-/// Whether a regular file begins as certificates do.
+/// Whether a regular file begins like a certificate.
 fn is_certificate(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let is_file = fs::metadata(path).is_ok_and(|file| file.is_file());

@@ -54,7 +54,7 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
             return tell(&certified, args.settings.json, out);
         }
     };
-    // What it is about decides how the program was read.
+    // How the program has to be read depends on the properties that the certificate is about.
     let mut reader = args.settings.reader();
     reader.options.ask(certificate.properties());
     if matches!(certificate.claim, Claim::Robust { .. }) {
@@ -112,9 +112,9 @@ fn checked(certificate: &Certificate, program: &Program, limits: &Limits) -> Ans
     }
 }
 
-/// Why there is no certificate.
+/// The reason why a certificate cannot be read.
 enum Unread {
-    /// It cannot be read or is malformed; with line and column, if they are known.
+    /// It cannot be opened or is malformed; with line and column, if they are known.
     Bad(String, Option<(usize, usize)>),
     /// A limit was reached.
     GivenUp(Reason),

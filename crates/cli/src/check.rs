@@ -89,7 +89,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     ))
 }
 
-/// Checks all files, and gathers the answers for `--sarif` and `--html`.
+/// Checks all files, and collects the answers for `--sarif` and `--html`.
 fn run_all(
     args: &CheckArgs,
     question: &Question,
@@ -98,7 +98,7 @@ fn run_all(
     out: &mut Output,
 ) -> Status {
     if folder::is_asked(args) {
-        // The programs are side by side, each on one thread.
+        // Several programs are checked at the same time, so each explicit search uses one thread.
         let mut options = args.settings.engine_options();
         options.explicit.workers = 1;
         let alone = question.clone().options(options);
@@ -134,13 +134,13 @@ fn run_all(
         drop(program);
         let mut checker = Checker { args, posed, record: record.as_deref(), gathered };
         let status = checker.check_file(limits, out);
-        // Freeing a large program takes time.
+        // Frees the program in another thread if it is large, because that takes time.
         discard(memory::used(), checker.posed.program);
         status
     })
 }
 
-/// Warns about options that the chosen engine ignores.
+/// Warns about options that do not apply to the chosen engine.
 fn tell_meaningless(settings: &Settings) {
     let engine = settings.engine.0.as_str();
     let knows = |row: &Row, engine: &str| row.engines.iter().any(|known| known.as_str() == engine);
@@ -161,7 +161,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Checks a file under all models. The first one has the rest of the limits that loading started with.
+    /// Checks a file under all models. The first model has the part of the limits that loading has left over.
     fn check_file(&mut self, limits: &Limits, out: &mut Output) -> Status {
         let program = self.posed.program.clone();
         let loaded = program.loaded();
@@ -218,12 +218,12 @@ impl Checker<'_> {
             Some(path) => status.and(write_certificate(path, &results, settings.json, out)),
             None => status,
         };
-        // Proofs may be as large as what was searched.
+        // Proofs may be as large as the state space, so they are freed in another thread if they are large.
         discard(results.iter().map(|checked| checked.work.bytes).sum(), results);
         status
     }
 
-    /// Prints one verdict, at once.
+    /// Prints one verdict, and flushes it.
     fn tell(&self, source: Source<'_>, model: MemoryModel, checked: &Checked, out: &mut Output) {
         let settings = &*self.args.settings;
         if settings.json {
@@ -239,7 +239,7 @@ impl Checker<'_> {
         }
         out.flush();
         if out.is_closed() {
-            // The reader of the output is gone.
+            // Nobody reads the output any more, so the search ends.
             stop::token().cancel();
         }
     }
@@ -274,7 +274,7 @@ fn write_boolean(path: &Path, text: &str, json: bool, out: &mut Output) -> Statu
 
 /// Writes the certificate of the proof, if there is one.
 fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Output) -> Status {
-    // What holds comes before what no final state satisfies.
+    // A proof that a property holds is preferred to a proof that no execution satisfies an existential property.
     let (hold, others): (Vec<&Checked>, Vec<&Checked>) =
         results.iter().partition(|r| matches!(r.verdict(), Verdict::Safe));
     let Some(certificate) = hold.iter().chain(&others).find_map(|r| r.certificate()) else {

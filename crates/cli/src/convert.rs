@@ -1,4 +1,4 @@
-//! `fencewright convert`: the same program in another format.
+//! `fencewright convert`: translates a program into another format.
 
 use fencewright::engines::Limits;
 

@@ -1,11 +1,11 @@
-//! Edits as unified diffs that `patch` and `git apply` take.
+//! Edits as unified diffs that `patch` and `git apply` accept.
 
 use std::path::Path;
 
 use fencewright::input::{is_standard_input, name_of};
 use fencewright::lang::Sources;
 
-/// The difference between two versions of the files of a program; `path` is the main file as the user named it.
+/// The difference between two versions of the files of a program; `path` is the path of the main file as the user gave it.
 pub fn unified(path: &Path, old: &Sources, new: &Sources) -> String {
     let mut text = String::new();
     for ((n, (_, old)), (_, new)) in old.iter().enumerate().zip(new.iter()) {
@@ -17,14 +17,14 @@ pub fn unified(path: &Path, old: &Sources, new: &Sources) -> String {
     text
 }
 
-/// The name of a file in the header of a diff, quoted as git does: unusual bytes as in C, and a tab behind a name with blanks, so that `patch` knows
-/// where it ends.
+/// The name of a file in the header of a diff, quoted as git does: unusual bytes are written as in C, and a name with blanks is followed by a tab, so that `patch`
+/// recognises its end.
 fn diff_name(side: &str, path: &Path) -> String {
     let name = match is_standard_input(path) {
         true => name_of(path).into_bytes(),
         false => path.as_os_str().as_encoded_bytes().to_vec(),
     };
-    // `a/` and `b/` end with the slash that an absolute name begins with.
+    // The first slash of an absolute name is dropped, because `a/` and `b/` end with a slash.
     let name = name.strip_prefix(b"/").unwrap_or(&name);
     let plain = |byte: &u8| (b' '..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
     if name.iter().all(plain) {

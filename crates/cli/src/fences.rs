@@ -1,4 +1,4 @@
-//! `fencewright fences`: where must fences go, is each one needed, and the edit that puts them there.
+//! `fencewright fences`: where fences are needed, why each is needed, and the edit that inserts them.
 
 use std::path::Path;
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     status.and(gathered.write(None, args.settings.html.as_ref(), json, out))
 }
 
-/// Finds fences for all files, and gathers the answers for `--html`.
+/// Finds fences for all files, and collects the answers for `--html`.
 fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Status {
     let json = args.settings.json;
     let reader = match args.settings.goal {
@@ -83,7 +83,7 @@ impl To<'_> {
     }
 }
 
-/// Finds fences for one file. The limits are those that loading it started with; `original` is what the fences are written to, if they are.
+/// Finds fences for one file. `limits` started when loading began; `original` has the files to write the fences to, with `--write`.
 fn file(
     args: &FencesArgs,
     path: &Path,
@@ -107,7 +107,7 @@ fn file(
     status
 }
 
-/// Says why a question makes no sense for a program; the status of the command.
+/// Reports why a question makes no sense for a program; returns the exit status of the command.
 fn refuse(error: &Error, loaded: &Loaded, json: bool, to: &mut To<'_>) -> Status {
     let name = loaded.sources.name();
     let help = "help: see `fencewright check`, or ask for --goal robustness";
@@ -137,14 +137,14 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Runs something long and shows its progress on a terminal.
+    /// Runs a long computation and shows its progress on a terminal.
     fn watched<T>(&self, run: impl FnOnce(&Progress) -> T) -> T {
         let measured = Progress::default();
         let show = is_talkative(&self.args.settings) && progress::is_watched();
         progress::shown(show, &measured, || run(&measured))
     }
 
-    /// Reports which of the fences already there are needed.
+    /// Reports which of the existing fences are needed.
     fn audited(&self, to: &mut To<'_>) -> Status {
         let Work { args, loaded, limits, .. } = *self;
         let source = Source::from(loaded);
@@ -228,7 +228,7 @@ impl Work<'_> {
         status.and(failed.map_or(Status::Fine, |failed| failed.status))
     }
 
-    /// The files with the fences in them, if they are to be shown or written.
+    /// The files with the fences inserted, if they are to be shown or written.
     fn edited(&self, found: &Synthesis) -> Edits {
         let Work { args, path, loaded, original, limits, .. } = *self;
         let asked = args.settings.diff || args.settings.write;
@@ -239,7 +239,7 @@ impl Work<'_> {
             Ok(edited) => edited,
             Err(why) => {
                 let failed = Failed { why, status: Status::Unknown };
-                // A page says why it shows no text; that is no failure of the command.
+                // Only the page needs the texts, and it can say why there are none, so this is no failure of the command.
                 let diff = if asked { Err(failed.clone()) } else { Ok(None) };
                 return Edits { sources: Err(failed), diff, written: Ok(false) };
             }
@@ -253,11 +253,11 @@ impl Work<'_> {
 
 /// The edited files, the diff, and whether the files were written.
 struct Edits {
-    /// The files with the fences in them.
+    /// The files with the fences inserted; `None` if they are not needed.
     sources: Result<Option<Sources>, Failed>,
-    /// The edit that puts them in, if it is to be shown.
+    /// The diff, if it is to be shown.
     diff: Result<Option<String>, Failed>,
-    /// Whether the file was written, if it is to be.
+    /// Whether the files were written.
     written: Result<bool, Failed>,
 }
 

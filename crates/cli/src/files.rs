@@ -1,9 +1,9 @@
-//! Writing files: all of the new contents, or none of them, and nothing else is lost.
+//! Writes files so that either the new contents are complete or the old contents are kept.
 //!
-//! New contents are written to a new file beside the old one, which then takes its name, its owner and its permissions. Where that would break
-//! something (the file has other names too, its owner cannot be kept, the directory cannot be written to) they are written into the file
-//! itself; if that fails half way, the old contents are put back. A file that was read before ([`Original`]) is replaced only if it is
-//! still what was read.
+//! New contents are written to a new file beside the old one; then the new file gets the name, the owner and the permissions of the old one. If that would break
+//! something (the file has other names too, its owner cannot be kept, the directory cannot be written to), the contents are written into the old file itself; if
+//! that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if it has not been changed or replaced since
+//! then.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -46,12 +46,12 @@ impl Original {
         Ok(Original { bytes, place, identity })
     }
 
-    /// Replaces the contents, unless the file is no longer what was read.
+    /// Replaces the contents, unless they have changed since the file was read, or the path now leads to a different file.
     pub fn replace(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         replace(path, &mut |to| to.write_all(contents), Some(self))
     }
 
-    /// Whether this is still the file that was read: the same file, or another one of that name (some editors write a new file each time).
+    /// Whether `file` is a file that may be replaced: the file that was read, or a new file with the same path (some editors write a new file each time).
     fn is_at(&self, place: &Path, file: &Metadata) -> bool {
         self.identity == Identity::of(file) || self.place == place
     }
@@ -84,15 +84,15 @@ pub fn overwrite(path: &Path, contents: &[u8]) -> io::Result<()> {
     overwrite_with(path, &mut |to| to.write_all(contents))
 }
 
-/// The same with contents that are produced while they are written, because they may not fit into memory.
+/// As [`overwrite`], with contents that are produced while they are written, because they may not fit into memory.
 pub fn overwrite_with(path: &Path, contents: Contents<'_>) -> io::Result<()> {
     replace(path, contents, None)
 }
 
-/// Writes the contents of a file; it may be called more than once.
+/// A function that writes the contents of a file; it may be called more than once.
 pub type Contents<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
-/// Writes all contents into a file. A panic while they are made is an error, so that the old contents are put back.
+/// Writes all contents into a file. If producing them panics, this returns an error, so that the old contents are restored.
 fn fill(file: &File, contents: Contents<'_>) -> io::Result<()> {
     let mut to = BufWriter::new(file);
     let made = catch_unwind(AssertUnwindSafe(|| contents(&mut to)));
@@ -111,17 +111,17 @@ pub fn is_also_read<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path
     Some(format!("this file is also read (as {}), so nothing is written to it", name_of(input)))
 }
 
-/// The files that a program includes, as far as they were read.
+/// The files that a program includes, as far as loading has read them.
 pub fn included(sources: &Sources) -> impl Iterator<Item = &Path> {
     let files = sources.iter().filter(|(id, _)| *id != FileId::MAIN && !sources.is_built_in(*id));
     files.map(|(_, file)| Path::new(&file.name))
 }
 
-/// The option and the message if two of these output files are the same.
+/// If two of these output files are the same, the second option and a message.
 pub fn are_the_same<'o>(outputs: &[(&'o str, &Option<PathBuf>)]) -> Option<(&'o str, String)> {
     let given: Vec<_> =
         outputs.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?))).collect();
-    // What is no regular file, a terminal for instance, can be written to twice.
+    // An existing file that is not regular, such as a terminal, may be written to twice, so it is ignored.
     let place = |path: &Path| match fs::canonicalize(path) {
         Ok(place) => fs::metadata(&place).is_ok_and(|about| about.is_file()).then_some(place),
         Err(_) => Some(path.to_path_buf()),
@@ -152,7 +152,7 @@ fn replace(path: &Path, contents: Contents<'_>, original: Option<&Original>) -> 
             replace_file(&target, &old, contents, original)
         }
         Some(_) => fill(&OpenOptions::new().write(true).open(&target)?, contents),
-        // A symbolic link to nothing: what it names is made.
+        // The path is a symbolic link to a missing file: this file is created.
         None if fs::symlink_metadata(&target).is_ok() => fill(&File::create(&target)?, contents),
         None => {
             let _whole = stop::while_writing();
@@ -172,7 +172,7 @@ fn replace_file(
     if old.permissions().readonly() {
         return Err(refusal("the file is read-only"));
     }
-    // What may not be written to is not replaced either, even if the directory would allow it.
+    // A file that may not be written to is not replaced either, even if the directory would allow it: opening it fails.
     let mut file = OpenOptions::new().read(true).write(true).open(target)?;
     let mut before = Vec::new();
     if !has_other_names(old)
@@ -193,12 +193,12 @@ fn replace_file(
         original.check_contents(&before)?;
     }
     write_into(&mut file, contents).inspect_err(|_| {
-        // The first error is the one worth telling.
+        // Errors of restoring the old contents are ignored, because the first error is reported.
         let _ = write_into(&mut file, &mut |to| to.write_all(&before));
     })
 }
 
-/// Writes into a file that exists.
+/// Replaces the contents of an open file.
 fn write_into(file: &mut File, contents: Contents<'_>) -> io::Result<()> {
     file.rewind()?;
     fill(file, contents)?;
@@ -211,8 +211,8 @@ fn write_into(file: &mut File, contents: Contents<'_>) -> io::Result<()> {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    /// A new file in the same directory. If it will replace another one, only its owner can read it until it is complete. Its name is
-    /// short, since that of the file may be as long as names can be.
+    /// A new file in the same directory. If it will replace another file, only its owner can read it until it is complete. Its name is short, because the name of
+    /// the replaced file may already have the maximum length.
     fn beside(target: &Path, replaced: Option<&Metadata>) -> io::Result<(Self, File)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -242,7 +242,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // If it has got its name, there is nothing to remove.
+        // If the file was renamed, this fails, as there is nothing to remove.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -251,7 +251,7 @@ fn refusal(why: &str) -> io::Error {
     io::Error::other(why)
 }
 
-/// Device and inode: equal for two names of the same file.
+/// Device and inode: equal for two names of the same file, and only for them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity(u64, u64);
 

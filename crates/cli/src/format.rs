@@ -1,4 +1,4 @@
-//! `fencewright fmt`: the one style.
+//! `fencewright fmt`: formats .fw files.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn failure(path: &Path, why: &str) -> String {
     format!("fencewright: {}: {why}\n", escape(&name_of(path)))
 }
 
-/// The text in the one style, or the message that says why there is none.
+/// The formatted text, or the message why it cannot be formatted.
 fn formatted(path: &Path, bytes: &[u8]) -> Result<String, String> {
     let name = &name_of(path);
     let text =

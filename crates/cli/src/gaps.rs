@@ -1,5 +1,5 @@
-//! `FENCEWRIGHT_GAPS=MILLISECONDS`: a development aid. Every time a thread computes for longer than that between two looks at its
-//! limits, a line on the standard error names both places; with `RUST_BACKTRACE=1` also the stack at the second one. A run under `fencewright-bench limits --gaps` sets the variable.
+//! `FENCEWRIGHT_GAPS=MILLISECONDS`: a development aid. Every time a thread computes for longer than that between two checks of its limits, a line on the standard
+//! error names the places of both checks; with `RUST_BACKTRACE=1` also the stack at the second one. `fencewright-bench limits --gaps` sets the variable.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::Location;
@@ -17,7 +17,7 @@ pub fn watch() {
     }
 }
 
-/// Columns are separated by tabs: the word `gap`, milliseconds, and the places of the two looks.
+/// Prints a gap in columns separated by tabs: the word `gap`, milliseconds, and the places of the two checks.
 fn tell(gap: &Gap) {
     let place = |at: Option<&Location<'_>>, else_: &str| at.map_or_else(|| else_.into(), Location::to_string);
     let (from, to) = (place(gap.from, "the beginning of a thread"), place(gap.to, "the end of a thread"));

@@ -1,4 +1,4 @@
-//! Answers gathered for the files that are written when all of them are there: `--sarif` and `--html`.
+//! Collects answers for the files that are written at the end: `--sarif` and `--html`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,7 +32,7 @@ impl Gathered {
         Gathered { log, page, included: BTreeSet::new() }
     }
 
-    /// An empty collection for a part of these answers.
+    /// An empty collection for the same output files, to be appended later.
     pub fn part(&self) -> Self {
         let (log, page) = (self.log.as_ref().map(Log::part), self.page.as_ref().map(Page::part));
         Gathered { log, page, included: BTreeSet::new() }
@@ -94,7 +94,7 @@ impl Gathered {
         json: bool,
         out: &mut Output,
     ) -> Status {
-        // A signal does not end the process now: the answers found so far are written.
+        // From here on, a signal does not end the process, so that the answers found so far are written.
         let _search = stop::Search::begin();
         let complete = !stop::is_asked();
         let write = |path: &Path, contents: files::Contents<'_>| match files::is_also_read(

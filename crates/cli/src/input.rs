@@ -23,13 +23,13 @@ use crate::stop;
 /// Maximum number of warnings shown about a program.
 const MOST_WARNINGS: usize = 20;
 
-/// Why a program could not be loaded.
+/// The reason why a program could not be loaded.
 pub struct Unloadable {
     /// All messages, for the standard error.
     pub message: String,
     /// The first message, for JSON.
     pub failure: json::Failure,
-    /// `Bad` for bad input, `Unknown` if time or memory ran out.
+    /// The exit status: `Bad` for bad input, `Unknown` if time or memory ran out.
     pub status: Status,
 }
 
@@ -71,7 +71,7 @@ const NO_PROPERTY: &str = "
             assert r == 1;                                  inside a thread
         or ask for freedom from deadlock: --property deadlock";
 
-/// An error with the options that help.
+/// The message of an error, followed by the options that help.
 pub fn in_full(error: &Error) -> String {
     match error {
         Error::NoProperty => format!("{error}{NO_PROPERTY}"),
@@ -80,15 +80,15 @@ pub fn in_full(error: &Error) -> String {
     }
 }
 
-/// Makes a signal stop the loading of a program instead of the process, if answers are gathered for a file: the answers about earlier programs are then
+/// If answers are collected for an output file, makes a signal stop the loading of a program instead of the process, so that the answers about earlier programs are
 /// still written. Only for regular files, because reading a pipe may block forever and cannot be stopped.
 pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search> {
     let is_file = !is_standard_input(path) && fs::metadata(path).is_ok_and(|about| about.is_file());
     (is_file && gathered.is_wanted()).then(stop::Search::begin)
 }
 
-/// Examines all files, each with its own limits, which start before it is loaded. If the output is closed, the remaining files are not examined; after
-/// Ctrl-C they are only listed.
+/// Calls a function for each file, with new limits that start before the file is loaded. If the output is closed, the remaining files are skipped; after Ctrl-C they
+/// are only listed.
 pub fn each_file(
     files: &[PathBuf],
     settings: &Settings,
@@ -110,7 +110,7 @@ pub fn each_file(
     status
 }
 
-/// Loads a program; if that fails, says why on the standard error.
+/// Loads a program; if that fails, reports the reason on the standard error.
 pub fn load_program(path: &Path, reader: &Reader, limits: &Limits) -> Result<Program, Status> {
     load_quietly(path, reader, limits).map_err(|unloadable| {
         write_error(&unloadable.message);
@@ -118,7 +118,7 @@ pub fn load_program(path: &Path, reader: &Reader, limits: &Limits) -> Result<Pro
     })
 }
 
-/// Loads a program; if that fails, says why on the standard error, and if `json` is wanted on the standard output too.
+/// Loads a program; if that fails, reports the reason on the standard error, and with `json` on the standard output too.
 pub fn load_or_tell(
     path: &Path,
     reader: &Reader,
@@ -132,20 +132,20 @@ pub fn load_or_tell(
     })
 }
 
-/// Loads a program, or says why that is not possible.
+/// Loads a program, or returns the reason why that is not possible.
 pub fn load_quietly(path: &Path, reader: &Reader, limits: &Limits) -> Result<Program, Box<Unloadable>> {
     let read = reader.within(limits).open(path);
     read.map_err(|error| Box::new(Unloadable::new(&name_of(path), &error)))
 }
 
-/// The files of a program as they were when it was loaded.
+/// The files of a program with the contents they had when it was loaded.
 pub struct Originals {
     main: (PathBuf, Original),
     included: Vec<(PathBuf, Original)>,
 }
 
 impl Originals {
-    /// Writes the files whose text has changed. Returns whether there were any, or in words why one could not be written.
+    /// Writes the files whose text has changed. Returns whether there were any; an error is the reason why a file could not be written.
     pub fn write(&self, old: &Sources, new: &Sources) -> Result<bool, String> {
         let mut written = false;
         for ((old_id, old), (_, new)) in
@@ -165,7 +165,7 @@ impl Originals {
     }
 }
 
-/// Loads a program whose files will be replaced later, together with the present contents of the files.
+/// Loads a program whose files will be replaced later, and records the present contents of these files.
 pub fn load_originals(
     path: &Path,
     reader: &Reader,

@@ -68,7 +68,7 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
     if out.is_closed() { status.and(Status::Unknown) } else { status }
 }
 
-/// Lists the tests: files as they are, directories with their `.litmus` files in alphabetical order. Also returns the errors of directories.
+/// Lists the tests: each file itself, and for each directory its `.litmus` files in alphabetical order. Also returns the errors of reading directories.
 fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
@@ -107,7 +107,7 @@ fn search(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io
     Ok(())
 }
 
-/// The result for one file: a summary for each of its conditions, or why there is none.
+/// The result for one file: a summary for each of its conditions, or the reason why there is none.
 type FileResult = Result<Vec<Outcome>, Box<Unloadable>>;
 
 struct Tester<'a> {
@@ -139,7 +139,7 @@ impl Tester<'_> {
                 let results = results.clone();
                 thread::Builder::new().spawn_scoped(scope, move || test(results)).is_ok()
             };
-            // Fewer workers than wanted take longer.
+            // If fewer threads can be started than wanted, the tests just take longer.
             let started = (0..workers.min(files.len())).take_while(|&n| start(n)).count();
             if started == 0 {
                 test(results.clone());
@@ -185,7 +185,7 @@ impl Tester<'_> {
         Ok(self.args.settings.model.models().iter().flat_map(of_model).collect())
     }
 
-    /// Finds all final states of a test, as far as they are shown; the condition is a `finally`.
+    /// Finds all final states of a test, restricted to the values that are shown; the condition is a `finally`.
     fn test(
         &self,
         loaded: &Loaded,

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     ExitCode::from(status as u8)
 }
 
-/// Runs a command; its status.
+/// Runs a command; returns its exit status.
 fn run(command: &Command, out: &mut Output) -> Status {
     match command {
         Command::Check(args) => check::run(args, out),
@@ -94,7 +94,7 @@ fn manual(command: Option<&str>, out: &mut Output) -> Status {
     all.build();
     let page = match command {
         None => Some(clap_mangen::Man::new(all.clone())),
-        // Its name is that of the page: `man fencewright-check`.
+        // The title is the name of the page: `man fencewright-check`.
         Some(name) => all
             .find_subcommand(name)
             .map(|found| clap_mangen::Man::new(found.clone()).title(format!("fencewright-{name}"))),
@@ -111,7 +111,7 @@ fn manual(command: Option<&str>, out: &mut Output) -> Status {
     if let Some(examples) = args::examples_of(command) {
         out.print(&examples_section(examples));
     }
-    // Other commands ask other questions.
+    // The exit status means something different for other commands.
     if matches!(command, None | Some("check")) {
         out.print(&format!(".SH EXIT STATUS\n{}\n", args::STATUS));
     }

@@ -1,8 +1,8 @@
-//! How much memory the process uses.
+//! Measures how much memory the process uses.
 //!
-//! Every allocation is counted, which is exact and costs nothing. But the system's allocator may hold far more than is allocated: each thread
-//! that allocates gets regions of its own, and what it frees there is of no use to the others. What counts for a limit is therefore also what the
-//! operating system says that the process has, less an allowance for the program itself and for the usual waste.
+//! Every allocation is counted, which is exact and cheap. But the system's allocator may hold far more than is allocated: each thread that allocates gets regions of
+//! its own, and memory that it frees there cannot be used by other threads. So limits also count the resident memory that the operating system reports for the
+//! process, less an allowance for the program itself and for the usual waste.
 
 use std::alloc::System;
 use std::sync::LazyLock;
@@ -13,14 +13,14 @@ use cap::Cap;
 use fencewright::Meter;
 use fencewright::engines::wait_until_freed;
 
-/// Counts and forbids nothing: a command that reaches `--memory` says so and ends in order.
+/// Counts allocations and never refuses one: a command that reaches `--memory` reports this and ends normally.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// How much more than its allocations the process may have before that counts.
+/// The resident memory counts only as far as it exceeds this allowance, in bytes.
 const ALLOWANCE: u64 = 40 << 20;
 
-/// The operating system is asked at most this often: it takes some microseconds to answer, and limits are looked at far more often.
+/// Minimum interval between two queries of the operating system: a query takes some microseconds, and limits are checked far more often.
 const INTERVAL_MS: u64 = 3;
 
 /// Maximum time a run waits until the memory of earlier runs is freed.
@@ -28,13 +28,13 @@ const FOR_FREEING: Duration = Duration::from_secs(10);
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// When to ask again, in milliseconds since the start.
+/// Time of the next query, in milliseconds since the start.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The last answer, in bytes.
+/// The result of the last query, in bytes.
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that the allocator keeps and did not return to the system: the next run uses them first.
+/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 /// Measures this process.
@@ -46,8 +46,8 @@ pub fn used() -> u64 {
     allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))
 }
 
-/// Waits until the memory of earlier runs is freed, if it is much, and returns it to the operating system. Otherwise it would count against the limit
-/// of the next run.
+/// If much memory is in use, waits until the memory of earlier runs is freed, and returns it to the operating system. Otherwise it would count against the limit of
+/// the next run.
 pub fn make_room(limit: Option<u64>) {
     if limit.is_none_or(|limit| used() < limit / 8) {
         return;
@@ -62,7 +62,7 @@ pub fn make_room(limit: Option<u64>) {
 fn resident() -> u64 {
     let now = START.elapsed().as_millis() as u64;
     let due = NEXT.load(Ordering::Relaxed);
-    // Of the threads that find it due, one asks.
+    // If several threads find that a query is due, only one of them makes it.
     if now >= due
         && NEXT.compare_exchange(due, now + INTERVAL_MS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         && let Some(stats) = memory_stats::memory_stats()

@@ -1,6 +1,7 @@
 //! Standard output and standard error; nothing else writes to them.
 //!
-//! If the reader of the output is gone (`| head`), output is discarded and the command ends quietly as soon as it notices. Any other failure is reported once, at the end.
+//! If the reader of the output has closed it (`| head`), further output is discarded, and the command ends silently as soon as it notices. Any other failure is
+//! reported once, at the end.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
@@ -13,7 +14,7 @@ use fencewright_report::json::Failure;
 pub struct Output {
     stdout: BufWriter<Stdout>,
     failure: Option<io::Error>,
-    /// How to colour what is printed.
+    /// The style of the text output.
     pub style: Style,
 }
 
@@ -38,7 +39,7 @@ impl Output {
         }
     }
 
-    /// Reports an error about a file, or a position in it, on the standard error, and with `json` also as an object in place of the answer.
+    /// Reports an error about a file, or a position in it, on the standard error. With `json`, also prints an object in place of the answer.
     pub fn refuse(&mut self, json: bool, about: &str, message: &str, position: Option<Position<'_>>) {
         match position {
             Some(position) => write_error(&format!("fencewright: {position}: {message}\n")),
@@ -56,7 +57,7 @@ impl Output {
         }
     }
 
-    /// Whether writing has failed, so that there is no point in printing more.
+    /// Whether writing has failed, so that further output would be lost.
     pub fn is_closed(&self) -> bool {
         self.failure.is_some()
     }
@@ -64,7 +65,7 @@ impl Output {
     /// Ends the output. A closed pipe is not an error.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush();
-        // What is still buffered must not be tried again when the writer is dropped.
+        // Takes the writer apart, because dropping it would try to write the buffered output again.
         let (failure, stdout) = (self.failure, self.stdout);
         drop(stdout.into_parts());
         match failure {
@@ -74,7 +75,7 @@ impl Output {
     }
 }
 
-/// Whether a stream is a terminal that shows colours, and they are not switched off.
+/// Whether a stream is a terminal that supports colours, and the user has not disabled them.
 fn wants_colour(stream: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");

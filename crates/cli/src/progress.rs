@@ -20,7 +20,7 @@ const ERASE: &str = "\r\x1b[K";
 /// Whether the line is on the screen. Writing to the screen requires the lock.
 static ON_SCREEN: Mutex<bool> = Mutex::new(false);
 
-/// Draws the progress line with this text, or erases it.
+/// Draws the progress line with this text or, for `None`, erases it; then calls `then`, before another thread can draw.
 fn draw(text: Option<&str>, then: impl FnOnce()) {
     let mut on_screen = ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner);
     match text {
@@ -32,7 +32,7 @@ fn draw(text: Option<&str>, then: impl FnOnce()) {
     then();
 }
 
-/// Erases the progress line before something is printed.
+/// Erases the progress line, then prints.
 pub fn make_room(print: impl FnOnce()) {
     draw(None, print);
 }
@@ -49,10 +49,10 @@ pub fn shown<T>(show: bool, progress: &Progress, work: impl FnOnce() -> T) -> T 
     }
     std::thread::scope(|scope| {
         let (done, waiting) = mpsc::channel::<()>();
-        // Without another thread nothing is shown.
+        // If the thread cannot be started, no progress is shown.
         let _ = std::thread::Builder::new().spawn_scoped(scope, move || watch(progress, &waiting));
         let result = work();
-        // The watcher ends when its channel closes, and the scope waits for it.
+        // Closing the channel ends the watching thread, and the scope waits for that.
         drop(done);
         result
     })

@@ -1,4 +1,4 @@
-//! `fencewright reduce`: a program for SC that does what the given one does under TSO or PSO.
+//! `fencewright reduce`: writes a program whose behaviour under SC is that of the given program under TSO or PSO.
 
 use fencewright::engines::Limits;
 use fencewright::lang::source::escape;

@@ -39,7 +39,7 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     status.and(gathered.write(None, args.settings.html.as_ref(), args.settings.json, out))
 }
 
-/// Examines all files, and gathers the answers for `--html`.
+/// Examines all files, and collects the answers for `--html`.
 fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, out: &mut Output) -> Status {
     let reader = reader_for_robustness(&args.settings);
     each_file(&args.files, &args.settings, out, |path, limits, out| {

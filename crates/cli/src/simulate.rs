@@ -1,4 +1,4 @@
-//! `fencewright run`: one execution on the reference semantics, at random or as the user chooses.
+//! `fencewright run`: one execution on the reference semantics, chosen at random or by the user.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::status::Status;
 
 /// Default number of steps of a random execution.
 const STEPS: u64 = 50;
-/// Maximum number of choices of values for the `*`s of an edge tried in one step.
+/// Maximum number of combinations of values for the `*`s of an edge that are tried in one step.
 const CHOICES: usize = 16;
 /// Maximum length of a line of input in bytes.
 const LONGEST_ANSWER: u64 = 1_000;
@@ -59,11 +59,11 @@ struct Move {
 
 /// The possible next steps.
 struct Moves {
-    /// One group for each edge, with a step for each choice of values of its `*`s, and one for each flush.
+    /// The steps in groups: for each edge, a step for each combination of values of its `*`s; for each flush, a group of its own.
     groups: Vec<Vec<Move>>,
-    /// A limit of explicit computation that a step has reached.
+    /// A limit of explicit computation that some step exceeds.
     limit: Option<Limit>,
-    /// Not all values of a `*` were tried.
+    /// Whether only some values of a `*` were tried.
     sampled: bool,
 }
 
@@ -78,7 +78,7 @@ struct Simulation<'a> {
     cells: Cells,
     table: Table,
     style: Style,
-    /// Properties that no state has decided yet.
+    /// The properties that no state so far has decided.
     open: Vec<&'a Property>,
     status: Status,
 }
@@ -145,7 +145,7 @@ impl<'a> Simulation<'a> {
         out.print(&text::threads(self.source, &self.state));
     }
 
-    /// Everything that can happen now.
+    /// All steps that are possible in the current state.
     fn moves(&mut self) -> Moves {
         let mut moves = Moves { groups: Vec::new(), limit: None, sampled: false };
         let candidates = self.reference.candidates(&self.state, &[]);
@@ -170,7 +170,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The events of an edge, which differ in the values of its `*`s: all if they are few, otherwise some at random.
+    /// The events of an edge, which differ in the values of its `*`s: all of them if there are few, otherwise a random selection.
     fn some_of(&mut self, group: &[Event], sampled: &mut bool) -> Vec<Event> {
         let program = self.reference.program;
         let unlisted = edge_of(&group[0])
@@ -229,7 +229,7 @@ impl<'a> Simulation<'a> {
             let mut answer = String::new();
             let read = io::stdin().lock().take(LONGEST_ANSWER).read_line(&mut answer);
             if !io::stdin().is_terminal() {
-                // What a user types shows by itself.
+                // On a terminal, the user's input is visible anyway.
                 out.print(&format!("{}\n", escape(answer.trim_end())));
             }
             if !read.is_ok_and(|length| length > 0) {
@@ -248,7 +248,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Prints the properties that this state decides.
+    /// Prints the properties that the current state decides.
     fn look_at_properties(&mut self, out: &mut Output) {
         let (reference, state) = (self.reference, &self.state);
         let violation = |property: &Property| match &property.kind {
@@ -276,7 +276,7 @@ impl<'a> Simulation<'a> {
         self.open = open;
     }
 
-    /// Why nothing can happen any more.
+    /// The reason why no step is possible.
     fn at_rest(&self, moves: &Moves) -> String {
         if let Some(limit) = moves.limit {
             return format!("the simulation ends here: {}", limit.describe());

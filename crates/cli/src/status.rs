@@ -1,4 +1,4 @@
-//! How a command ended, as the shell sees it.
+//! The exit status of a command.
 
 /// The exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status over several results: the first of 2, 1, 3, 0 that occurs.
+    /// Combines two statuses: returns the first of 2, 1, 3, 0 that is one of them.
     pub fn and(self, other: Status) -> Status {
         let order = [Status::Bad, Status::Violated, Status::Unknown];
         order.into_iter().find(|&s| s == self || s == other).unwrap_or(Status::Fine)

@@ -1,8 +1,8 @@
-//! Signals: Ctrl-C, `kill`, and a terminal that is closed.
+//! Handles signals: Ctrl-C, `kill`, and a terminal that is closed.
 //!
-//! There is one handler, which `main` installs before anything else. While a search runs, the first signal asks it to stop, so that what it
-//! has found out is told; the second one ends the process. At any other time there is nothing to tell, and the first one ends it. A process
-//! that is ended by a signal ends as if it had no handler, so that shells see which one it was, but not while a file is being written.
+//! There is one handler, which `main` installs before anything else. While a search runs, the first signal stops the search, so that its results so far are printed;
+//! the second signal ends the process. If no search runs, the first signal ends the process. In both cases the process ends as if it had no handler, so that shells
+//! see the signal; but never while a file is being written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -16,18 +16,18 @@ static SEARCHES: AtomicUsize = AtomicUsize::new(0);
 /// Held while a file is being written.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Installs the handler. Without one, signals still end the process, as everywhere.
+/// Installs the handler. If that fails, signals end the process as usual.
 pub fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // A parent that wants the process to outlive its terminal, such as nohup, sets SIGHUP to ignored. Shells set SIGINT to ignored for background
-    // processes, but a SIGINT sent to this process is meant for it.
+    // A parent that wants the process to outlive its terminal, such as nohup, makes it ignore SIGHUP; this is respected. Shells make background processes ignore
+    // SIGINT, but if this process receives a SIGINT anyway, somebody sent it on purpose, so it is handled.
     let outlives_terminal = ignored_signals() >> (SIGHUP - 1) & 1 == 1;
     let wanted =
         [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !outlives_terminal);
     let Ok(mut signals) = Signals::new(wanted) else { return };
-    // A thread of its own, and not a signal handler, so that it may do anything.
+    // Signals are handled in a normal thread and not in a signal handler, where only few operations are allowed.
     let watch = move || {
         for signal in signals.forever() {
             if SEARCHES.load(Ordering::Relaxed) == 0 || !ASKED.cancel() {
@@ -39,7 +39,7 @@ pub fn install() {
     let _ = std::thread::Builder::new().name("signals".into()).spawn(watch);
 }
 
-/// The signals that are ignored already, one bit for each; none where the system does not say.
+/// The signals that the process ignored at its start, one bit for each; 0 if the system does not provide this.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
@@ -51,16 +51,16 @@ pub fn token() -> Token {
     ASKED.clone()
 }
 
-/// Whether a signal asked to stop: then nothing new is begun.
+/// Whether a signal has asked the command to stop. If so, no further work is started.
 pub fn is_asked() -> bool {
     ASKED.is_cancelled()
 }
 
-/// As long as this lives, a search runs that stops when asked.
+/// While this value exists, a search runs that polls the token, so the first signal does not end the process.
 pub struct Search(());
 
 impl Search {
-    /// A search begins.
+    /// Marks the beginning of a search.
     pub fn begin() -> Self {
         SEARCHES.fetch_add(1, Ordering::Relaxed);
         Search(())
@@ -73,7 +73,7 @@ impl Drop for Search {
     }
 }
 
-/// As long as this lives, no signal ends the process: what is being written becomes complete.
+/// While the returned guard exists, no signal ends the process, so that a file is written completely.
 pub fn while_writing() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Limits are promises: `--timeout` and `--memory` hold for programs that are hard in one way each. The whole table is
-//! `cargo run --profile dist -p fencewright-bench limits`; what is here went far beyond its limits once.
+//! Limits are promises: `--timeout` and `--memory` hold for programs each of which is hard in a different way. All such programs are measured by `cargo run
+//! --profile dist -p fencewright-bench limits`; the programs here once far exceeded their limits.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::*;
 use fencewright_testing::hard;
 use fencewright_testing::measure::measure;
 
-/// Other processes may keep this one waiting, so what counts is how long it computes, on two cores.
+/// Maximum processor time beyond the limit, on two cores. Processor time is measured, because other processes may keep this one waiting.
 const LATE: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
@@ -60,7 +60,7 @@ fn very_long_threads() {
     keeps_limits(&text, &["check"], 1000, 64);
 }
 
-/// The cells that grow are listed in one pass, however many cells and lines there are.
+/// The growing cells are listed in one pass, even if there are many cells and many lines.
 #[test]
 fn very_many_cells_that_grow() {
     let text = hard::long_array(4_000, 100_000);
@@ -74,7 +74,7 @@ fn properties_with_very_many_cases() {
     keeps_limits_on(&file, &["check", "-D", "N=64", "--engine", "contexts"], 500, 128);
 }
 
-/// The formula of `termination` names every place where a thread waits, with all locations of the thread at that place.
+/// The formula of `termination` names every source position where a thread waits, with all locations of the thread at that position.
 #[test]
 fn properties_that_name_very_many_locations() {
     let files = Files::new(&[("stack.c", &stack(200))]);
@@ -82,7 +82,7 @@ fn properties_that_name_very_many_locations() {
     keeps_limits_on(Path::new(&file), &["check", "--property", "termination"], 2000, 1024);
 }
 
-/// A thread that pushes so many objects, and one that pops and frees them.
+/// A thread that pushes this many objects, and a thread that pops and frees them.
 fn stack(objects: usize) -> String {
     let push = "{ struct s *s = malloc(sizeof *s); s->a = 1; s->n = head; head = s; }\n".repeat(objects);
     let pop = "{ struct s *s = head; if (s) { head = s->n; free(s); } }\n".repeat(objects);
@@ -94,7 +94,7 @@ fn stack(objects: usize) -> String {
     )
 }
 
-/// Long lists are looked at part by part.
+/// Initial values are translated in parts, with checks of the limits in between.
 #[test]
 fn c_programs_with_very_many_initial_values() {
     let values = "1, ".repeat(700_000);
@@ -103,7 +103,7 @@ fn c_programs_with_very_many_initial_values() {
     keeps_limits_on(Path::new(&files.text("list.c")), &["check"], 100, 512);
 }
 
-/// `FENCEWRIGHT_GAPS` prints a line for each long stretch without a look at the limits; without it there is none.
+/// With `FENCEWRIGHT_GAPS`, a line is printed for each long stretch without a check of the limits; without it there is no such line.
 #[test]
 fn gaps_are_told_if_somebody_asks() {
     let files = Files::new(&[("counters.fw", &hard::counters(2))]);
@@ -123,7 +123,7 @@ fn gaps_are_told_if_somebody_asks() {
     assert!(told(None).is_empty() && told(Some("much")).is_empty());
 }
 
-/// The stretches of more than so many milliseconds without a look at the limits, of a run that need not come to an end.
+/// Runs a command, which may be stopped before it ends, and returns its stretches of more than this many milliseconds without a check of the limits.
 fn gaps(longer_than: u64, arguments: &[&str]) -> Vec<String> {
     let mut asked = command();
     asked.env("FENCEWRIGHT_GAPS", longer_than.to_string()).env("RUST_BACKTRACE", "0").args(arguments);
@@ -132,7 +132,7 @@ fn gaps(longer_than: u64, arguments: &[&str]) -> Vec<String> {
     outcome.stderr.lines().filter(|line| line.starts_with("gap\t")).map(str::to_owned).collect()
 }
 
-/// Gaps are processor time, so this does not depend on what else the machine does.
+/// Gaps are measured in processor time, so they do not depend on other processes.
 #[test]
 fn long_c_functions_are_translated_with_looks_at_the_limits() {
     let text = format!("int x;\nint main(void) {{\n{}return 0;\n}}\n", "x++;\n".repeat(200_000));
@@ -183,7 +183,7 @@ fn a_long_execution() {
     assert!(measured.peak < 256 * MIB, "{} MiB", measured.peak / MIB);
 }
 
-/// Engines that run side by side share what the user allows; messages name the whole.
+/// Engines that run side by side share the limits of the user; messages name the whole limit, not an engine's share.
 #[test]
 fn messages_name_the_limits_of_the_user() {
     let files = Files::new(&[("counters.fw", &hard::counters(3))]);
@@ -195,12 +195,12 @@ fn messages_name_the_limits_of_the_user() {
     assert!(outcome.stdout.contains("no answer within 2 s"), "{outcome:?}");
 }
 
-/// Ctrl-C is noticed soon whatever the engines are doing.
+/// Ctrl-C ends the command soon, in every phase of every engine.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_every_engine() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/treiber-stack.fw");
-    // Other processes may keep this one waiting, so what counts is how long it computes, before the signal and after it.
+    // Measures processor time before and after the signal, because other processes may keep this one waiting.
     let script = "\"$@\" & sleep 1.5; kill -INT $!; wait $!";
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_fencewright"), "check", "-D", "N=64"]).arg(&file);
@@ -209,7 +209,7 @@ fn an_interrupt_ends_every_engine() {
     assert!(measured.computed < Duration::from_secs(3) + 2 * LATE, "{measured:?}");
 }
 
-/// Where the system starts fewer threads than `--jobs` asks for, that is told, or fewer work.
+/// If the system starts fewer threads than `--jobs` asks for, either an error says so, or fewer threads work.
 #[test]
 fn more_jobs_than_the_system_starts() {
     let counters = "shared x, y, z;\nthread p { var i; while i < 60 { x = i; i = i + 1; } }\n\
@@ -221,7 +221,7 @@ fn more_jobs_than_the_system_starts() {
         let script = "ulimit -v 1500000; exec \"$0\" check --model tso --timeout 20s --jobs 256 --engine \"$1\" \"$2\"";
         shell.args(["-c", script, env!("CARGO_BIN_EXE_fencewright"), engine, &files.text("counters.fw")]);
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // That it does not panic is part of this.
+        // `finish` also checks that the command does not panic.
         finish(shell.spawn().expect("there is a shell"));
     }
 }

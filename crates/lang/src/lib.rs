@@ -1,4 +1,4 @@
-//! The front ends of all languages, and what other crates need to know about source texts.
+//! The front ends of all languages, and the source text functions that other crates use.
 //!
 //! [`load()`] turns the text of a file in any of the languages into a program:
 //!

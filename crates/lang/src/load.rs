@@ -10,16 +10,16 @@ use crate::front_end;
 
 pub use fencewright_front_end::Loaded;
 
-/// Why a program could not be loaded.
+/// The reason why a program could not be loaded: errors in its text.
 #[derive(Clone, Debug)]
 pub struct LoadError {
     /// The source texts, for messages.
     pub sources: Sources,
-    /// The errors; at least one.
+    /// The errors; never empty.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Loads a program without included files. The front end is detected unless it is given; `defines` override top-level constants.
+/// Loads a program without included files. If no front end is given, it is detected; `defines` override top-level constants.
 pub fn load(
     name: &str,
     bytes: &[u8],
@@ -50,7 +50,7 @@ fn finished(result: Result<Loaded, Failure>) -> Result<Loaded, Box<LoadError>> {
     })
 }
 
-/// Why there is no program.
+/// The reason why there is no program.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The text has errors.
@@ -62,11 +62,11 @@ pub enum Failure {
 /// The parameters of loading.
 #[derive(Clone, Copy)]
 pub struct Loader<'a> {
-    /// The front end; detected if absent.
+    /// The front end; if `None`, it is detected.
     pub front_end: Option<&'static dyn FrontEnd>,
-    /// Options given outside the text.
+    /// The options of the command line.
     pub options: &'a Options,
-    /// Polled; tells whether to stop.
+    /// Polled while loading; tells whether to stop.
     pub stop: &'a Stop<'a>,
     /// Reads the files that the program includes.
     pub open: &'a Open<'a>,

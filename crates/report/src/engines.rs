@@ -9,13 +9,13 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// An engine and the names of the options that mean something to it and not to every engine.
+/// An engine with the names of its own options: those that it uses, but not every engine does.
 pub struct Described {
     /// Its name.
     pub name: EngineName,
-    /// Its models, machines and domains.
+    /// Its memory models, machines and domains.
     pub about: About,
-    /// The options, with their dashes.
+    /// The names of its own options, with their dashes.
     pub options: Vec<String>,
 }
 

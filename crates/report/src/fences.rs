@@ -1,4 +1,4 @@
-//! Answers about fences, as text and as JSON: where each fence goes, the execution that makes it necessary, and the edit that inserts it.
+//! Answers about fences, as text and as JSON: the place of each fence, the violation that occurs without it, and the edit that inserts it.
 
 use std::fmt::Write as _;
 
@@ -112,7 +112,7 @@ fn chosen_fences(source: Source<'_>, found: &Synthesis, style: Style) -> String 
     text
 }
 
-/// The sets that cost as little as the chosen one, if there are others.
+/// The other sets with the same price as the chosen one, if there are any.
 fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
     let mut text = String::new();
     if found.sets.len() > 1 {
@@ -126,7 +126,7 @@ fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
     text
 }
 
-/// The execution that no set of fences prevents.
+/// Shows the violation of the unmodified program that is given as the reason; only if `inevitable` does no candidate prevent it.
 fn why_unfixable(source: Source<'_>, found: &Synthesis, style: Style) -> String {
     let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable else {
         return String::new();
@@ -139,7 +139,7 @@ fn why_unfixable(source: Source<'_>, found: &Synthesis, style: Style) -> String 
     format!("  {head}:\n{}", shown(source, because, style))
 }
 
-/// Why the chosen set suffices: the bound on buffers and the properties, and whether each was confirmed.
+/// The proofs that the chosen set suffices: for the bound on buffers and for each property, and whether each proof was confirmed.
 fn proofs(question: Question<'_>, found: &Synthesis) -> String {
     let confirmed = |is_confirmed| match is_confirmed {
         true => "confirmed",
@@ -161,7 +161,7 @@ fn proofs(question: Question<'_>, found: &Synthesis) -> String {
     text
 }
 
-/// Why no set of fences suffices, in one sentence.
+/// The reason why no set of fences suffices, as a sentence.
 fn reason(source: Source<'_>, why: &Unfixable) -> String {
     let Unfixable { because, inevitable, properties, existence, spared } = why;
     let names = |names: &[String]| {
@@ -212,13 +212,13 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
     }
 }
 
-/// An execution that violates no property, such as one that overfills a buffer.
+/// An execution that violates no property, because the violation is a buffer that exceeds its bound, for example.
 fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
     let cells = Cells::all(source, replayed.states.first());
     table(source, replayed, &cells, &[], style)
 }
 
-/// The kind of fence and its side, as the beginning of a phrase that the statement completes.
+/// The kind of fence and the side of the statement, as the beginning of a phrase that ends with the statement.
 pub(crate) fn what(fence: &Candidate) -> &'static str {
     match (fence.kind, fence.place.side) {
         (Kind::Swap, _) => "a locked instruction instead of",
@@ -350,7 +350,7 @@ pub struct Edited<'a> {
     pub diff: Option<&'a str>,
     /// Whether the file was written.
     pub written: bool,
-    /// Why there is no edit, or why the file was not written.
+    /// The reason why there is no edit, or why the file was not written.
     pub error: Option<&'a str>,
 }
 

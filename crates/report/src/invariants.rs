@@ -1,9 +1,8 @@
 //! The facts that an invariant proves at each program point, in the names of the program.
 //!
-//! A certificate has an invariant for each control state of the whole program. For a point of one thread, the invariants of all control states
-//! with the thread at that point are joined: the result is the strongest bounds on differences between memory cells and the thread's own
-//! registers that hold in all of them. A certificate up to symmetry has only one control state of each orbit, so its facts are transferred
-//! between the threads of a class.
+//! A certificate has an invariant for each control state, which consists of the locations of all threads. For a location of one thread, the invariants of all
+//! control states with the thread at this location are joined: the result is the strongest bounds on differences between memory cells and the thread's own registers
+//! that hold in all of them. A certificate up to symmetry has only one control state of each orbit, so its facts are transferred between the threads of a class.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -42,9 +41,9 @@ impl Bounds {
 pub enum Executions {
     /// All executions of the memory model.
     All,
-    /// The executions under SC. The program is robust, so that these are all, up to the order of independent steps.
+    /// The executions under SC. The program is robust, so every execution is one of these, up to the order of independent steps.
     UnderSc,
-    /// The executions in which choices take fewer values, which suffice to decide the property.
+    /// The executions in which choices are restricted to fewer values, which suffice to decide the property.
     WithFewerValues,
 }
 
@@ -63,16 +62,16 @@ impl Executions {
 
 /// The facts that hold whenever a thread is at a point.
 pub struct Point {
-    /// The thread at the point.
+    /// The thread.
     pub thread: ThreadId,
-    /// Its program point.
+    /// The location of the thread.
     pub location: LocationId,
-    /// The facts, in the names of the program; empty if nothing is known about the thread's own cells.
+    /// The facts, in the names of the program; empty if the invariants imply none.
     pub facts: Vec<String>,
 }
 
-/// The proof of a certificate, if its program points are those of this program. That is so for a plain safety claim, for a claim about PSO that
-/// is proved under TSO, for a robust program that is proved under SC, and for a choice among many values that is proved for fewer.
+/// The proof of a certificate, if the proof's program points are those of this program: for a plain safety claim, for a claim about PSO proved under TSO, for a
+/// robust program proved under SC, and for a choice among many values proved for fewer values.
 pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Option<(&'c Proof, Executions)> {
     let (mut claim, mut is_narrowed) = (&certificate.claim, false);
     loop {
@@ -98,7 +97,7 @@ pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Opt
     has_its_points(source, proof).then_some((proof, executions))
 }
 
-/// Whether extending a program along no paths leaves its control-flow graphs unchanged; steps that may fault can be split.
+/// Whether the transformation of engine `lazy` without any paths leaves the control-flow graphs unchanged; it may split steps that can fault.
 fn is_extended_by_nothing(program: &Program) -> bool {
     let size = |thread: &Thread| (thread.locations.len(), thread.edges.len(), thread.registers.len());
     Extended::new(program)
@@ -185,7 +184,7 @@ pub(crate) fn bounds_at_points(
     points
 }
 
-/// Memory cells, and the registers of a thread that the source names.
+/// All memory cells, and the registers of a thread that have names in the source.
 fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
     let interesting = |cell: &CellId| match machine.cells.cell(*cell) {
         Cell::Memory(_) => true,
@@ -232,19 +231,19 @@ fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
     Bounds { size: small, entries: entries.collect() }
 }
 
-/// Joins two sets of bounds: the weaker bound of each pair.
+/// Joins two sets of bounds: for each pair of cells, keeps the weaker bound.
 fn join(known: &mut Bounds, other: &Bounds) {
     for (bound, other) in known.entries.iter_mut().zip(&other.entries) {
         *bound = bound.zip(*other).map(|(a, b)| a.max(b));
     }
 }
 
-/// Bounds as facts: values, ranges, and differences that ranges do not imply.
+/// Bounds as facts: values, ranges, and those differences that the ranges do not imply.
 fn facts(machine: &BufferMachine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<String> {
     facts_about(machine, cells, bounds).into_iter().map(|(_, fact)| fact).collect()
 }
 
-/// As [`facts`], each with the one or two cells that it is about.
+/// As [`facts`], each with the one or two cells that it mentions.
 pub(crate) fn facts_about(
     machine: &BufferMachine<'_>,
     cells: &[CellId],
@@ -279,7 +278,7 @@ pub(crate) fn facts_about(
     facts
 }
 
-/// The bounds of one cell as a fact, if there are any.
+/// The bounds of one cell as a fact; `None` if there are no bounds.
 pub(crate) fn range_of(name: &str, low: Option<i64>, high: Option<i64>) -> Option<String> {
     match (low, high) {
         (Some(low), Some(high)) if low == high => Some(format!("{name} == {low}")),

@@ -29,7 +29,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
 /// Options of a run: name and value, which is empty for flags.
 pub type RunOptions = BTreeMap<String, String>;
 
-/// The same, with the options of engines that were set for the run.
+/// As [`verdict`], with the engine options that were set for the run.
 pub fn verdict_with(
     source: Source<'_>,
     model: MemoryModel,
@@ -114,8 +114,8 @@ impl Bug {
     }
 }
 
-/// A question that could not be asked: a file cannot be read, is not a program, or lacks the property that was named. Every command that
-/// prints JSON prints this in place of an answer.
+/// A question that could not be asked: a file cannot be read, is not a program, or lacks the selected property. Every command that prints JSON prints this in place
+/// of an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
     /// The file, or the option that does not apply.
@@ -142,15 +142,15 @@ impl Failure {
     }
 }
 
-/// A source position, flattened into the object that has this position.
+/// A source position, whose keys are flattened into the object that it belongs to.
 #[derive(Serialize)]
 pub(crate) struct At<'a> {
     line: Option<usize>,
     column: Option<usize>,
-    /// The name of the file, if it is not the main one.
+    /// The name of the file, if it is not the main file.
     #[serde(skip_serializing_if = "Option::is_none")]
     included_file: Option<&'a str>,
-    /// The calls that led there, innermost first.
+    /// The calls that led to the position, innermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<CallObject<'a>>,
 }
@@ -224,7 +224,7 @@ struct Result<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<&'a str, OptionValue<'a>>,
     checked: Option<bool>,
-    /// How many executions confirmed it, if they were enumerated a second time.
+    /// The number of executions in the second enumeration, if the verdict was confirmed by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     enumerated: Option<u64>,
     seconds: f64,
@@ -296,7 +296,7 @@ struct ObjectObject<'a> {
     at: At<'a>,
 }
 
-/// The thread that freed an object, or left its block, and where.
+/// The thread that freed an object, or whose block with the object ended, and the position.
 #[derive(Serialize)]
 struct FreedObject<'a> {
     thread: &'a str,
@@ -380,17 +380,17 @@ impl From<&Round> for RoundObject {
     }
 }
 
-/// An execution. Its steps are computed while they are written, because there may be many.
+/// An execution. Its steps are computed while they are written, because there may be too many to keep in memory.
 pub(crate) struct Trace<'a> {
     source: Source<'a>,
     replayed: &'a Replayed,
     cells: Vec<u32>,
-    /// Source names, if the program is a variant of the loaded one.
+    /// The source names for `program`, if it is a variant of the loaded program.
     words: Option<Words>,
 }
 
 impl<'a> Trace<'a> {
-    /// An execution of a variant of the program.
+    /// An execution of a variant of the loaded program.
     pub(crate) fn of(program: &'a Program, source: Source<'a>, replayed: &'a Replayed) -> Self {
         let words = Some(Words::new(program, source.facts));
         Trace { words, ..Trace::new(Source { program, ..source }, replayed) }

@@ -1,7 +1,7 @@
 //! The facts that a proof gives about each variable, at a program point and everywhere, for editors.
 //!
-//! An invariant gives bounds ([`invariants`](crate::invariants)). A set of states gives the values themselves, provided that it contains all
-//! reachable states: a set that was reduced by partial orders or symmetry proves the properties but says nothing about other states.
+//! An invariant gives bounds ([`invariants`](crate::invariants)). A set of states gives the values themselves, provided that it contains all reachable states: a set
+//! that was reduced by partial orders or symmetry proves the properties, but lacks some reachable states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use fencewright_program::{LocationId, RegisterId, ThreadId};
 use crate::invariants::{Executions, about_itself, bounds_at_points, facts_about, range_of};
 use crate::words::Source;
 
-/// Maximum number of values that are listed; above it, a range is shown.
+/// Maximum number of values that are listed; if there are more, their range is shown.
 const MOST_VALUES: usize = 8;
 
 /// The facts about the variables of a program.
@@ -44,7 +44,7 @@ impl Known {
     }
 }
 
-/// The facts of an accepted certificate, if its proof is about this program itself. `stop` is polled to abandon the work.
+/// The facts of an accepted certificate; `None` if its proof is about a transformed program, or `stop` ends the computation.
 pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> bool) -> Option<Known> {
     // A proof about a transformed program says nothing about this program's points.
     let (proof, Executions::All) = about_itself(source, certificate)? else { return None };
@@ -71,7 +71,7 @@ pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> b
     }
 }
 
-/// The least and the greatest value, `None` if unbounded.
+/// The least and the greatest value; `None` if there is no bound.
 #[derive(Clone, Copy)]
 struct Range(Option<i64>, Option<i64>);
 
@@ -91,7 +91,7 @@ fn is_complete(set: &StateSet) -> bool {
         && set.local.iter().all(Vec::is_empty)
 }
 
-/// The values of each cell in a set of states, at each point and everywhere.
+/// The values of each cell in a set of states, at each location and everywhere.
 fn seen(source: Source<'_>, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Known> {
     let program = source.program;
     let states = set.states.unpacked(set.layout.words, stop).ok()?;

@@ -11,7 +11,7 @@
 //! * [`html`]: verdicts and executions as a page for browsers;
 //! * [`known`](mod@known): the facts that a proof gives about each variable;
 //! * [`litmus`]: the final states of litmus tests;
-//! * [`fences`]: where fences go, and the executions they prevent;
+//! * [`fences`]: places of fences, and the executions that the fences prevent;
 //! * [`robust`]: robustness, with its witnesses;
 //! * [`remarks`]: notes on the translation, and warnings;
 //! * [`table`]: many answers as one table;

@@ -84,7 +84,7 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// A litmus test: its condition, and how its final states are shown.
+/// A litmus test: its condition, and the presentation of its final states.
 pub struct Test<'a> {
     /// The question for the engine.
     pub condition: Condition<'a>,
@@ -94,14 +94,14 @@ pub struct Test<'a> {
     columns: Vec<Column>,
 }
 
-/// A value that is shown of each final state.
+/// A value that is shown for each final state.
 struct Column {
     name: String,
     value: ColumnValue,
 }
 
 enum ColumnValue {
-    /// The lowest bits of an observable, which is at `position` in a final state.
+    /// The low bits of an observable, whose value is at index `position` in a final state.
     Observed {
         position: usize,
         bits: u32,
@@ -111,7 +111,8 @@ enum ColumnValue {
 }
 
 impl<'a> Test<'a> {
-    /// A `finally` property as a test; `None` if the property is not a `finally`. The values shown are those that a litmus file asks for, or else all observables.
+    /// A `finally` property as a test; `None` if the property is not a `finally`. The values shown are those that a litmus file asks for; in other languages, all
+    /// observables of the property.
     pub fn new(loaded: &'a Loaded, property: &'a Property, model: MemoryModel) -> Option<Self> {
         let program = &loaded.program;
         let places = loaded.view.iter().flat_map(|view| &view.shown);
@@ -142,8 +143,8 @@ impl<'a> Test<'a> {
         Some(Test { condition, loaded, property, model, columns })
     }
 
-    /// Summarises the final states. States with the same shown values are merged: the merged state satisfies the condition if one of them does,
-    /// and fails it only if all of them are known to fail.
+    /// Summarises the final states. States with the same shown values are merged: the merged state satisfies the condition if one of them does, and violates it only
+    /// if all of them are known to violate it.
     pub fn outcome(&self, test: String, found: FinalStates, seconds: f64) -> Outcome {
         let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
         for FinalState { values, satisfies } in found.states() {
@@ -183,7 +184,7 @@ impl Column {
     }
 }
 
-/// The observable of the program for a shown place; `None` for an address, which is constant.
+/// The observable of the program for a shown value; `None` for an address, which is constant.
 fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     let found = match place {
         ShownPlace::Memory(name) => {
@@ -199,7 +200,7 @@ fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     Some(found.expect("the importer has made the variables that it shows"))
 }
 
-/// The quantifier under which the final states satisfy the condition, in herd's words.
+/// How often final states satisfy the condition, in herd's words: always, sometimes or never.
 fn observation(found: &FinalStates) -> Option<&'static str> {
     found.observation().map(|observation| match observation {
         Observation::Always => "Always",
@@ -218,12 +219,12 @@ fn words(doubt: &Doubt) -> String {
 }
 
 impl Outcome {
-    /// The number of shown final states that satisfy the condition, or that fail it.
+    /// The number of shown final states that satisfy the condition or, with false, violate it.
     fn count(&self, satisfies: bool) -> usize {
         self.states.iter().filter(|s| s.satisfies == Some(satisfies)).count()
     }
 
-    /// Why the answer is incomplete, if it is.
+    /// The reason why the answer is incomplete, if it is.
     fn doubt(&self) -> Option<String> {
         self.found.doubt().as_ref().map(words)
     }

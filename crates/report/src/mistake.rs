@@ -1,5 +1,5 @@
-//! The memory error at the end of an execution: its kind, the object, and the thread that freed the object. The front end records the checks of
-//! each location and their meaning ([`Memory`](fencewright_lang::facts::Memory)); the last state determines which check failed.
+//! The memory error at the end of an execution: its kind, the object, and the thread that freed the object. The front end lists the checks at each location and
+//! their meanings ([`Memory`](fencewright_lang::facts::Memory)); the last state determines which check failed.
 
 use fencewright_kit::accesses::written_register;
 use fencewright_lang::facts::{About, Made, Object, Part, Storage};
@@ -23,15 +23,15 @@ pub enum Kind {
     DoubleFree,
     /// An access to a local variable after the end of its lifetime.
     DanglingLocal,
-    /// An access to or a pointer beyond the bounds of an array.
+    /// An access beyond the bounds of an array, or a pointer moved beyond them.
     OutOfBounds,
-    /// A null pointer is dereferenced.
+    /// A null pointer was dereferenced.
     NullPointer,
-    /// A pointer to no object is dereferenced.
+    /// A pointer that points to no object was dereferenced.
     WildPointer,
-    /// A value is used that was never written.
+    /// A value that was never written was used.
     Uninitialised,
-    /// A pointer is freed that is not the start of an allocation.
+    /// A pointer that is not the start of an allocation was freed.
     BadFree,
     /// Any other error.
     Other,
@@ -76,23 +76,23 @@ pub struct Mistake<'a> {
     pub kind: Kind,
     /// The thread that makes the error.
     pub thread: &'a str,
-    /// The source text of the faulting access.
+    /// The source text with the error.
     pub at: Span,
     /// The message of the check, if the front end gave one.
     said: &'a str,
-    /// The number of elements beyond the end of the array, or, if negative, before its start.
+    /// For an access out of bounds, the distance in elements: beyond the end of the array or, if negative, before its start.
     pub elements: Option<i64>,
-    /// The object that is accessed.
+    /// The object that is accessed, if it is known.
     pub object: Option<&'a Object>,
-    /// The number of the object among those that its declaration or allocation creates, counted from 1.
+    /// The number of the object, from 1, if its declaration or allocation creates several objects.
     pub time: Option<u64>,
-    /// The register that is involved, if it is a variable of C.
+    /// The name of the register with the wrong value, if it is a variable of C.
     register: Option<&'a str>,
-    /// The thread that freed the object or left its block, and where.
+    /// The thread that freed the object or whose block with the object ended, and the position.
     pub freed: Option<(&'a str, Span)>,
 }
 
-/// The memory error that an execution ends with, if `property` is the one about memory.
+/// The memory error at the end of an execution; `None` if `property` is not about memory or no check fails in the last state.
 pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property) -> Option<Mistake<'a>> {
     if property.name != MEMORY {
         return None;
@@ -100,7 +100,7 @@ pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property)
     let memory = &source.facts.memory;
     let made = memory.mistake(source.program, replayed.last())?;
     let (kind, elements) = kind(source, replayed, &made);
-    // A pointer that was moved out of its array may point into another object, which is not the one to report.
+    // A pointer that was moved out of its array may point into another object, so no object is reported for it.
     let part = made
         .part
         .or_else(|| last_before(source, &made))
@@ -136,7 +136,7 @@ pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property)
     })
 }
 
-/// The kind of the error, and the number of elements that it is out of bounds by.
+/// The kind of the error, and for an access out of bounds the distance in elements.
 fn kind(source: Source<'_>, replayed: &Replayed, made: &Made<'_>) -> (Kind, Option<i64>) {
     let storage = made.part.and_then(|part| source.facts.memory.objects.get(part.object));
     match &made.claim.about {
@@ -164,13 +164,13 @@ fn kind(source: Source<'_>, replayed: &Replayed, made: &Made<'_>) -> (Kind, Opti
     }
 }
 
-/// The part of memory just before the place of the error, if the place is one past the end of an array.
+/// The part of memory just before the place of the error, for a place one past the end of an array.
 fn last_before(source: Source<'_>, made: &Made<'_>) -> Option<Part> {
     let (kind, _) = made.claim.place.as_ref()?;
     source.facts.memory.part(*kind, made.number?.checked_sub(1)?)
 }
 
-/// The thread that last marked an object as freed, and where.
+/// The thread that last marked an object as freed, and the position.
 fn freed<'a>(source: Source<'a>, replayed: &Replayed, part: Part) -> Option<(&'a str, Span)> {
     let program = source.program;
     let is_freed = |state: &State| source.facts.memory.is_marked(program, state, part);
@@ -180,7 +180,7 @@ fn freed<'a>(source: Source<'a>, replayed: &Replayed, part: Part) -> Option<(&'a
     freeing.last()
 }
 
-/// The part of an object that a register was last loaded from, if it was loaded from shared memory.
+/// The part of an object from which a register was last loaded; `None` if it was not loaded from shared memory.
 fn read_into(source: Source<'_>, replayed: &Replayed, thread: ThreadId, register: &str) -> Option<Part> {
     let code = source.program.thread(thread);
     let register = code.registers.iter().position(|known| known.name == register)?;

@@ -1,4 +1,4 @@
-//! Cells, registers and values by their source names where the front end knows them, otherwise by the names of the program.
+//! Cells, registers and values by their source names if the front end knows them, otherwise by the names of the program.
 
 use fencewright_lang::facts::{Holds, Kind, Role, Start, Whole};
 use fencewright_lang::words::{Meaning, Spot};
@@ -8,7 +8,7 @@ use fencewright_program::{LocationId, RegisterId, Span, ThreadId};
 use crate::step::is_temporary;
 use crate::words::Source;
 
-/// Maximum number of expressions before a span that are searched for one around it.
+/// Maximum number of preceding expressions that are searched for one that contains a span.
 const MOST_STEPS_BEFORE: usize = 1_000;
 
 impl<'a> Source<'a> {
@@ -17,7 +17,7 @@ impl<'a> Source<'a> {
         Source { full, ..self }
     }
 
-    /// Whether the program is a translation with source names for its parts.
+    /// Whether the program is a translation that has source names.
     pub fn is_translated(&self) -> bool {
         !self.facts.threads.is_empty()
     }
@@ -116,13 +116,13 @@ impl<'a> Source<'a> {
         self.value(self.register_kind(thread, register), value)
     }
 
-    /// A pointer to the object that a register marks as freed.
+    /// A pointer to the object that a register with these values of [`Holds::Mark`](fencewright_lang::facts::Holds) marks as freed.
     pub fn marked(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
     }
 
-    /// A name with its value: `x=1`, and `x = 1` for names that have more than one word.
+    /// A name with its value: `x=1`; `x = 1` if the name has more than one word.
     pub fn equation(&self, name: &str, value: &str) -> String {
         let sign = if self.is_translated() { " = " } else { "=" };
         format!("{name}{sign}{value}")
@@ -133,7 +133,7 @@ impl<'a> Source<'a> {
         self.equation(&self.cell(cell), &self.cell_value(cell, value))
     }
 
-    /// The separator between such equations.
+    /// The separator between equations of names and values.
     pub fn separator(&self) -> &'static str {
         if self.is_translated() { ", " } else { " " }
     }
@@ -157,7 +157,7 @@ impl<'a> Source<'a> {
         format!("{} ({}, line {line})", start.thread, start.function)
     }
 
-    /// The same for several threads, by their names.
+    /// Several threads, given by their names, each with its function and the line of its creation.
     pub fn all_started(&self, threads: &[String]) -> String {
         let start = |name: &String| match self.facts.threads.iter().find(|start| start.thread == *name) {
             Some(start) => self.started(start),

@@ -8,10 +8,10 @@ use fencewright_program::{BinaryOp, Event, EventKind, Expr, Op, RegisterId, Stat
 
 use crate::words::{Source, expression_of_texts};
 
-/// Maximum length of the text of an origin; for longer ones the value itself is shown.
+/// Maximum length of the text of an origin, in characters; instead of a longer one, the value is shown.
 const LONGEST_ORIGIN: usize = 80;
 
-/// The origins of the values that temporary registers hold at one point of an execution.
+/// For each temporary register, the origin of the value that it holds after a prefix of an execution.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     known: HashMap<(ThreadId, RegisterId), Origin>,
@@ -20,7 +20,7 @@ pub struct Origins {
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
-    /// Its text: a place that was read, or an expression over such places.
+    /// Its text: the place that was read, or an expression over such places.
     pub text: String,
     /// The interpretation of the value.
     pub kind: Kind,
@@ -33,7 +33,7 @@ pub struct Origin {
 }
 
 impl Origins {
-    /// Updates the origins for an event with this effect, in the state before it.
+    /// Updates the origins for an event with this effect, where `before` is the state before the event.
     pub fn follow(&mut self, source: Source<'_>, event: &Event, effect: &[Access], before: &State) {
         let EventKind::Step { edge, .. } = &event.kind else { return };
         let mut reads = effect.iter().filter_map(|access| match access {
@@ -77,7 +77,7 @@ impl Origins {
         };
     }
 
-    /// The origin of the value of a register in a state: the name of the register if it is a variable.
+    /// The origin of the value of a register; for a register that is a variable of the source, the variable's name.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         if let Some(text) = source.register(thread, register) {
@@ -96,7 +96,7 @@ impl Origins {
         }
     }
 
-    /// An expression over the origins of the registers; `None` if it names no variable, or two different values by one name.
+    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two different values.
     pub fn text(
         &self,
         source: Source<'_>,
@@ -106,7 +106,7 @@ impl Origins {
     ) -> Option<String> {
         let texts = self.texts(source, thread, e, state);
         let (mut is_named, mut names) = (false, HashMap::new());
-        // Two values that were read from one place at different times have the same text.
+        // Two values that were read from one place at different times have the same text, which would be misleading.
         let mut is_ambiguous = false;
         texts.for_each_leaf(&mut |origin: &Origin| {
             is_named |= origin.is_named;
@@ -136,7 +136,7 @@ impl Origins {
                 };
                 let (of_left, of_right) = (means(&left), means(&right));
                 let with = |side: Expr<Origin>, kind: Kind| match side {
-                    // A constant that is compared with a pointer is a pointer.
+                    // A constant that is compared with a pointer is shown as a pointer.
                     Expr::Const(value) if op.is_comparison() => {
                         let text = source.value(kind, value);
                         Expr::Leaf(Origin { text, kind, is_named: false, is_read: false, register: None })
@@ -153,13 +153,14 @@ impl Origins {
         }
     }
 
-    /// Whether a register holds the result of an expression rather than the value of a variable or place.
+    /// Whether the value of a register is the result of a computation, and not the value of a variable or place.
     fn is_computed(&self, source: Source<'_>, thread: ThreadId, register: RegisterId) -> bool {
         let origin = self.known.get(&(thread, register));
         source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
     }
 
-    /// The fact that a branch establishes: `mutex.last == 0`. `None` if it is about no variable, or repeats the value that was just read.
+    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it mentions no variable, or repeats the value that was just
+    /// read.
     pub fn decision(
         &self,
         source: Source<'_>,

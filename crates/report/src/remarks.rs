@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::json::At;
 use crate::words::Source;
 
-/// The remarks as keys of the answer's object.
+/// The remarks as keys of an answer in JSON.
 #[derive(Serialize)]
 pub(crate) struct Remarks<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -71,7 +71,7 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
     text
 }
 
-/// The evidence for the infeasible attacks; all of it was checked.
+/// How attacks were shown to be infeasible; all of this evidence was checked.
 fn proofs(evidence: &Evidence) -> &'static str {
     let Evidence::Proofs(proofs) = evidence else { return "" };
     let certificates = proofs.iter().filter(|proof| proof.evidence.certificate().is_some()).count();
@@ -161,7 +161,7 @@ struct Link<'a> {
     statement: Option<String>,
     relation: Option<&'static str>,
     cell: Option<String>,
-    /// The source name of the cell, if the program is a translation.
+    /// The source name of the memory cell, if the program is a translation.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! A limit on the size of a report that its parts share.
+//! A limit on the size of a report that all parts of the report share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of bytes left for all parts of a report together. Parts may be made concurrently.
+/// The number of bytes left for all parts of a report together. The parts may be made by several threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Room(Arc<AtomicUsize>);
 
@@ -12,7 +12,7 @@ impl Room {
         Room(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    /// Takes this many bytes; false, and nothing is taken, if fewer are left.
+    /// Takes this many bytes. If fewer are left, takes none and returns false.
     pub fn take(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()

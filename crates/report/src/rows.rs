@@ -1,16 +1,16 @@
 //! Groups the steps of an execution into rows, so that a long execution is readable.
 //!
-//! Two kinds of steps are grouped. Neither changes how the execution looks to other threads:
+//! Two kinds of steps are grouped. In neither case could other threads notice the difference:
 //!
-//! * A condition on a value that was just read joins the row of the read. It evaluates registers only, so that it may move there across steps of
-//!   other threads. Reads of the same statement are grouped if nothing happens between them.
-//! * Several iterations of a loop become one row that lists the changes. The iterations must touch registers only; or no other thread moves
-//!   meanwhile and the thread's buffer is empty before and after, so that other threads can only see the result.
+//! * A condition on a value that was just read joins the row of the read. It only evaluates registers, so it may be shown before steps that other threads take in
+//!   between. Reads of the same statement are grouped if no step lies between them.
+//! * Several iterations of a loop become one row that lists the changes. Either the iterations access only registers; or no other thread moves meanwhile and the
+//!   thread's buffer is empty before and after them, so that other threads can observe only the result.
 //!
-//! If the front end lists the source expressions that are one step each, all steps of a thread for one expression are one row, unless another thread
-//! moves between two accesses.
+//! If the front end lists source expressions that are shown as one step, all steps of a thread for one such expression are one row, unless another thread moves
+//! between two of its accesses.
 //!
-//! Every step is in exactly one row, and each row has the indices of its steps.
+//! Every step belongs to exactly one row, and each row has the indices of its steps.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -28,7 +28,7 @@ const FEWEST_FOLDED: usize = 4;
 pub struct Row {
     /// The indices of the steps, counted from 0, in order.
     pub steps: Vec<usize>,
-    /// The loop, if the row is folded iterations.
+    /// The loop, if the row consists of folded iterations.
     pub passes: Option<Passes>,
 }
 
@@ -47,7 +47,7 @@ pub struct Passes {
 /// The facts about a step that the grouping depends on.
 struct Fact {
     thread: ThreadId,
-    /// The statement, as [`Statements`] numbers it; `None` for a flush.
+    /// The number of the statement in [`Statements`]; `None` for a flush.
     statement: Option<usize>,
     /// The file and line of the statement.
     line: Option<(FileId, usize)>,
@@ -56,7 +56,7 @@ struct Fact {
     reads: bool,
     from: LocationId,
     to: LocationId,
-    /// Whether the thread's buffer is empty and the lock is free, before and after the step.
+    /// Whether the thread's buffer is empty and the global lock is free: before the step, and after it.
     quiet: (bool, bool),
 }
 
@@ -72,12 +72,12 @@ enum Kind {
     Other,
 }
 
-/// Numbers statements. Parts of one statement have different spans but the same number.
+/// Numbers statements: spans of parts of the same statement get the same number.
 #[derive(Default)]
 struct Statements {
     known: HashMap<Span, (usize, usize)>,
     texts: HashMap<(FileId, usize, String), usize>,
-    /// The numbers of the source expressions that are shown as one step.
+    /// The numbers of the source expressions that are shown as one step, by their spans.
     expressions: HashMap<Span, usize>,
     count: usize,
 }
@@ -135,14 +135,14 @@ impl Fact {
     }
 }
 
-/// The rows of an execution, ordered by their first steps. The steps in `kept` are not folded.
+/// The rows of an execution, ordered by their first steps. Steps with an index in `kept` are not folded.
 pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row> {
     let mut statements = Statements::default();
     let facts: Vec<Fact> = steps(source, replayed).map(|step| Fact::new(&step, &mut statements)).collect();
     let mut rows = folded(&facts, kept);
     let mut covered = vec![false; facts.len()];
     rows.iter().flat_map(|row| &row.steps).for_each(|&n| covered[n] = true);
-    // The current row of each thread, which further steps of the same statement may join.
+    // For each thread, the row that further steps of the same statement may join.
     let mut last: HashMap<ThreadId, usize> = HashMap::new();
     let whole = !source.facts.steps.is_empty();
     for (n, fact) in facts.iter().enumerate() {
@@ -170,7 +170,7 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
         match open {
             Some(row) => rows[row].steps.push(n),
             None => {
-                // A flush has no statement, and no condition depends on it.
+                // After a flush, the thread keeps its current row: a flush has no statement, and no condition depends on it.
                 if fact.statement.is_some() {
                     last.insert(fact.thread, rows.len());
                 }
@@ -185,16 +185,16 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
     rows
 }
 
-/// The first of these steps that does more than compute with registers.
+/// The first of these steps that does more than access registers.
 fn first_visible(facts: &[Fact], steps: &[usize]) -> Option<usize> {
     steps.iter().copied().find(|&step| !facts[step].is_local())
 }
 
-/// Whether a step belongs to the same source expression as these steps of its thread and can join their row: it touches registers only, or no other
-/// thread has moved since the first of them that does more.
+/// Whether step `n` can join the row with `steps` of its thread: it belongs to the same source expression; and it accesses only registers, or no other thread has
+/// moved since the first of `steps` that does more than that.
 fn joins(facts: &[Fact], steps: &[usize], n: usize) -> bool {
     let fact = &facts[n];
-    // A loop that comes back to the expression gets a new row.
+    // If a loop returns to the expression, its steps get a new row.
     let same = fact.statement.is_some()
         && steps.iter().all(|&step| facts[step].statement == fact.statement && facts[step].from != fact.from);
     let undisturbed = || match first_visible(facts, steps) {
@@ -237,8 +237,8 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// Folds a run of steps of one thread: each fold reaches from a location to the last return to it. `may_be_cut` says whether a fold may begin
-/// before a step, and end after it.
+/// Folds a run of steps of one thread: each fold extends from a location to the last return to this location. `may_be_cut` says whether a fold may begin before a
+/// step, and whether it may end after it.
 fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bool)) -> Vec<Row> {
     let mut returns: HashMap<LocationId, usize> = HashMap::new();
     for (position, &n) in run.iter().enumerate() {
@@ -269,7 +269,7 @@ fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bo
     rows
 }
 
-/// Indices of steps as numbers from 1, with ranges: `3`, `4-6`, `7-8,12`.
+/// Indices of steps as numbers from 1, with consecutive numbers as ranges: `3`, `4-6`, `7-8,12`.
 pub fn numbered(steps: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &step in steps {

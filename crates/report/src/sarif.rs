@@ -22,9 +22,9 @@ use crate::step::{Step, steps};
 use crate::text::{seconds, why};
 use crate::words::Source;
 
-/// Maximum number of steps of an execution; of a longer one, the last steps are shown.
+/// Maximum number of steps shown of an execution; of a longer execution, only the last steps are shown.
 const MOST_STEPS: usize = 10_000;
-/// Maximum size of all executions in a file, in bytes; further violations are reported without theirs.
+/// Maximum size of all executions in a file, in bytes; further violations are reported without executions.
 const MOST_BYTES: usize = 32 << 20;
 
 /// A lower bound on the size of a step in the file, in bytes.
@@ -47,10 +47,10 @@ const RULES: [(&str, &str); 7] = [
 /// A SARIF log, which is filled as answers are found.
 #[derive(Debug)]
 pub struct Log {
-    /// The results, each serialised: the data structure needs ten times as much memory.
+    /// The results as serialised JSON, because the data structure needs ten times as much memory.
     results: Vec<String>,
     notifications: Vec<String>,
-    /// Warnings by place and message, because several answers may repeat the warnings of a program.
+    /// The warnings as serialised JSON, by position and message, because several answers may repeat the warnings of a program.
     warnings: BTreeMap<(String, String), String>,
     /// Whether all questions could be asked.
     complete: bool,
@@ -89,7 +89,7 @@ impl Log {
                 self.note(&text, "warning");
             }
             Verdict::Unsafe => {
-                // An execution that cannot fit is not even built.
+                // If the execution would exceed the limit on bytes, it is not even built.
                 let steps = checked.trace().map_or(0, |replayed| replayed.events.len().min(MOST_STEPS));
                 let mut has_room = self.room.has(steps * LEAST_BYTES);
                 let mut result = json(&violation(source, model, checked, has_room));
@@ -163,7 +163,7 @@ impl Log {
         let mut text = serde_json::to_string_pretty(&sarif)
             .expect("all keys are strings and writing into memory cannot fail");
         text.push('\n');
-        // The entries are inserted into the empty arrays as they are written. The keys occur once, because quotes within texts are escaped.
+        // Writes the entries into the empty arrays of the serialised log. The keys searched for occur only once, because quotes in texts are escaped.
         let notes = ("\"toolExecutionNotifications\": [", self.notifications.iter().collect::<Vec<_>>());
         let results = ("\"results\": [", self.results.iter().chain(self.warnings.values()).collect());
         let mut places: Vec<(usize, Vec<&String>)> = [notes, results]
@@ -229,7 +229,7 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room
         .build()
 }
 
-/// The source position of a violation and a message: the memory error if there is one, else the last step, if the violation shows there.
+/// The source position of a violation and a message: those of the memory error if there is one, otherwise of the last step if it causes the violation.
 pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
     if let Some(mistake) = mistake(source, replayed, property) {
         return Some((mistake.at, mistake.sentence()));

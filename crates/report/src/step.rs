@@ -13,7 +13,7 @@ use crate::named::joined;
 use crate::origins::Origins;
 use crate::words::{self, Source};
 
-/// Longer conditions are cut.
+/// Maximum length of a condition, in characters; the rest is cut.
 const LONGEST_CONDITION: usize = 60;
 
 /// One event with the states before and after it.
@@ -25,7 +25,7 @@ pub struct Step<'a> {
     pub before: Rc<State>,
     /// The event itself.
     pub event: &'a Event,
-    /// The accesses to memory and buffers.
+    /// The accesses of the event to memory and buffers.
     pub effect: &'a [Access],
     /// The state after the event.
     pub after: Rc<State>,
@@ -115,7 +115,7 @@ impl<'a> Step<'a> {
                 true => String::new(),
                 false => "the index is in the array".into(),
             },
-            // Assertions of the translation have a text: that a sum does not overflow, for example.
+            // Hides an assertion that the translation added (that a sum does not overflow, for example); such assertions have a text.
             Action::Op(Op::Assert(_, Fault::Assertion(Some(_)))) if self.effect.is_empty() && hides => {
                 String::new()
             }
@@ -131,7 +131,7 @@ impl<'a> Step<'a> {
                     _ => "",
                 };
                 match (parts.is_empty(), chosen) {
-                    // The step only makes a choice, which a later step stores.
+                    // The step only chooses a value, which a later step stores.
                     (true, [first, ..]) => format!("{first} is chosen"),
                     _ => format!("{prefix}{}", parts.join("; ")),
                 }
@@ -139,7 +139,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether a branch comes from the translation: a memory check that passes, or a branch in an expression that has none in the source.
+    /// Whether a branch was added by the translation: a memory check that passes, or a branch in an expression that has no branches in the source.
     fn is_own_decision(&self) -> bool {
         let around = self.span().and_then(|span| self.source.expression_around(span));
         if around.is_some_and(|whole| !whole.decides) {
@@ -185,7 +185,7 @@ impl<'a> Step<'a> {
         self.before.buffers[thread].len() < self.after.buffers[thread].len()
     }
 
-    /// The condition of a branch with its outcome. Temporaries, which were just loaded, are replaced by their values.
+    /// The condition of a branch and whether it holds. Temporaries are replaced by their values, which were just loaded.
     fn condition_in_words(&self, e: &Expr<RegisterId>) -> String {
         let (e, outcome) = match e {
             Expr::Unary(UnaryOp::Not, inner) => (&**inner, "false"),
@@ -236,7 +236,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The named registers that the action writes, with their values, and the objects that it gives back.
+    /// The named registers that the action writes, with their values, and the objects that it frees.
     fn registers_in_words(&self, action: &Action, chosen: bool) -> Vec<String> {
         let thread = self.event.thread;
         let values = &self.after.registers[thread.index()];

@@ -28,11 +28,11 @@ pub struct Row {
     pub verdict: &'static str,
     /// The engine that gave the answer.
     pub engine: String,
-    /// The time of the search and of the check of its answer.
+    /// The time of the search and of checking its answer, in seconds.
     pub seconds: f64,
     /// The reason for an unknown verdict or an error.
     pub reason: Option<String>,
-    /// The expected verdict, if it differs.
+    /// The expected verdict, if it differs from the verdict.
     pub expected: Option<String>,
 }
 
@@ -138,7 +138,7 @@ pub struct Summary {
     pub expected: usize,
     /// The number of verdicts that are not as expected.
     pub unexpected: usize,
-    /// The total time.
+    /// The total time in seconds.
     pub seconds: f64,
 }
 

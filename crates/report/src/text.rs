@@ -19,11 +19,11 @@ use crate::step::{Step, cell_of, steps};
 use crate::style::Style;
 use crate::words::{self, Source, grouped, shortened};
 
-/// Maximum number of rows of a table; of a longer one the middle is left out.
+/// Maximum number of rows of a table; of a longer table, the middle is left out.
 const MOST_ROWS: usize = 400;
 /// Maximum number of explanations of an unknown verdict; further ones are only counted.
 const MOST_EXPLANATIONS: usize = 10;
-/// Minimum and maximum width of the column of statements.
+/// Minimum width of the column of statements; `MOST_COLUMNS` is the maximum.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
 /// A program with more cells than this shows only those that have changed.
@@ -33,7 +33,7 @@ const MOST_SLICES: usize = 3;
 /// Maximum number of cells, buffer entries or registers in one line.
 const MOST_SHOWN: usize = 40;
 
-/// The classes of symmetric threads, if symmetry was used.
+/// The classes of symmetric threads, if the search used symmetry.
 fn symmetry(checked: &Checked) -> String {
     let classes: Vec<String> =
         checked.work.symmetry().iter().map(|threads| escape(&threads.join(", "))).collect();
@@ -48,7 +48,7 @@ pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// The amount of exploration: states, or executions.
+/// The size of the search: the number of states, or of executions.
 fn explored(checked: &Checked) -> String {
     let Some(executions) = checked.work.executions() else { return count(checked.work.states, "state") };
     let all = executions.complete + executions.blocked + executions.cut;
@@ -61,7 +61,7 @@ fn explored(checked: &Checked) -> String {
     format!("{}{of_these}, {}", count(all, "execution"), count(executions.events, "event"))
 }
 
-/// Whether a proof identifies states up to the order of versions.
+/// Whether a proof identifies states that differ only by the order of versions.
 pub(crate) fn up_to_versions(checked: &Checked) -> bool {
     let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
     checked.certificate().is_some_and(|certificate| certificate.proofs.iter().any(has_versions))
@@ -137,13 +137,14 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
     line
 }
 
-/// The definition of a property whose name alone is ambiguous: which threads count as blocked in a deadlock.
+/// An explanation of a property whose name is ambiguous: for `deadlock`, which threads count as blocked.
 pub(crate) fn meaning(source: Source<'_>, property: &Property) -> Option<&'static str> {
     let is_deadlock = property.kind == PropertyKind::NoDeadlock && property.name == Property::deadlock().name;
     is_deadlock.then(|| source.front_end.blocked())
 }
 
-/// The reason for an unknown verdict. Where a translation leaves a part of the source unmodelled, it reads an open array, for which the front end knows the reason.
+/// The reason for an unknown verdict. Where a translation does not model a part of the source, the program reads an `open` array, for which the front end gives the
+/// reason.
 pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
     let span = match reason {
         Reason::Limit(Limit::Window, span) => Some(*span),
@@ -216,7 +217,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     text
 }
 
-/// The engines that were tried, as a table. A single one needs none: the verdict line names it.
+/// The engines that were tried, as a table; empty if there is only one, which the verdict line names.
 fn tried(tried: &[Tried]) -> String {
     if tried.len() < 2 {
         return String::new();
@@ -248,11 +249,11 @@ pub fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
-/// The memory cells to show: all that are involved if they are few, otherwise those that have changed.
+/// The memory cells to show: all cells involved if there are few, otherwise those that have changed.
 pub struct Cells {
     involved: Vec<u32>,
     initial: Vec<i64>,
-    /// Initial values of registers whose initial value is a choice.
+    /// The initial values of registers whose initial value is nondeterministic.
     registers: Vec<String>,
 }
 
@@ -291,7 +292,7 @@ impl Cells {
         Cells::new(source, replayed.states.first(), involved.into_iter().collect())
     }
 
-    /// The involved cells that are shown at all, and whether they are few.
+    /// The cells involved that are not hidden, and whether there are few of them.
     fn all_shown(&self, source: Source<'_>) -> (Vec<u32>, bool) {
         let shown: Vec<u32> = self.involved.iter().copied().filter(|&cell| source.shows(cell)).collect();
         let few = shown.len() <= FEW_CELLS;
@@ -304,7 +305,7 @@ impl Cells {
         shown
     }
 
-    /// The initial state as a line, empty if there is nothing to show; and the threads that are created before the first step.
+    /// The initial state as a line (empty if there is nothing to show), and the threads that are created before the first step.
     pub fn initially(&self, source: Source<'_>, style: Style) -> String {
         let source = source.in_full(style.full);
         let (involved, few) = self.all_shown(source);
@@ -327,7 +328,7 @@ impl Cells {
     }
 }
 
-/// An execution as a table, and its final state. `property` is the property that it is evidence about.
+/// An execution as a table, followed by its final state. The execution is evidence about `property`.
 pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
     let source = source.in_full(style.full);
     let cells = Cells::of_execution(source, replayed, property);
@@ -379,14 +380,14 @@ pub fn table(source: Source<'_>, replayed: &Replayed, cells: &Cells, kept: &[usi
     text
 }
 
-/// The texts of a row.
+/// The texts of a row of the table.
 #[derive(Default)]
 struct Draft {
     thread: String,
     line: String,
     statement: String,
     words: String,
-    /// The thread, and the place that the step comes from.
+    /// The thread, and the span of the step's statement.
     place: Option<(ThreadId, Span)>,
     /// The calls that led to the statement, unless the thread's previous row has the same ones.
     calls: Option<String>,
@@ -440,7 +441,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
     drafts
 }
 
-/// Adds the calls that led to a statement to the rows in which they are others than in the last row of the thread.
+/// Adds the calls that led to a statement to each row whose calls differ from those of the thread's previous row.
 fn tell_calls(source: Source<'_>, drafts: &mut [Draft]) {
     let mut called: HashMap<ThreadId, CallId> = HashMap::new();
     for draft in drafts {
@@ -560,7 +561,7 @@ impl Table {
         format!("{}\n", style.dim(&heading))
     }
 
-    /// A step, and below it memory and buffers if it changes them.
+    /// A step, followed by a line with memory and buffers if the step changes them.
     pub fn step(&self, number: usize, step: &Step<'_>, cells: &Cells, style: Style) -> String {
         let mut text = self.row(number, step, style);
         if step.changes_memory_or_buffers() {
@@ -635,7 +636,7 @@ fn listed(items: &[String], separator: &str) -> String {
     }
 }
 
-/// The final state, and its meaning for the property.
+/// The final state, and a sentence that says what it means for the property.
 fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
     let state = replayed.last();
     let mut text = format!("  {}\n", style.dim("at the end"));
@@ -676,7 +677,7 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
     text
 }
 
-/// The meaning for this property of a state that is evidence about it.
+/// A sentence that says what the last state of an execution means for the property.
 pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> String {
     let name = escape(&property.name);
     let stated = match property.span == Span::default() {

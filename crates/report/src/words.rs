@@ -1,4 +1,4 @@
-//! Expressions, actions and positions in the notation of the source. Nothing is escaped here: that depends on where the text is shown.
+//! Expressions, actions and positions in the notation of the source. The texts are not escaped, because escaping depends on where they are shown.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ pub struct Source<'a> {
     pub warnings: &'a [Diagnostic],
     /// Facts of the front end that the program itself does not contain.
     pub facts: &'a Facts,
-    /// Source names of its parts.
+    /// The source names of the program's parts.
     pub words: &'a Words,
     /// Whether details that the translation added are shown.
     pub full: bool,
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Why there is no verdict, with the option that may help.
+/// The reason why there is no verdict, with the option that may help.
 pub fn reason(reason: &Reason) -> String {
     match reason.advice() {
         None => reason.to_string(),
@@ -168,11 +168,11 @@ pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) ->
     text
 }
 
-/// An expression over leaves that are texts themselves.
+/// An expression whose leaves are texts themselves.
 pub fn expression_of_texts<L>(e: &Expr<L>, mut leaf: impl FnMut(&L) -> String) -> String {
     let mut leaf = |l: &L| {
         let text = leaf(l);
-        // What is no name or number is put into parentheses, as a leaf binds tightly.
+        // A leaf is parenthesised if its text contains an operator, because the surrounding expression assumes that leaves bind tightly.
         let is_whole = matches!(e, Expr::Leaf(_));
         let operators = [" && ", " || ", " == ", " != ", " < ", " > ", " <= ", " >= ", " + ", " - ", " * "];
         match !is_whole && operators.iter().any(|operator| text.contains(operator)) {
@@ -185,7 +185,7 @@ pub fn expression_of_texts<L>(e: &Expr<L>, mut leaf: impl FnMut(&L) -> String) -
     text
 }
 
-/// Writes an expression with as few parentheses as possible: an operator gets them only if it binds less tightly than `context`.
+/// Writes an expression with as few parentheses as possible: a binary expression is parenthesised only if its operator binds less tightly than `context`.
 fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) -> String, context: u8) {
     match e {
         Expr::Const(value) => text.push_str(&value.to_string()),

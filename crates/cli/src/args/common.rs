@@ -1,4 +1,4 @@
-//! Values of options that are not in the library's table.
+//! Option values that are not in the library's table.
 
 use std::sync::LazyLock;
 

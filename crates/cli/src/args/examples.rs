@@ -1,7 +1,6 @@
 //! Examples for `--help` and the manual pages, for each command.
 //!
-//! A line that begins with `fencewright` is a command line, up to the words that explain it: two blanks or more stand between. A test has
-//! every one of them parsed.
+//! A line that begins with `fencewright` is a command line, followed by its explanation after two or more blanks. A test parses every command line.
 
 use clap::Command;
 
@@ -133,18 +132,18 @@ fencewright lsp --memory 1G -I include            C programs that include files 
     ),
 ];
 
-/// The examples of a command, if it has some; without a name, those of all together.
+/// The examples of a command, if it has some; without a name, those for the help of `fencewright` itself.
 pub fn of(command: Option<&str>) -> Option<&'static str> {
     let Some(command) = command else { return Some(OVERVIEW) };
     EXAMPLES.iter().find(|(name, _)| *name == command).map(|(_, examples)| *examples)
 }
 
-/// The names of the commands: each has examples.
+/// The names of the commands, all of which have examples.
 pub fn commands() -> impl Iterator<Item = &'static str> {
     EXAMPLES.iter().map(|(name, _)| *name)
 }
 
-/// The command line with the examples of each command at the end of its help.
+/// The clap command with the examples of each subcommand added at the end of its help.
 pub fn with_examples(mut all: Command) -> Command {
     for (name, examples) in EXAMPLES {
         all = all.mut_subcommand(name, |command| command.after_help(listed(examples)));
@@ -164,7 +163,7 @@ mod tests {
 
     use crate::args::Cli;
 
-    /// The command lines in a text of examples: without what explains them, pipes taken apart, redirections left out.
+    /// The command lines in a text of examples: without their explanations, with pipes split into their commands, and without redirections.
     fn command_lines(examples: &str) -> Vec<Vec<&str>> {
         let lines = examples.lines().filter_map(|line| line.trim_start().split("  ").next());
         let commands =
@@ -194,7 +193,7 @@ mod tests {
         }
     }
 
-    /// The command lines in the fenced blocks of a page: `fencewright ...` or, with its output, `$ fencewright ...`.
+    /// The command lines in the fenced blocks of a page: `fencewright ...` or, if the block shows the output too, `$ fencewright ...`.
     fn of_page(page: &str) -> Vec<String> {
         let mut fenced = false;
         let mut lines = Vec::new();
@@ -203,7 +202,7 @@ mod tests {
             let line = line.strip_prefix("$ ").unwrap_or(line);
             if fenced && line.starts_with("fencewright ") {
                 let line = line.split(" #").next().unwrap_or(line);
-                // Pages write what stands for something else in capitals, and what may be left out in brackets.
+                // Pages write placeholders in capitals, and optional parts in brackets.
                 lines.push(line.replace("[COMMAND]", "check").replace("[OPTIONS] ", "").replace("...", ""));
             }
         }
@@ -220,7 +219,7 @@ mod tests {
         for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
             let text = std::fs::read_to_string(&page).expect("a page");
             for line in of_page(&text).iter().flat_map(|line| command_lines(line)) {
-                // The list of commands explains each of them after some blanks, and names values in capitals.
+                // The list of commands has explanations after some blanks, and placeholders in capitals.
                 let given = line.into_iter().map(|word| match word {
                     "SHELL" => "bash",
                     "F" => "fw",

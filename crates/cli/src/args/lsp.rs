@@ -15,7 +15,7 @@ pub struct LspArgs {
 }
 
 impl LspArgs {
-    /// The settings until a client sends others.
+    /// The settings that apply until a client sends others.
     pub fn settings(&self) -> fencewright_lsp::Settings {
         let given = &*self.settings;
         fencewright_lsp::Settings {

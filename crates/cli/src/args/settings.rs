@@ -46,7 +46,7 @@ commands! {
     ForLsp => Lsp;
 }
 
-/// The options of a command, as they were given.
+/// The values of the options of a command, as given on the command line.
 pub struct Given<C> {
     settings: Settings,
     command: PhantomData<C>,
@@ -99,7 +99,7 @@ fn is_flag(row: &Row) -> bool {
     row.value.is_empty()
 }
 
-/// A row as an argument of clap.
+/// A row of the table as an argument of clap.
 fn argument<C: Of>(row: &'static Row) -> Arg {
     let mut arg = Arg::new(row.field).help(row.help).hide(row.group == Group::Hidden);
     if let Some(heading) = row.group.heading() {
@@ -128,7 +128,7 @@ fn argument<C: Of>(row: &'static Row) -> Arg {
     if row.default.is_empty() { arg } else { arg.default_value(row.default) }
 }
 
-/// Checks values as they are parsed, so that the message names the argument.
+/// The parser of an option's values, which checks them so that error messages name the argument.
 fn parser(row: &'static Row) -> ValueParser {
     let choices = (row.choices)();
     match row.field {
@@ -148,17 +148,17 @@ fn parser(row: &'static Row) -> ValueParser {
     }
 }
 
-/// Time and memory of this process, and the token of its signals.
+/// The limits on time and memory, with the memory meter of this process and the token that its signals cancel.
 pub fn budget(settings: &Settings) -> Budget {
     Budget { token: stop::token(), meter: Some(memory::METER), ..settings.budget() }
 }
 
-/// Limits that start now.
+/// Limits whose time starts now.
 pub fn limits(settings: &Settings) -> Limits {
     budget(settings).start()
 }
 
-/// The question that is asked, unless there is no such engine.
+/// The question with the limits of this process; `None` if there is no engine with the given name.
 pub fn question(settings: &Settings) -> Option<Question> {
     Some(settings.question()?.budget(budget(settings)))
 }
@@ -169,14 +169,14 @@ pub fn repair(settings: &Settings) -> Result<Repair, fencewright::Error> {
     Ok(Repair { question: repair.question.budget(budget(settings)), ..repair })
 }
 
-/// How programs are read for the question whether they are robust.
+/// How programs are read for the question of robustness.
 pub fn reader_for_robustness(settings: &Settings) -> Reader {
     let mut reader = settings.reader();
     reader.options.ask_robustness();
     reader
 }
 
-/// Whether a person reads the output and wants to know more than the verdict.
+/// Whether to print more than the verdict for a human reader.
 pub fn is_talkative(settings: &Settings) -> bool {
     !settings.json && !settings.quiet
 }

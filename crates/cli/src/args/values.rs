@@ -1,4 +1,4 @@
-//! Values of options.
+//! Types of option values for clap.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ use fencewright::settings::Choice;
 
 use super::examples;
 
-/// Names that help and completion scripts list. Other names are accepted by the parser and refused later, so that the error can be JSON.
+/// Names that help and completion scripts list. The parser also accepts other names; they are refused later, so that the error can be printed as JSON.
 #[derive(Clone, Copy)]
 pub struct Listed(pub fn() -> Vec<Choice>);
 
@@ -34,7 +34,7 @@ impl TypedValueParser for Listed {
 /// Capacities of store buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The capacity of buffers that are not named.
+    /// The capacity for all variables that `single` does not name.
     pub all: u32,
     /// The capacities for single variables.
     pub single: Vec<(String, u32)>,

@@ -1,6 +1,6 @@
-//! `fencewright check FOLDER`: every program in it, side by side, as one table.
+//! `fencewright check FOLDER`: checks every program in a folder, several at a time, and prints one table.
 //!
-//! Rows are in the order of the files' names, and each is printed as soon as it and all before it are there.
+//! Rows are in the order of the files' names. A row is printed as soon as it and all rows before it are known.
 
 mod printer;
 
@@ -24,12 +24,12 @@ use crate::status::Status;
 use crate::{files, progress, stop};
 use printer::{Line, Printer};
 
-/// Whether a command line asks about a folder.
+/// Whether a command line names a folder.
 pub fn is_asked(args: &CheckArgs) -> bool {
     args.files.iter().any(|path| path.is_dir())
 }
 
-/// Checks all programs of all folders and all other files, and gathers the answers for `--sarif` and `--html`.
+/// Checks all programs of all folders and all other files, and collects the answers for `--sarif` and `--html`.
 pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &mut Output) -> Status {
     let start = Instant::now();
     let one_program = [
@@ -59,7 +59,7 @@ pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &
         let read = programs.iter().map(|program| &program.file).chain(&expectations).map(PathBuf::as_path);
         if let Some(why) = path.as_ref().and_then(|path| files::is_also_read(path, read)) {
             out.refuse(args.settings.json, option, &why, None);
-            // Nothing is written.
+            // Discards the collected answers, so that no output file is written.
             *gathered = Gathered::default();
             return Status::Bad;
         }
@@ -101,12 +101,12 @@ pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &
     printer.end()
 }
 
-/// Renders outcomes as rows of the table or lines of JSON, and for the files that are written at the end.
+/// Renders outcomes as rows of the table or lines of JSON, and for the output files that are written at the end.
 struct Rows {
     json: bool,
     /// The options of engines that were set.
     options: json::RunOptions,
-    /// An empty part of those files.
+    /// An empty collection for these output files.
     part: Gathered,
 }
 

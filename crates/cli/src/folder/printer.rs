@@ -1,5 +1,5 @@
-//! The table: rows are printed in order, each as soon as all rows before it are printed. Rows of one program wait only briefly for each other and
-//! are then printed in the order in which they arrived.
+//! Prints the table. Programs are in order: the rows of a program are printed after all rows of earlier programs. A row waits only briefly for the rows of earlier
+//! properties of its program; after that, rows are printed in the order in which they arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -22,24 +22,24 @@ const WORST_FIRST: [&str; 3] = ["unsafe", "unknown", "safe"];
 /// An outcome, as it is printed.
 pub struct Line {
     pub row: Box<Row>,
-    /// The same as JSON.
+    /// The outcome as JSON.
     pub json: String,
     pub status: Status,
 }
 
-/// Outcomes of a question that are not printed yet.
+/// Outcomes of a question that have not been printed yet.
 #[derive(Default)]
 struct Waiting {
     answers: BTreeMap<usize, Line>,
-    /// The properties whose rows are printed.
+    /// The indices of the properties whose rows have been printed.
     printed: BTreeSet<usize>,
-    /// When the first of the waiting answers arrived.
+    /// The time at which the first of the waiting answers arrived.
     since: Option<Instant>,
     /// The number of properties, once it is known.
     of: usize,
     /// The index of the worst printed verdict in [`WORST_FIRST`].
     worst: Option<usize>,
-    /// Whether the verdict was compared with the expected one.
+    /// Whether the worst verdict has been compared with the expected one.
     compared: bool,
     gathered: Option<Vec<Gathered>>,
 }
@@ -102,14 +102,14 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the answers to a question that are next in the order of its properties or have waited long enough.
+    /// Prints the waiting answers to a question that are next in the order of the properties, or all of them if the first has waited long enough.
     fn go_on(&mut self, question: &Asked, waiting: &mut Waiting) {
         let is_over = waiting.gathered.is_some();
         let is_late = |waiting: &Waiting| waiting.since.is_some_and(|since| since.elapsed() >= PATIENCE);
         loop {
             let next = waiting.printed.iter().zip(0..).take_while(|(printed, n)| *printed == n).count();
             let hurries = is_over || is_late(waiting);
-            // An answer may come once more: engines that contradict each other take it back.
+            // A property that has been printed may get a second answer, if another engine contradicts the first one.
             let is_due = |property: usize| hurries || property <= next || waiting.printed.contains(&property);
             let Some(property) = waiting.answers.keys().copied().find(|property| is_due(*property)) else {
                 break;
@@ -126,7 +126,7 @@ impl Printer<'_> {
     fn print(&mut self, question: &Asked, answer: Line, waiting: &mut Waiting) {
         let Line { mut row, json, status } = answer;
         let expected = question.expected();
-        // A search that was stopped has not answered.
+        // A search that was stopped has no verdict to compare with the expected one.
         let is_stopped = row.verdict == "unknown" && stop::is_asked();
         match expected {
             Some(expected) if row.model.is_some() && !is_stopped => {
@@ -177,7 +177,7 @@ impl Printer<'_> {
     pub fn end(self) -> Status {
         let text = if self.json { self.summary.json() } else { self.summary.text(self.out.style) };
         self.out.print(&text);
-        // What was not asked has no answer.
+        // If the command was stopped, the questions that were not asked count as unknown.
         match stop::is_asked() {
             true => self.status.and(Status::Unknown),
             false => self.status,

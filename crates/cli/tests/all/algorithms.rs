@@ -1,4 +1,4 @@
-//! Algorithms of other people, as they wrote them, with the defaults: every answer is right and carries its evidence.
+//! Published algorithms, as their authors wrote them, with default options: every answer is right and has evidence.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::run;
 use fencewright_testing::corpora::{corpora, tell_skipped};
 
-/// Rows that take more than a second or two for some model: `fencewright-bench algorithms` measures them.
+/// Rows that take more than a second or two for some model; `fencewright-bench algorithms` measures them.
 const SLOW: [&str; 19] = [
     "eisenberg-mcguire.fw,F=0",
     "eisenberg-mcguire.fw,F=1 N=3",
@@ -54,7 +54,7 @@ fn algorithms_are_decided_with_evidence() {
     assert!(asked >= 120, "{asked} questions");
 }
 
-/// Asks about one configuration under one model. What is slow may be unknown, but not wrong.
+/// Checks one configuration under one model. With `slow`, the verdict may be unknown, but not wrong.
 fn ask(file: &Path, defines: &str, model: &str, expected: &str, slow: bool) {
     let mut arguments = vec!["check", "--json", "--model", model, "--timeout", "60s"];
     defines.split_whitespace().for_each(|define| arguments.extend(["-D", define]));

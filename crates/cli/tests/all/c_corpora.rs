@@ -1,4 +1,4 @@
-//! C programs of other people, with the defaults: every answer is right and is not `unknown`.
+//! C programs by other authors, with default options: every answer is right, and none is `unknown`.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use fencewright_testing::corpora::{corpora, tell_skipped};
 /// Programs that take more than a second or two.
 const SLOW: [&str; 2] = ["cna.c", "dglm.c"];
 
-/// Programs that follow pointers to freed memory, whose published answers are about allocators that never give freed memory again.
+/// Programs that follow pointers to freed memory. Their published verdicts are for allocators that never reuse freed memory.
 const NEW_MEMORY_ONLY: [&str; 1] = ["dglm.c"];
 
-/// A table of the corpora, without its head; nothing if it is not there.
+/// The folder of a corpus and the rows of its table without the header; `None` if the corpus is missing.
 fn rows(test: &str, corpus: &str) -> Option<(std::path::PathBuf, Vec<Vec<String>>)> {
     let folder = corpora(test)?.join(corpus);
     let Ok(table) = fs::read_to_string(folder.join("expected.csv")) else {
@@ -27,7 +27,7 @@ fn is_long() -> bool {
     std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some()
 }
 
-/// The verdict on the asserts of a program. An empty `expected` allows any answer but `unknown`.
+/// Checks the verdict on the assertions of a program. An empty `expected` allows any verdict but `unknown`.
 fn ask(file: &Path, defines: &str, model: &str, expected: &str) {
     let mut arguments =
         vec!["check", "--json", "--model", model, "--timeout", "60s", "--property", "assertions"];

@@ -1,5 +1,5 @@
-//! Every program of `examples/c/` has the verdicts that `examples/c/expected.toml` says it has, and `fences --write` makes the wrong ones right, in
-//! a text that a compiler takes without a warning.
+//! Every program of `examples/c/` has the verdicts in `examples/c/expected.toml`, and `fences --write` makes the unsafe programs safe, with texts that gcc compiles
+//! without a warning.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn word<'a>(entry: &'a Value, key: &str) -> &'a str {
     entry[key].as_str().unwrap_or_else(|| panic!("{key} is a string"))
 }
 
-/// The definitions of an entry, as arguments.
+/// The definitions of an entry, as command-line arguments.
 fn defines(entry: &Value) -> Vec<String> {
     let table = entry.get("define").and_then(Value::as_table);
     let define = |(name, value): (&String, &Value)| ["-D".to_owned(), format!("{name}={value}")];
@@ -32,7 +32,7 @@ fn is_slow(entry: &Value) -> bool {
     entry.get("slow").is_some() && std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_none()
 }
 
-/// The verdict on the asserts of a file.
+/// The verdict on the assertions of a file.
 fn verdict(path: &str, model: &str, defines: &[String]) -> String {
     let mut arguments = ["check", "--json", "--timeout", "60s", "--property", "assertions", "--model", model]
         .map(str::to_owned)
@@ -106,7 +106,7 @@ fn more_objects_than_the_heap_holds_are_not_looked_at() {
     assert_eq!((enough.status, enough.stdout.matches(": safe").count()), (0, 2), "{enough:?}");
 }
 
-/// The verdict on a property of a program whose first thread runs this code; the second one sets all variables if `set`.
+/// The verdict on a property of a program with two threads. The first thread runs this code; the second one sets all variables if `set`.
 fn waiting(property: &str, body: &str, set: bool) -> String {
     let set = if set { "a = 1; b = 1; c[0] = 1; c[1] = 1; c[2] = 1;" } else { "" };
     let text = format!(
@@ -128,7 +128,7 @@ fn waiting(property: &str, body: &str, set: bool) -> String {
 
 #[test]
 fn loops_that_spin_for_ever() {
-    // Nobody ends these loops unless the other thread sets the variables.
+    // These loops end only if the other thread sets the variables.
     for body in [
         "while (!a || !b) ;",
         "while (a != 1 || b != a) { __asm__ volatile(\"pause\"); sched_yield(); }",
@@ -144,10 +144,10 @@ fn loops_that_spin_for_ever() {
         assert_eq!(waiting("termination", body, true), "safe", "{body}");
     }
     for (body, verdict) in [
-        // Counting ends, and so does what changes memory once.
+        // A loop that counts ends, and so does a loop that changes memory once.
         ("for (int i = 0; i < 10; i++) if (a && b) break;", "safe"),
         ("int e = 0; while (!atomic_compare_exchange_strong(&a, &e, 1)) ;", "safe"),
-        // With memory as it is at the end, it goes round and round.
+        // With the final contents of memory, these loops never end.
         ("for (;;) ;", "unsafe"),
         ("int old = a; for (;;) { int r = a; if (r != old) break; old = r; }", "unsafe"),
         ("while (atomic_exchange(&c[0], 1)) ;", "unsafe"),
@@ -167,15 +167,15 @@ fn threads_that_are_stuck() {
     let lock = "pthread_mutex_lock(&m); pthread_mutex_lock(&m);";
     for (body, deadlock, termination) in [
         (lock, "unsafe", "unsafe"),
-        // Whoever spins can move.
+        // For `deadlock`, a thread in a waiting loop can take a step.
         ("while (!a || !b) ;", "safe", "unsafe"),
         ("while (!a) ;", "safe", "unsafe"),
-        // The process has ended, whoever waits.
+        // After the process has ended, no thread counts as waiting.
         ("exit(0);", "safe", "safe"),
         ("pthread_mutex_lock(&m); if (a) exit(0); else abort();", "safe", "safe"),
         ("for (;;) { if (!a) exit(1); }", "safe", "safe"),
         ("pthread_exit(0); pthread_mutex_lock(&m); pthread_mutex_lock(&m);", "safe", "safe"),
-        // A thread that is never created has ended.
+        // A thread that is never created counts as ended.
         ("pthread_t t; if (a) pthread_create(&t, 0, idle, 0);", "safe", "safe"),
     ] {
         assert_eq!(waiting("deadlock", body, false), deadlock, "{body}");

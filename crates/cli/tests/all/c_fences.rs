@@ -1,5 +1,5 @@
-//! Fences put into C as people write it: in the words of the file, in headers, in macros, beside statements of every kind. What comes out is
-//! right, compiles without a new warning, and keeps every other byte.
+//! Fences inserted into realistic C: in the fence notation of the file, in headers, in macros, beside statements of every kind. The result is safe, compiles without
+//! a new warning, and keeps every other byte.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn verdict(path: &str, model: &str) -> String {
     outcome.json_lines()[0]["verdict"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Store buffering, with this for the body of both threads; `MINE` and `OTHER` are the variables of a thread, `SEEN` is what it reads.
+/// A program for store buffering in which both threads have this body; `MINE` and `OTHER` are the thread's own and the other variable, `SEEN` is the value read.
 fn store_buffering(head: &str, body: &str) -> String {
     let thread = |name: &str, mine: &str, other: &str, seen: &str| {
         let body = body.replace("MINE", mine).replace("OTHER", other).replace("SEEN", seen);
@@ -36,8 +36,8 @@ fn store_buffering(head: &str, body: &str) -> String {
 
 const VARIABLES: &str = "static volatile int x, y;\nstatic int r0, r1;\n";
 
-/// The files, of which the first is the program, with fences written into them. What follows from that is checked: it was unsafe and is safe,
-/// gcc has no more to say than before, and `--diff` shows what was written.
+/// Writes fences into these files, the first of which is the main file. Checks that the program was unsafe and is safe now, that gcc gives no new warnings, and that
+/// `--diff` shows what was written.
 fn fixed(test: &str, files: &[(&str, &str)], options: &[&str]) -> Files {
     let written = Files::new(files);
     let path = written.text(files[0].0);
@@ -86,7 +86,7 @@ fn every_world_has_its_words() {
     )
     .replace("volatile int", "atomic_int");
     let gnu = store_buffering("", "    MINE = 1;\n    SEEN = OTHER;\n");
-    // What the kernel's headers would bring, so that a compiler takes it.
+    // Definitions that the headers of Linux would provide, so that gcc compiles the text.
     let linux = store_buffering(
         "#ifdef __GNUC__\n#define smp_mb() __sync_synchronize()\n#endif\n#define WRITE_ONCE(x, v) (*(volatile int *)&(x) = (v))\n#define READ_ONCE(x) (*(volatile int *)&(x))\n",
         "    WRITE_ONCE(MINE, 1);\n    SEEN = READ_ONCE(OTHER);\n",
@@ -105,7 +105,7 @@ fn every_world_has_its_words() {
         assert_eq!(audited.len(), 2, "{audit:?}");
         assert!(audited.iter().all(|fence| fence["needed"] == true), "{audit:?}");
     }
-    // A stronger order on the store that is there, where that is cheaper.
+    // If that is cheaper, the existing store gets a stronger memory order.
     let files = fixed("xchg", &[("atomics.c", &atomics)], &["--price", "xchg=1,fence=5"]);
     let patched = files.read("atomics.c");
     let strong = "    atomic_store_explicit(&x, 1, memory_order_seq_cst);\n";
@@ -158,7 +158,7 @@ fn headers_of_the_program_are_patched() {
     assert!(patched.contains("    *mine = 1;\n    __sync_synchronize();\n    return *other;\n"), "{patched}");
 }
 
-/// The uses of changed macros in `fences --json`.
+/// For each fence in the output of `fences --json`, the number of uses of the changed macro.
 fn macro_uses(path: &str) -> Vec<Option<u64>> {
     let outcome = run(["fences", "--json", "--model", "tso", path]);
     let answer = &outcome.json_lines()[0];
@@ -208,7 +208,7 @@ fn uses_of_macros_come_before_their_definitions() {
         patched.contains(head) && patched.matches("    __sync_synchronize();\n").count() == 2,
         "{patched}"
     );
-    // Where the macro comes from the command line or from a model header there is no definition to change.
+    // If the macro is defined on the command line or in a built-in header, its definition cannot be edited.
     let text = store_buffering("", "    ANNOUNCE(MINE, OTHER, SEEN);\n");
     let files = Files::new(&[("given.c", &text)]);
     let define = "ANNOUNCE(mine,other,seen)=do { mine = 1; seen = other; } while (0)";

@@ -1,10 +1,10 @@
-//! C that nobody should write: an error with its place, within limits.
+//! Hostile C: an error with its position, within limits.
 
 use std::time::{Duration, Instant};
 
 use crate::common::*;
 
-/// The commands that load a program say the same about this one, soon: where it is wrong, and how.
+/// Checks that all commands that load a program quickly report the same error at this position of this program.
 fn refused(name: &str, contents: &[u8], place: &str, message: &str) {
     let files = Files::new(&[]);
     files.write(name, contents);
@@ -45,7 +45,7 @@ fn files_that_include_each_other() {
 fn files_that_cannot_be_included() {
     refused("gone.c", b"\n#include \"gone.h\"\n", "gone.c:2:10", "cannot include `gone.h`: no such file");
     refused("directory.c", b"#include \".\"\n", "directory.c:1:", "this is a directory");
-    // Whoever opens these waits for ever, or reads for ever.
+    // Opening or reading these files would never end.
     refused("device.c", b"#include \"/dev/zero\"\n", "device.c:1:", "this is not a regular file");
     refused("system.c", b"#include <windows.h>\n", "system.c:1:", "cannot include `windows.h`");
 }
@@ -113,7 +113,7 @@ fn programs_that_take_long_to_translate() {
             "{head}int f0(void) {{ return x; }}\n{calls}int main(void) {{ pthread_t t; pthread_create(&t, 0, w, 0); {rest} }}\n"
         )
     };
-    // 2^30 calls, and an index into an array without end.
+    // 2^30 calls, and an index into a huge array.
     refused("calls.c", program("x = f30();").as_bytes(), "calls.c:", "the program is too large");
     refused("array.c", program("a[x] = 1;").as_bytes(), "array.c:", "more than");
     let branches = format!("int y;\n{}", program(&"if (x) y = 1; else\n".repeat(100_000)));
@@ -124,7 +124,7 @@ fn programs_that_take_long_to_translate() {
     assert!(outcome.status == 3 && outcome.stderr.contains("not even loaded"), "{outcome:?}");
 }
 
-/// Long programs that do little.
+/// Long programs whose executions are simple.
 #[test]
 fn a_hundred_thousand_lines() {
     const LINES: usize = 100_000;
@@ -146,14 +146,14 @@ fn a_hundred_thousand_lines() {
         program(&lines(&|n| format!("static inline int f{n}(int a) {{ return a + {n}; }}\n")), ""),
     );
     long("globals", program(&lines(&|n| format!("int g{n} = {n};\n")), ""));
-    // A tenth of the lines, so that what is quadratic shows and the test is short.
+    // Only a tenth of the lines: enough to notice quadratic time, and the test stays short.
     let tenth =
         |text: String| text.lines().take(LINES / 10).map(|line| format!("{line}\n")).collect::<String>();
     long("reads", program("", &tenth(lines(&|n| format!("    if (y == {}) x = 1;\n", n + 2)))));
     long("asserts", program("", &tenth(lines(&|n| format!("    assert(y != {});\n", n + 2)))));
 }
 
-/// A refusal in a function that is called from a loop or a switch has its own place.
+/// An error in a function that is called from a loop or a switch is reported at its own position.
 #[test]
 fn refusals_in_called_functions() {
     let called = "int hash(int);\nstatic int add(int x) { return hash(x); }\nint main(void) {\n";

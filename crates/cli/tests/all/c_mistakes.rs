@@ -1,9 +1,9 @@
-//! Messages about violations of `memory` by C programs: the mistake, the object, where that was allocated and who gave it back; and about a misused lock.
+//! Messages about violations of `memory` by C programs: the error, the object, where it was allocated, and which thread freed it; and messages about misused locks.
 
 use crate::common::{Files, run};
 use serde_json::{Value, json};
 
-/// The sentence at the end of the execution that shows what is wrong under SC, which the page, SARIF and JSON say too. Gives what JSON knows about it.
+/// Checks the sentence about the error at the end of the execution under SC, in text, HTML, SARIF and JSON. Returns the JSON object of the error.
 #[track_caller]
 fn check(text: &str, expected: &str) -> Value {
     let text = format!("#include <pthread.h>\n#include <stdlib.h>\n{text}");
@@ -31,7 +31,7 @@ fn check(text: &str, expected: &str) -> Value {
     json["mistake"].clone()
 }
 
-/// A thread does `thread`, beside `main`, which does `main`; both start at once.
+/// A program in which a thread executes `thread` and `main` executes `main`; both start at once.
 fn two(globals: &str, thread: &str, main: &str) -> String {
     format!(
         "{globals}

@@ -40,7 +40,7 @@ fn a_proof_of_an_unbounded_program_can_be_checked_again() {
     assert!(outcome.stdout.contains("rejected: the certificate is about another program"), "{outcome:?}");
 }
 
-/// A writer for ever, and two readers that are alike.
+/// A thread that writes forever, and two identical readers.
 const READERS: &str = "\
 shared x, y;
 thread w {
@@ -79,7 +79,7 @@ fn a_proof_without_threads_that_cannot_matter_says_so_and_can_be_checked_again()
     let outcome = run(["certify", &proof, &program]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert!(outcome.stdout.contains("accepted: assertions under tso"), "{outcome:?}");
-    // A reader left out, and threads left out that store.
+    // First the certificate lacks the slice of one reader; then both slices leave out the writer.
     let text = files.read("proof.json");
     files.write("fewer.json", text.replace("[[0,1],[0,2]]", "[[0,1]]").as_bytes());
     let outcome = run(["certify", &files.text("fewer.json"), &program]);
@@ -115,7 +115,7 @@ fn a_certificate_that_cannot_be_written_is_an_error() {
     assert_eq!((outcome.status, files.read("kept.json").as_str()), (2, "old"), "{outcome:?}");
 }
 
-/// A certificate is one proof; what was shown otherwise is named.
+/// A certificate is one proof; the command names the properties that the certificate does not prove.
 #[test]
 fn what_a_certificate_is_not_about_is_said() {
     let ending = TICKET.replace("loop {", "loop {\n        choose { stop; } or { skip; }");
@@ -127,7 +127,7 @@ fn what_a_certificate_is_not_about_is_said() {
     assert!(outcome.stderr.contains("says nothing about zero: that was shown in another way"), "{outcome:?}");
 }
 
-/// Five identical threads: the proof is up to symmetry, and so is its check (expanded to all 120 permutations it took minutes).
+/// Five identical threads: the proof is up to symmetry, and so is its check (when the check expanded it to all 120 permutations, it took minutes).
 #[test]
 fn a_ticket_lock_of_five_threads_is_proved_and_checked() {
     let example = crate::common::repository("examples/ticket-lock.fw").to_string_lossy().into_owned();
@@ -142,7 +142,7 @@ fn a_ticket_lock_of_five_threads_is_proved_and_checked() {
     assert!(outcome.stdout.contains("accepted: mutex under tso"), "{outcome:?}");
     let text = files.read("proof.json");
     assert!(text.contains("\"symmetry\":[[0,1,2,3,4]]"), "{}", &text[..400]);
-    // Without symmetry most states are missing; the program with other threads is another one.
+    // With less symmetry, the certificate lacks most states; with another number of threads, the program is another one.
     for symmetry in ["[]", "[[0,1,2,3]]", "[[0,1],[2,3,4]]"] {
         files.write("proof.json", text.replace("[[0,1,2,3,4]]", symmetry).as_bytes());
         assert_eq!(certify().status, 1, "{symmetry}");
@@ -151,7 +151,7 @@ fn a_ticket_lock_of_five_threads_is_proved_and_checked() {
     assert_eq!(run(["certify", "-D", "N=4", &proof, &example]).status, 1);
 }
 
-/// An attack that only data rule out: nobody sets `go`.
+/// An attack that only the data make impossible: no thread sets `go`.
 const GUARDED: &str = "\
 shared x, y, go;
 thread p { var r; x = 1; r = y; }
@@ -173,7 +173,7 @@ fn robustness_is_certified() {
     let accepted = &outcome.json_lines()[0];
     assert_eq!((&accepted["claim"], &accepted["verdict"]), (&"robust".into(), &"accepted".into()));
     assert_eq!(run(["certify", "--property", "two", &proof, &program]).status, 1, "it is about no property");
-    // For the stronger notion other programs are made.
+    // A proof of freedom from triangular races is about different transformed programs, so this certificate does not fit.
     let text = files.read("proof.json");
     files.write("proof.json", text.replace("happens-before", "triangular").as_bytes());
     assert_eq!(run(["certify", &proof, &program]).status, 1);
@@ -181,7 +181,7 @@ fn robustness_is_certified() {
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let outcome = run(["certify", &proof, &program]);
     assert!(outcome.stdout.contains("accepted: free of triangular races ("), "{outcome:?}");
-    // An attack that succeeds: no certificate, and the old one must not be taken for it.
+    // If an attack succeeds there is no certificate, and the old one is removed so that it is not mistaken for a new one.
     let outcome = run(["robust", "--quiet", "--certificate", &proof, &files.text("b.fw")]);
     assert_eq!(outcome.status, 1, "{outcome:?}");
     assert!(outcome.stderr.contains("no certificate: an attack succeeds; the one that was there is removed"));
@@ -202,7 +202,7 @@ fn an_old_certificate_is_not_taken_for_a_new_one() {
     assert_eq!(outcome.status, 1, "{outcome:?}");
     assert!(outcome.stderr.contains("nothing was proved; the one that was there is removed"), "{outcome:?}");
     assert!(!files.path("proof.json").exists());
-    // What is no certificate is nobody's proof, and may be somebody's work.
+    // A file that is not a certificate is kept, because it may be the user's work.
     files.write("proof.json", b"{}");
     let outcome = run(["check", "--quiet", "--certificate", &proof, &files.text("b.fw")]);
     assert!(outcome.stderr.contains("no certificate: nothing was proved\n"), "{outcome:?}");
@@ -309,7 +309,7 @@ fn with_a_bound_on_buffers_the_machine_is_a_queue() {
     let with = |bound: &str| {
         run(["check", "--engine", "cegar", "--buffer", bound, "--certificate", &proof, &program])
     };
-    // `fetch_add` drains the buffer, so one store is the most that waits.
+    // `fetch_add` drains the buffer, so buffers hold at most one store.
     let outcome = with("0");
     assert_eq!(outcome.status, 3, "{outcome:?}");
     assert!(outcome.stdout.contains("at most 0 buffered stores"), "{outcome:?}");
@@ -339,7 +339,7 @@ fn a_buffer_that_no_machine_has_is_rejected() {
     }
 }
 
-/// A buffer that holds more stores to one cell than the machine keeps leaves no room for stores to another.
+/// If a buffer holds more stores to one cell than the machine keeps in order, it has no room for stores to another cell.
 #[test]
 fn an_overfull_buffer_is_rejected() {
     let files = files();
@@ -358,7 +358,7 @@ fn an_overfull_buffer_is_rejected() {
     assert_eq!(run(["certify", &proof, &program]).status, 1);
 }
 
-/// The smallest integer of 64 bits has no negative, so no linear constraint can be about it.
+/// The smallest 64-bit integer cannot be negated, so the certificate's linear constraints cannot express it.
 #[test]
 fn an_invariant_that_no_certificate_can_say_is_no_contradiction() {
     let files = files();
@@ -372,7 +372,7 @@ fn an_invariant_that_no_certificate_can_say_is_no_contradiction() {
     assert!(outcome.stdout.contains(r#""verdict":"safe""#), "{}", outcome.stdout);
 }
 
-/// A program, a proof of it, and the text of that proof.
+/// The files, the path of a program, the path of a certificate for it, and the text of the certificate.
 fn proved() -> (Files, String, String, String) {
     let files = files();
     let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
@@ -419,7 +419,7 @@ fn certify_answers_in_json_too() {
         (&outcome.json_lines()[0]["line"], &outcome.json_lines()[0]["column"]),
         (&1.into(), &1.into())
     );
-    // Where in the certificate it goes wrong.
+    // The error has its position in the certificate.
     files.write("wrong.json", b"{\n  \"format\": \"fencewright-certificate\",\n  \"version\": \"2\"\n}\n");
     let outcome = run(["certify", "--json", &files.text("wrong.json"), &program]);
     let error = &outcome.json_lines()[0];
@@ -430,7 +430,7 @@ fn certify_answers_in_json_too() {
     assert_eq!(outcome.json_lines()[0]["line"], serde_json::Value::Null);
 }
 
-/// Runs `certify` on a certificate that starts like this and never ends.
+/// Runs `certify` on a certificate that begins with `start` and repeats `piece` without end.
 fn certify_endless(options: [&str; 2], program: &str, start: &str, piece: &str) -> Outcome {
     let arguments = ["certify", options[0], options[1], "-", program];
     let mut child = command().args(arguments).stdin(Stdio::piped()).spawn().expect("the command starts");
@@ -462,7 +462,7 @@ fn hostile_certificates_are_refused_in_time() {
         files.write("proof.json", text.as_bytes());
         run(["certify", "--timeout", "1s", "--memory", "256M", &proof, &program])
     };
-    // Nested deeply, and numbers that nobody can compute with.
+    // Deep nesting, and numbers that exceed every integer type.
     assert_eq!(certify(&"[".repeat(1_000_000)).status, 2);
     assert_eq!(
         certify(&text.replacen("\"version\":3", &format!("\"version\":{}", "[".repeat(10_000)), 1)).status,
@@ -470,12 +470,12 @@ fn hostile_certificates_are_refused_in_time() {
     );
     for extreme in [i64::MIN, i64::MIN + 1, i64::MAX] {
         assert_eq!(certify(&text.replace("\"constant\":0", &format!("\"constant\":{extreme}"))).status, 1);
-        // Other lists end like a term: then it is no certificate at all.
+        // If another list ends in the same characters as a term, the result is not a certificate at all.
         assert!(matches!(certify(&text.replace(",1]", &format!(",{extreme}]"))).status, 1 | 2));
         assert_eq!(certify(&text.replace(",-1]", &format!(",{extreme}]"))).status, 1);
     }
     assert_eq!(certify(&text.replace("\"constant\":", "\"constant\":1e400")).status, 2);
-    // One state with an invariant of very many parts: every step has to be compared with all of them.
+    // One state whose invariant has very many parts: every step has to be compared with all of them.
     let first = text.find("\"invariant\":[").expect("there is a state") + "\"invariant\":[".len();
     let part = |n: usize| format!("[{{\"terms\":[[0,1],[1,-2]],\"constant\":{n}}}],");
     let many: String = (0..300_000).map(part).collect();
@@ -508,7 +508,7 @@ fn a_set_of_states_is_a_certificate() {
     assert!(states.is_some_and(|states| states > 10), "{outcome:?}");
     let outcome = run(["check", "--engine", "explicit", "--invariants", &program]);
     assert!(outcome.stdout.contains("the proof is the set of all states"), "{outcome:?}");
-    // Every value that matters is checked, and everything that is no set of states is refused.
+    // Every relevant value is checked, and everything that is not a set of states is refused.
     let count = format!("\"count\":{}", states.expect("there are states"));
     let changes = [
         (count.as_str(), "\"count\":18446744073709551615", 1),
@@ -530,7 +530,7 @@ fn a_set_of_states_is_a_certificate() {
         let outcome = run(["certify", "--memory", "256M", &proof, &program]);
         assert_eq!(outcome.status, status, "{to}: {outcome:?}");
     }
-    // That no final state satisfies something is a claim of its own.
+    // A certificate can also claim that no final state satisfies a formula.
     let arguments =
         ["check", "--engine", "explicit", "--property", "both", "--certificate", &proof, &program];
     let outcome = run(arguments);

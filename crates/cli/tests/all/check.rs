@@ -123,7 +123,7 @@ fn a_reduced_search_stands_on_the_engine_until_a_certificate_is_asked_for() {
     }
 }
 
-/// `easy` is violated at once. That `hard` holds no engine can show: sums of i * i - 2 * i are never 7.
+/// `easy` is violated at once. No engine can show that `hard` holds: sums of i * i - 2 * i are never 7.
 const EASY_AND_HARD: &str = "\
 shared x, y;
 thread p { var i, s; y = 1; loop { i = i + 1; s = s + i * i - 2 * i; x = s; } }
@@ -132,7 +132,7 @@ forbid hard: q.r == 7;
 forbid easy: y == 1;
 ";
 
-/// The smallest Indexer with too many states for the reference semantics whose threads meet.
+/// The smallest instance of Indexer whose threads interact; it has too many states for the reference semantics.
 #[test]
 fn few_executions_of_very_many_states_are_confirmed_by_a_second_enumeration() {
     let indexer = repository("examples/indexer.fw").display().to_string();
@@ -182,7 +182,7 @@ fn what_grew_is_told_once() {
     let lines = outcome.json_lines();
     let growth = lines[0]["growth"].as_array().expect("a list");
     assert!(!growth.is_empty(), "{outcome:?}");
-    // Several searches may see it, but the last one says most.
+    // Several searches may report the same variable; the last report is the most precise one.
     let subject = |entry: &serde_json::Value| {
         let message = entry["message"].as_str().unwrap_or("");
         (entry["line"].as_u64(), entry["column"].as_u64(), message.split(" grew").next().map(str::to_string))
@@ -199,7 +199,7 @@ fn a_reader_who_has_seen_enough_ends_the_search() {
         .spawn()
         .expect("the command starts");
     let start = Instant::now();
-    // Closed before anything is printed.
+    // Closes the pipe before anything is printed.
     drop(child.stdout.take());
     finish(child);
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
@@ -297,7 +297,7 @@ fn properties_can_be_selected() {
         let word = |v: &serde_json::Value, key: &str| v[key].as_str().unwrap_or("").to_string();
         let lines = outcome.json_lines();
         let verdict = |v| format!("{} {}", word(v, "property"), word(v, "verdict"));
-        // They come in the order in which they are found.
+        // The answers are printed in the order in which they are found.
         lines.iter().map(verdict).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
     assert_eq!(verdicts(&[]), ["a unsafe", "assertions safe", "b safe"]);
@@ -442,7 +442,7 @@ fn output_that_cannot_be_written_is_an_error() {
     assert!(outcome.stderr.contains("standard output"), "{outcome:?}");
 }
 
-/// An option that is for another engine does nothing, and whoever gives it hears that.
+/// If the chosen engine ignores an option, a warning says so.
 #[test]
 fn options_for_other_engines_are_told() {
     let files = Files::new(&[("a.fw", "shared x; thread p { x = 1; } finally done: forall x == 1;")]);
@@ -484,11 +484,11 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
         outcome.stdout.contains(" executions (") && outcome.stdout.contains(" blocked), "),
         "{outcome:?}"
     );
-    // A loop that only waits is a step that waits.
+    // A loop that only waits is a single step that blocks.
     let outcome = check("spin.fw");
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert!(outcome.stdout.contains("1 execution (1 blocked)"), "{outcome:?}");
-    // What has no end cannot be explored like this.
+    // Executions without an end cannot be enumerated.
     let outcome = check("store.fw");
     assert_eq!(outcome.status, 3, "{outcome:?}");
     assert!(outcome.stdout.contains("1 execution (1 without an end)"), "{outcome:?}");
@@ -498,7 +498,7 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
     assert_eq!(object["executions"]["endless"], 0, "{object}");
 }
 
-/// `--buffer` counts the stores of a thread, or under PSO those to each variable.
+/// `--buffer` bounds the stores of each thread or, under PSO, the stores of each thread to each variable.
 #[test]
 fn bounds_on_buffers() {
     let stores =

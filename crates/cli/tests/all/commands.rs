@@ -159,7 +159,7 @@ fn help_version_and_completions() {
     }
 }
 
-/// Every option that an engine is said to know is one of `check`, and whatever the help of `check` says is for some engines, these know.
+/// The options that the list of engines gives for an engine are options of `check`, and the help of `check` names these engines for them.
 #[test]
 fn engines_know_their_options() {
     let listed = run(["engines", "--json"]).stdout;
@@ -206,7 +206,7 @@ fn manual_pages() {
     assert!(page.stdout.contains("fencewright\\-check(1)"), "{page:?}");
     let check = run(["man", "check"]);
     assert!(check.status == 0 && check.stdout.contains("\\-\\-timeout"), "{check:?}");
-    // Every command has examples, one in a line.
+    // The manual page of every command has examples, each on a line of its own.
     for (text, example) in [
         (&page.stdout, "fencewright fences \\-\\-diff"),
         (&check.stdout, "fencewright check \\-\\-model all"),

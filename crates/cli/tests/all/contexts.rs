@@ -3,7 +3,7 @@
 use crate::common::*;
 use serde_json::Value;
 
-/// Store buffering, stopped where both threads have looked: two contexts suffice, for the stores need not leave.
+/// Store buffering, stopped after both threads have read: two contexts suffice, because the stores need not reach memory.
 const MISSED: &str = "\
 shared x, y;
 thread p {
@@ -23,19 +23,19 @@ done:
 forbid both_missed: p@done && q@done && p.r == 0 && q.r == 0;
 ";
 
-/// The same with fences.
+/// The same program with fences.
 fn fenced() -> String {
     MISSED.replace("    r =", "    fence;\n    r =")
 }
 
-/// Lamport's bakery with fences: safe, but three contexts do not show that.
+/// Lamport's bakery with fences: it is safe, but three contexts do not prove that.
 fn bakery() -> String {
     let outcome = run(["generate", "bakery", "--fences"]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     outcome.stdout
 }
 
-/// `check --engine contexts` on this text.
+/// Runs `check --engine contexts` on this text.
 fn check(text: &str, arguments: &[&str]) -> Outcome {
     let fixed = ["check", "--engine", "contexts", "-"];
     run_with_input(fixed.iter().chain(arguments), text.as_bytes())
@@ -62,7 +62,7 @@ fn store_buffering_takes_two_contexts() {
     assert!(!rounds.contains("contexts: "), "two contexts were not explored to their end: {rounds}");
 }
 
-/// Each thread in one context, its store still in the buffer.
+/// Each thread runs in one context, with its store still in the buffer.
 const EXECUTION: &str = "  initially x=0 y=0
       thread  line  statement  what happens
    1  p          4  x = 1;     x = 1 -> buffer of p

@@ -1,4 +1,4 @@
-//! `--property deadlock`: what blocks, in every engine that answers, and what the output says about that.
+//! `--property deadlock`: which statements block, the verdicts of all engines that support it, and the remarks in the output.
 
 use crate::common::*;
 
@@ -10,7 +10,7 @@ thread q { await y == 1; x = 1; }
 forbid f: p@end;
 ";
 
-/// One of them need not wait.
+/// The same, but one of the threads need not wait.
 const ONE_SIDED: &str = "\
 shared x, y;
 thread p { x = 1; await y == 1; }
@@ -32,7 +32,7 @@ int main(void) {
 }
 ";
 
-/// The engines that answer, with their reductions.
+/// The engines that support it, with their reductions.
 const WAYS: [&[&str]; 9] = [
     &["--engine", "auto"],
     &["--engine", "lazy"],
@@ -60,7 +60,7 @@ fn an_await_blocks_in_every_engine() {
             let found = check(&files.text("one-sided.fw"), model, way);
             assert!(found.stdout.contains("deadlock: safe"), "{way:?}: {found:?}");
         }
-        // For all other properties it is a loop, and both are right.
+        // For all other properties, `await` is a loop; the verdict is the same if `deadlock` is checked with them.
         let found = run(["check", "--model", model, &files.text("mutual.fw")]);
         assert!(found.stdout.contains("f: safe"), "{found:?}");
         let found = check(&files.text("mutual.fw"), model, &["--property", "f"]);
@@ -91,7 +91,7 @@ fn the_verdict_says_who_blocks() {
         found.json_lines()[0]["meaning"],
         "await, assume and locks block; a loop that is written out can move"
     );
-    // In C the author wrote loops.
+    // In C, the author wrote waiting loops, which are not blocked.
     let found = check(&files.text("spinning.c"), "tso", &[]);
     assert!(found.stdout.contains("deadlock: safe"), "{found:?}");
     assert!(found.stdout.contains("threads that spin can move: --property termination]"), "{found:?}");

@@ -21,7 +21,7 @@ fn document(name: &str) -> String {
     std::fs::read_to_string(repository(&format!("docs/{name}"))).expect("the document")
 }
 
-/// The text of a section with this heading, sections in it included.
+/// The section with this heading, including its subsections.
 fn section<'a>(document: &'a str, heading: &str) -> &'a str {
     let level = heading.chars().take_while(|&c| c == '#').count();
     let start = document.find(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no section `{heading}`"));
@@ -39,7 +39,7 @@ fn section<'a>(document: &'a str, heading: &str) -> &'a str {
     &body[..length]
 }
 
-/// The options that a `--help` lists: by their long names if they have one.
+/// The options that the output of `--help` lists: by their long names if they have any.
 fn options(help: &str) -> BTreeSet<String> {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let names = lines.filter_map(|line| {
@@ -61,7 +61,7 @@ fn every_option_is_in_the_manual() {
     let common = section(&manual, "## Files").to_string();
     for command in commands {
         let about = format!("{common}{}", section(&manual, &format!("## {command}")));
-        // Families of `generate` have options of their own.
+        // The families of `generate` have help texts of their own.
         let help = run([command, "--help"]).stdout;
         let families =
             help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|l| !l.is_empty());
@@ -111,7 +111,7 @@ fn the_manual_names_z3() {
     }
 }
 
-/// The keys that the first table of a section lists, in order; those that are not always there are marked.
+/// The keys that the first table of a section lists, in order, and for each whether it is optional.
 fn documented(section: &str) -> Vec<(String, bool)> {
     let rows = section.lines().skip_while(|line| !line.starts_with("| key |")).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
@@ -151,7 +151,7 @@ fn keys(json: &str) -> Vec<String> {
     keys
 }
 
-/// Compares what a section lists with the first object in an output.
+/// Compares the keys that a section lists with the keys of the first object in an output.
 fn agree(heading: &str, output: &str) {
     let (manual, found) = (document("json.md"), keys(output));
     let listed = documented(section(&manual, heading));
@@ -222,7 +222,7 @@ fn the_example_of_the_manual_is_what_is_printed() {
 fn every_verdict_on_an_attack_is_in_the_manual() {
     let manual = document("json.md");
     let about = section(&manual, "## `fencewright robust --json`");
-    // With no time at all nothing is examined.
+    // With a timeout of 0, nothing is examined, so the output has different keys.
     let files = Files::new(&[("sb.fw", STORE_BUFFERING)]);
     let (mut seen, path) = (BTreeSet::new(), files.text("sb.fw"));
     for timeout in ["0", "10s"] {
@@ -237,7 +237,7 @@ fn every_verdict_on_an_attack_is_in_the_manual() {
     }
 }
 
-/// The links of a page within the manual: the target page, or none for the same page, and the heading.
+/// The links of a page within the manual: the target page (empty for the same page) and the heading.
 fn links(text: &str) -> Vec<(&str, Option<&str>)> {
     let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
     let targets = ends.filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"));
@@ -246,7 +246,7 @@ fn links(text: &str) -> Vec<(&str, Option<&str>)> {
         .collect()
 }
 
-/// How links name a heading, in a book and on code hosts.
+/// The anchor that links use for a heading, in the book and on code hosts.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
@@ -275,7 +275,7 @@ fn every_page_is_in_the_book_and_every_link_leads_somewhere() {
     }
 }
 
-/// The pages that people read first, and those of the book.
+/// The README and the pages of the book, by name.
 fn pages() -> Vec<(String, String)> {
     let folder = std::fs::read_dir(repository("docs")).expect("the folder");
     let names = folder.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
@@ -288,7 +288,7 @@ fn pages() -> Vec<(String, String)> {
     pages.into_iter().map(read).map(|(text, name)| (name, text)).collect()
 }
 
-/// The fenced blocks of a page, each with the language it says it is in.
+/// The fenced blocks of a page, each with the language that it names.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
     let mut blocks = Vec::new();
     let mut rest = page;
@@ -315,7 +315,7 @@ fn timeless(line: &str) -> String {
     words.join(" ")
 }
 
-/// Whether a line is as a page shows it, with `...` for whatever there is.
+/// Whether a line agrees with the line that a page shows, where `...` stands for any text.
 fn is_line(shown: &str, line: &str) -> bool {
     let (shown, line) = (timeless(shown), timeless(line));
     let mut parts = shown.split("...");
@@ -330,7 +330,7 @@ fn is_line(shown: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether an output is as a page shows it: a line with nothing but `...` stands for any number of lines.
+/// Whether an output agrees with the output that a page shows, where a line `...` stands for any number of lines.
 fn is_output(shown: &[&str], lines: &[&str]) -> bool {
     match shown {
         [] => lines.is_empty(),
@@ -352,8 +352,8 @@ fn outputs_are_compared_as_they_should_be() {
     }
 }
 
-/// In a block, `$ fencewright ...` (or what runs it from a checkout) is a command line, and what follows is what it prints. The commands of a page
-/// run in one folder, with all examples in it, `examples/` too, and a program for each block of `.fw` that begins with `// NAME.fw`.
+/// In a block, `$ fencewright ...` (or the command that runs it from a checkout) is a command line, and the following lines are its output. The commands of a page
+/// run in one folder that has all examples, the folder `examples/`, and a program for each `.fw` block that begins with `// NAME.fw`.
 #[test]
 fn outputs_that_pages_show_are_what_is_printed() {
     let mut seen = 0;

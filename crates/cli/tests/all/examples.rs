@@ -1,7 +1,7 @@
-//! Every program of `examples/` has the verdicts that `examples/expected.toml` says it has.
+//! Every program of `examples/` has the verdicts in `examples/expected.toml`.
 //!
-//! Where explicit search cannot end, it gets a fraction of a second and must not claim the opposite of the truth. Entries
-//! that take long are checked with `FENCEWRIGHT_LONG_TESTS=1`.
+//! If explicit search does not terminate on a program, it gets only a fraction of a second and must not give a wrong verdict. Slow entries are checked with
+//! `FENCEWRIGHT_LONG_TESTS=1`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ use toml::Value;
 
 /// Time for a verdict that explicit search can find.
 const ENOUGH: Duration = Duration::from_secs(10);
-/// Time for one that it cannot find.
+/// Time for a verdict that explicit search cannot find.
 const LITTLE: Duration = Duration::from_millis(300);
 
 /// The entries of `expected.toml`.
@@ -36,7 +36,7 @@ fn word<'a>(entry: &'a Value, key: &str) -> Option<&'a str> {
     entry.get(key).map(|value| value.as_str().unwrap_or_else(|| panic!("{key} is a string")))
 }
 
-/// The program of an entry and the properties asked for.
+/// The program of an entry and the properties to check.
 fn question(directory: &Path, entry: &Value) -> Result<(Program, Vec<Property>), String> {
     let file = word(entry, "file").expect("an entry has a file");
     let bytes = fs::read(directory.join(file)).map_err(|e| e.to_string())?;
@@ -59,7 +59,7 @@ fn question(directory: &Path, entry: &Value) -> Result<(Program, Vec<Property>),
     }
 }
 
-/// The worst verdict over the properties asked for; every violation comes with a replayed trace.
+/// The worst verdict over these properties; checks that every violation has a replayed trace.
 fn verdict(
     directory: &Path,
     entry: &Value,
@@ -161,7 +161,7 @@ fn every_violation_is_found_within_the_contexts_of_the_shortest_trace() {
             assert!(matches!(verdict, Verdict::Unsafe), "{entry}: {verdict:?} within {needed} contexts");
             compared += 1;
         }
-        // Explicit search cannot find all of them, and deadlocks are not for the other engine.
+        // Some violations are too hard for explicit search, and the other engine does not support deadlocks.
         let hard = entry.get("explicit").is_some_and(|e| word(e, "tso") == Some("unknown"));
         let deadlock = word(entry, "property") == Some("deadlock");
         assert!(compared > 0 || hard || deadlock, "{entry}: explicit search finds no violation");

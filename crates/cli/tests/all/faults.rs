@@ -1,4 +1,4 @@
-//! Faults, naturals and open arrays, with every engine, as a user would type it. The programs in `regressions` once got wrong answers.
+//! Faults, naturals and open arrays, with every engine, on the command line. The programs in `regressions` once got wrong answers.
 
 use crate::common::*;
 
@@ -9,7 +9,7 @@ fn regression(name: &str) -> String {
     std::fs::read_to_string(path).expect("a program of this folder")
 }
 
-/// The verdict on each property, as `name: verdict`, sorted; an internal contradiction is never one.
+/// The verdict on each property, as `name: verdict`, sorted; checks that there is no internal contradiction.
 fn verdicts(text: &str, arguments: &[&str]) -> Vec<String> {
     let limit: &[&str] = if arguments.contains(&"--timeout") { &[] } else { &["--timeout", "60s"] };
     let outcome =
@@ -25,7 +25,7 @@ fn verdicts(text: &str, arguments: &[&str]) -> Vec<String> {
     verdicts
 }
 
-/// The verdict of each engine, in the order of [`ENGINES`].
+/// Checks the verdict of each engine, in the order of [`ENGINES`].
 #[track_caller]
 fn check(text: &str, model: &str, expected: [&str; 5]) {
     for (engine, expected) in ENGINES.iter().zip(expected) {
@@ -48,7 +48,7 @@ fn a_choice_below_0_over_the_naturals_is_a_violation_whatever_range_is_declared(
         assert_eq!(verdicts(&regression(name), &["--engine", "contexts"]), [bad], "{name}");
     }
     assert_eq!(verdicts(&regression("contexts-nat-choice.fw"), &["--engine", "explicit"]), [bad]);
-    // How far each engine comes in its time differs from machine to machine, but nobody has a proof.
+    // How far the engines come within the time differs between machines, but none of them can have a proof.
     let found = verdicts(&regression("auto-nat-choice.fw"), &["--timeout", "2s"]);
     assert!([[bad], [open]].contains(&[found[0].as_str()]), "{found:?}");
 }
@@ -67,13 +67,13 @@ fn robust_does_not_know_what_is_outside_an_open_array() {
             assert!(choice.starts_with("<stdin>: not "), "{choice}");
             for text in [
                 &regression("robust-open-array.fw"),
-                // The cell outside the window is a constant.
+                // The index outside the window is a constant.
                 "shared mem[1] open; thread p { var r; mem[5] = 1; r = mem[6]; }
                  thread q { var s; mem[6] = 1; s = mem[5]; }",
-                // The attacker's load may be outside, its store is not.
+                // The attacker's load may be outside the window; its store is inside.
                 "shared mem[1] open; thread p { var i = 6, r; mem[0] = 1; r = mem[i]; }
                  thread q { var i = 6, s; mem[i] = 1; s = mem[0]; }",
-                // Over the naturals a negative index is no fault either.
+                // Over the naturals too, a negative index of an open array is no fault but outside the window.
                 "numbers nat; shared x, y, mem[1] open;
                  thread p { var r; x = 1; r = y; }
                  thread q { var i, s; s = y; if s == 0 { atomic { s = mem[i - 1]; y = 1; } s = x; } }",
@@ -83,7 +83,7 @@ fn robust_does_not_know_what_is_outside_an_open_array() {
             }
         }
     }
-    // Inside the window everything is known.
+    // If all accesses are inside the window, the program is decided.
     let inside = "shared mem[1] open; thread p { var r; mem[0] = 1; r = mem[0]; } thread q { var s; mem[0] = 2; s = mem[0]; }";
     assert!(robust(inside, &[]).contains("robust against tso"));
 }
@@ -103,7 +103,7 @@ fn buffered_values_of_naturals_are_naturals() {
             }
         }
     }
-    // The declared range of the variable is known as well, whichever store leaves the buffer.
+    // The proof uses the declared range of the variable, whichever store reaches memory.
     let text = "shared x: 0..4; thread p { var r: 0..4; loop { r = *; x = r; } }
         thread q { var s; s = x; if s > 3 { bad: skip; } } forbid q@bad;";
     for domain in ["zones", "predicates"] {
@@ -126,7 +126,7 @@ fn nothing_starts_below_0_over_the_naturals() {
         assert_eq!(outcome.status, 2, "{declaration}: {outcome:?}");
         assert!(outcome.stderr.contains(what), "{declaration}: {outcome:?}");
     }
-    // Zero is in the range, so this starts there; every copy is checked where it is written.
+    // Copying a value faults if the value is outside the target's range; the initial value 0 is inside.
     let text = "numbers nat; shared x: -1..2; thread p { var r: -1..1; r = x; x = r; x = r - 1; }";
     check(text, "tso", ["assertions: unsafe"; 5]);
     let text = "numbers nat; shared x: -1..2; thread p { var r; r = x; x = 1 - r; r = x; }";
@@ -164,11 +164,11 @@ fn of_an_indivisible_step_that_faults_what_comes_before_the_fault_has_happened_a
             assert_eq!(found.join(", "), all, "{engine} under pso: {text}");
         }
     }
-    // A load that does not fit has happened, and does not change its register; the one before it does.
+    // A load whose value does not fit is a fault that leaves its register unchanged; the load before it takes effect.
     let text = "shared x = 1, y = 7; thread p { var r, s: 0..4; snapshot { r = x; s = y; } }
         forbid first: p.r == 1; forbid second: p.s != 0;";
     check(text, "tso", ["assertions: unsafe, first: unsafe, second: safe"; 5]);
-    // What is assumed after a fault is not asked.
+    // An assumption after a fault is not evaluated.
     let text = "shared x; thread p { var r; atomic { r = x; assert r == 1; assume r == 2; } }";
     check(text, "tso", ["assertions: unsafe"; 5]);
 }
@@ -185,7 +185,7 @@ fn stores_of_a_faulted_thread_reach_memory_and_its_lock_is_held_for_ever() {
         for model in ["sc", "tso"] {
             check(&text, model, ["assertions: unsafe, drained: unsafe"; 5]);
         }
-        // Waiting for the store is not in vain, also if the fault comes first.
+        // The other thread does not wait in vain for the store, even if the fault comes first.
         for (engine, expected) in ENGINES.iter().zip(["safe", "safe", "unknown", "unknown", "safe"]) {
             let found = verdicts(&text, &["--engine", engine, "--property", "deadlock"]);
             assert_eq!(found, [format!("deadlock: {expected}")], "{engine}: {text}");

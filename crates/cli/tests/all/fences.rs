@@ -209,7 +209,7 @@ forbid sb: p@P && q@Q && p.r == 0 && q.s == 0;
     assert!(outcome.stdout.contains("swap(a[r == 1], 1);"), "{outcome:?}");
 }
 
-/// Fences may do harm by where they stand; what is written is what `check` accepts.
+/// A fence at the wrong place may violate a property about labels; the written fences satisfy `check`.
 #[test]
 fn a_fence_that_a_property_can_see_is_put_elsewhere() {
     let text = "shared x, y;
@@ -331,7 +331,7 @@ fn every_exit_path_prints_an_object() {
     let path = files.text("sb.fw");
     let outcome = run(["fences", "--json", "--timeout", "0s", &path]);
     assert_eq!((outcome.status, &outcome.json_lines()[0]["verdict"]), (3, &"unknown".into()), "{outcome:?}");
-    // The patch is in the object.
+    // With `--json`, the diff is a value of the object.
     let outcome = run(["fences", "--json", "--diff", &path]);
     let answer = &outcome.json_lines()[0];
     assert!(answer["diff"].as_str().expect("a patch").contains("\n+    fence;\n"), "{outcome:?}");
@@ -405,7 +405,7 @@ fn long_programs_obey_the_limits() {
     }
 }
 
-/// The edited text keeps the bound: the machine with bounded queues proves it, and the checker of certificates agrees.
+/// The edited text respects the bound: the machine with bounded queues proves this, and the certificate is accepted.
 #[test]
 fn buffers_are_kept_within_a_bound() {
     for (model, option, buffer, count) in [
@@ -451,7 +451,7 @@ fn buffers_are_kept_within_a_bound() {
     }
     let outcome = run(["fences", "--no-overflow", "1/variable", &files.text("dekker.fw")]);
     assert_eq!(outcome.status, 2, "{outcome:?}");
-    // Only a locked instruction never enters the buffer.
+    // With a bound of 0, fences do not help, because only a locked instruction never enters the buffer.
     let outcome = run(["fences", "--no-overflow", "0", &files.text("dekker.fw")]);
     assert!(
         outcome.status == 1

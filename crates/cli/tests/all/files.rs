@@ -1,4 +1,4 @@
-//! Nothing of the user's is lost: what commands that write do to files, links, owners and permissions.
+//! Commands that write do not destroy the user's files, links, owners or permissions.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use crate::common::{
     Files, SAFE, STORE_BUFFERING, command, finish, repository, run, run_with_input, wait_until_busy,
 };
 
-/// Not in the one style.
+/// A program that is not in the formatter's layout.
 const UNTIDY: &str = "shared x;thread p{x=1;}forbid two:x==2;";
 
 fn mode(files: &Files, name: &str) -> u32 {
@@ -29,7 +29,7 @@ fn names(files: &Files) -> Vec<String> {
     names
 }
 
-/// Starts `fences --write` on a program that takes some seconds, does something to the file meanwhile, and gives the outcome.
+/// Starts `fences --write` on a program that takes some seconds, calls `meanwhile`, and returns the outcome of the command.
 fn while_fences_runs(files: &Files, meanwhile: impl FnOnce()) -> crate::common::Outcome {
     fs::copy(repository("examples/dijkstra.fw"), files.path("slow.fw")).expect("the example is there");
     let arguments = ["fences", "--write", "--quiet", "--no-evidence", "-D", "N=3"];
@@ -78,7 +78,7 @@ fn pipes_are_not_written_back() {
     let made = std::process::Command::new("mkfifo").arg(files.path("pipe.fw")).status();
     assert!(made.expect("mkfifo can be run").success());
     for arguments in [&["fences", "--write"][..], &["fmt"]] {
-        // Nobody writes into the pipe: it must be refused before it is read.
+        // No process writes into the pipe, so the command must refuse it without reading.
         let outcome =
             finish(command().args(arguments).arg(files.path("pipe.fw")).spawn().expect("the command starts"));
         assert_eq!(outcome.status, 2, "{outcome:?}");
@@ -111,14 +111,14 @@ fn an_output_that_is_an_input_is_refused() {
         }
         assert_eq!(files.read("s.fw"), SAFE, "{output}");
     }
-    // The standard input may be that file as well.
+    // The standard input may be the same file as the output.
     let child = command()
         .args(["convert", "--to", "rmm", "-o", &source, "-"])
         .stdin(fs::File::open(&source).expect("it is there"))
         .spawn();
     let outcome = finish(child.expect("the command starts"));
     assert_eq!((outcome.status, files.read("s.fw").as_str()), (2, SAFE), "{outcome:?}");
-    // Another file with the same contents is another file.
+    // A different file with the same contents may be overwritten.
     let outcome = run(["convert", "--to", "fw", "-o", &files.text("t.fw"), &source]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert_ne!(files.read("t.fw"), SAFE);
@@ -173,7 +173,7 @@ fn symbolic_links_stay() {
     assert_eq!(run(["fmt", &files.text("link.fw")]).status, 0);
     assert!(fs::symlink_metadata(files.path("link.fw")).expect("there").is_symlink());
     assert_ne!(files.read("directory/a.fw"), UNTIDY);
-    // A link to nothing yet: what it names is made.
+    // Writing to a symbolic link to a missing file creates that file.
     symlink("directory/new.fw", files.path("dangling.fw")).expect("linked");
     let (output, input) = (files.text("dangling.fw"), files.text("link.fw"));
     assert_eq!(run(["convert", "--to", "fw", "-o", &output, &input]).status, 0);
@@ -184,7 +184,7 @@ fn symbolic_links_stay() {
 #[test]
 fn the_owner_stays() {
     let files = Files::new(&[("a.fw", UNTIDY)]);
-    // Only root can give files away; for others there is nothing to test.
+    // Only root can change the owner of a file; for other users there is nothing to test.
     if std::os::unix::fs::chown(files.path("a.fw"), Some(4711), Some(4712)).is_err() {
         return;
     }

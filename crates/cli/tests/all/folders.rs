@@ -12,7 +12,7 @@ fn fenced() -> String {
     SB.replace("x = 1;", "x = 1; fence;").replace("y = 1;", "y = 1; fence;")
 }
 
-/// A folder with programs and what is expected of them.
+/// A folder with programs and this `expected.toml`.
 fn folder(expected: &str) -> Files {
     let files = Files::new(&[]);
     files.write("b.fw", SB.as_bytes());
@@ -27,7 +27,7 @@ fn folder(expected: &str) -> Files {
     files
 }
 
-/// The first words of all rows but the heading and the last line, without the name of the folder.
+/// The first words of all rows except the header and the summary, without the name of the folder.
 fn rows(stdout: &str, folder: &str) -> Vec<String> {
     let lines: Vec<&str> = stdout.lines().collect();
     let rows = lines[1..lines.len() - 1].iter();
@@ -108,7 +108,7 @@ fn what_is_wrong_in_a_folder_is_a_row_or_an_error() {
     assert!(outcome.stderr.contains("no programs"), "{outcome:?}");
 }
 
-/// A program with a property that is decided at once, before or behind one that is not.
+/// A program with a property that is decided at once and one that is not; `before` says whether the former comes first.
 fn partly_slow(before: bool) -> String {
     let text = fs::read_to_string(repository("examples/bakery.fenced.fw")).expect("the example is there");
     assert!(text.contains("const N = 2;"));
@@ -133,7 +133,7 @@ fn an_answer_does_not_wait_for_the_other_properties_of_its_program() {
         let mut child = command().args(arguments).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().skip(2);
         let row = lines.next().expect("there is a row").expect("it is text");
-        // The other property takes minutes.
+        // The other property takes minutes, so the command is still running.
         assert!(child.try_wait().expect("it can be asked").is_none());
         child.kill().expect("it can be ended");
         child.wait().expect("it has ended");
@@ -142,7 +142,7 @@ fn an_answer_does_not_wait_for_the_other_properties_of_its_program() {
     }
 }
 
-/// Of a program with several properties, the worst verdict is compared with what is expected.
+/// If a program has several properties, its worst verdict is compared with the expected one.
 #[test]
 fn the_worst_verdict_of_a_program_is_compared() {
     let text =
@@ -196,7 +196,7 @@ fn what_is_read_is_never_written_over() {
     assert_eq!(["a.fw", "c.h", "expected.toml"].map(|name| files.read(name)).to_vec(), before);
 }
 
-/// Other files in a folder do not keep its programs from being checked.
+/// Other kinds of files in a folder do not prevent its programs from being checked.
 #[cfg(unix)]
 #[test]
 fn pipes_links_and_folders_within_folders() {

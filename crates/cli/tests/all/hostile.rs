@@ -1,10 +1,10 @@
-//! Files that nobody should write: every command answers with a status and a message, and quickly.
+//! Hostile files: every command quickly ends with a status and a message.
 
 use std::time::{Duration, Instant};
 
 use crate::common::*;
 
-/// Every command on this file; all but `check`, which may have nothing to check, must agree on whether it is a program.
+/// Runs every command on this file. All commands must agree on whether it is a program, except `check`, which may find no property to check.
 fn survive(name: &str, contents: &[u8]) {
     let files = Files::new(&[]);
     files.write(name, contents);
@@ -23,7 +23,7 @@ fn survive(name: &str, contents: &[u8]) {
         let outcome = run(command);
         assert!(start.elapsed() < Duration::from_secs(10), "{name}: {command:?} took {:?}", start.elapsed());
         let told = match outcome.status {
-            // A limit may be reached before it is known whether it is a program.
+            // A limit may be reached before the command knows whether the file is a program.
             3 if outcome.stdout.is_empty() || !outcome.stderr.is_empty() => {
                 outcome.stderr.contains("not even loaded")
             }
@@ -76,7 +76,7 @@ fn large_state_spaces() {
     survive("counter.fw", b"shared x; thread p { loop { x = x + x + 1; } } forbid x == 2;");
 }
 
-/// With a walk over the whole graph for each of its places this takes minutes.
+/// Algorithms that walk over the whole graph for each location would take minutes on these programs.
 #[test]
 fn long_threads() {
     let lines = "a[i] = 1; r = b[j];\n".repeat(20_000);
@@ -93,8 +93,8 @@ fn long_threads() {
     }
 }
 
-/// Engine `cegar` in a moment, with the start of its answer. Each of these takes half a minute and more, or gigabytes, if the engine
-/// looks at every pair of cells before it sees how many there are, or copies a step for each of its operations.
+/// Engine `cegar` answers quickly, and its answer begins as expected. Each of these programs took half a minute and more, or gigabytes, when the engine visited all
+/// pairs of cells without first counting them, or copied a step for each of its operations.
 #[test]
 fn large_steps_and_many_cells() {
     let answers = |name: &str, program: &str, expected: &str| {
@@ -136,7 +136,7 @@ fn names_that_would_change_what_a_terminal_shows() {
 
 #[test]
 fn a_file_that_takes_too_long_to_load_is_unknown() {
-    // Two million words: much more than the memory allowed here.
+    // Two million words, which need much more than the memory allowed here.
     let text = format!("shared x; thread p {{ {} }} forbid two: x == 2;", "x = 1;\n".repeat(450_000));
     let files = Files::new(&[("large.fw", &text), ("safe.fw", SAFE)]);
     let (large, safe) = (files.text("large.fw"), files.text("safe.fw"));

@@ -1,4 +1,4 @@
-//! The source tree as a place to work in: the map is true, modules say what they are, and crates, files and functions stay small.
+//! The source tree: the map in ARCHITECTURE.md is true, modules have descriptions, and crates, files and functions stay small.
 
 use crate::common::repository;
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The source files of all crates with their texts, without unit tests that have files of their own.
+/// The source files of all crates with their texts, except unit tests in separate files.
 fn sources() -> Vec<(PathBuf, String)> {
     let folders = crates().into_iter().map(|name| repository("crates").join(name).join("src"));
     let files = folders.chain([repository("bench/src")]).flat_map(|folder| rust_files(&folder));
@@ -111,7 +111,7 @@ fn every_module_says_what_it_is() {
     assert!(silent.is_empty(), "no comment `//!` at the head: {silent:#?}");
 }
 
-/// The file or folder that a word of the map names, if there is one: from `crates`, or from where the last one is.
+/// The file or folder that a word of the map names, if any: relative to `crates`, or to the folder of the file named last.
 fn named(word: &str, last: &Path) -> Option<PathBuf> {
     let root = repository("crates");
     let within = last.strip_prefix(&root).ok().and_then(|path| path.iter().next());

@@ -1,6 +1,6 @@
-//! `--html`: a page that is well formed, shows what the trace says, and that no program can inject anything into.
+//! `--html`: the page is well formed, shows the states of the trace, and no program can inject anything into it.
 //!
-//! The visible contents are checked in a real browser: a headless Chromium, if there is one.
+//! The visible contents are checked in a headless Chromium, if one is installed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use fencewright_report::Source;
 use fencewright_report::html::Page;
 use serde_json::{Value, json};
 
-/// A program whose every word tries to become more than a text.
+/// A program in which every name and comment tries to inject markup or script.
 const HOSTILE: &str = "\
 // </script><script>window.injected = 1</script> <!-- <img src=x onerror=window.injected=1>
 // \u{202e}]]> &lt;b&gt; ${window.injected = 1} \\u003c/script>
@@ -25,7 +25,7 @@ finally both_missed: never p.r == 0 && q.r == 0;
 ";
 const HOSTILE_NAME: &str = "<img src=x onerror=window.injected=1>&quot;'\"--.fw";
 
-/// Runs a command with `--html`, and gives what it printed and the page.
+/// Runs a command with `--html`, and returns its outcome and the page.
 fn page(files: &Files, arguments: &[&str]) -> (Outcome, String) {
     let path = files.text("report.html");
     let outcome = run(arguments.iter().chain(&["--html", &path]));
@@ -49,11 +49,11 @@ fn editor_page(name: &str, text: &str) -> String {
     page.for_editor()
 }
 
-/// Elements without an end.
+/// HTML elements without an end tag.
 const EMPTY: [&str; 4] = ["meta", "link", "path", "rect"];
 
-/// Checks that every element is closed where it should be, that attributes are quoted, and that there is one script, one style sheet and one block
-/// of data, all of which the policy knows.
+/// Checks that every element is properly closed, that attributes are quoted, and that the page has one script, one style sheet and one block of data, whose hashes
+/// are in its content security policy.
 fn check_form(page: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut scripts = 0;
@@ -96,17 +96,17 @@ fn check_form(page: &str) {
     assert!(!page.contains("https://"));
 }
 
-/// The data of a page.
+/// The data block of a page.
 fn data(page: &str) -> Value {
     let start = page.find("id=\"data\">").expect("there are data") + "id=\"data\">".len();
     let end = start + page[start..].find("</script>").expect("they end");
     serde_json::from_str(&page[start..end]).expect("they are JSON")
 }
 
-/// The values of memory by cell, and the buffers that are not empty by thread.
+/// The values of memory by cell, and the non-empty buffers by thread.
 type State = (BTreeMap<String, String>, BTreeMap<String, Vec<String>>);
 
-/// What C calls the cells of a trace that some step accesses; nothing for a program in another language.
+/// The C names of the cells that some step of a trace accesses; `None` for a program in another language.
 fn places(trace: &[Value]) -> Option<BTreeMap<String, String>> {
     trace.iter().find(|step| step.get("words").is_some())?;
     let accesses = trace.iter().flat_map(|step| [&step["reads"], &step["writes"]]);
@@ -115,14 +115,14 @@ fn places(trace: &[Value]) -> Option<BTreeMap<String, String>> {
     Some(accesses.filter_map(|access| Some((text(&access["cell"])?, text(&access["place"])?))).collect())
 }
 
-/// The steps of a trace that a page shows: of a C program those that tell something, and the last one.
+/// The steps of a trace that a page shows: for a C program, the steps with a description and the last one.
 fn shown(trace: &[Value]) -> Vec<&Value> {
     let is_c = places(trace).is_some();
     let tells = |n: usize| !is_c || trace[n].get("words").is_some() || n + 1 == trace.len();
     (0..trace.len()).filter(|n| tells(*n)).map(|n| &trace[n]).collect()
 }
 
-/// Memory and buffers after a step of a trace, as a page writes them. Where the program is one of C, `places` are its names; cells without a name are not shown.
+/// Memory and buffers after a step of a trace, as a page writes them. For a C program, `places` are the names of cells; cells without a name are not shown.
 fn expected(step: &Value, places: Option<&BTreeMap<String, String>>) -> State {
     let memory = step["memory"].as_object().expect("memory is an object");
     let name = |cell: &String| places.map_or(Some(cell), |places| places.get(cell)).cloned();
@@ -140,7 +140,7 @@ fn expected(step: &Value, places: Option<&BTreeMap<String, String>>) -> State {
     (memory, buffers.iter().map(|(thread, entries)| (thread.clone(), list(entries))).collect())
 }
 
-/// The states of an execution in a page, put together from its differences.
+/// The states of an execution in a page, reconstructed from its differences.
 fn states(execution: &Value) -> Vec<State> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let word = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -299,7 +299,7 @@ const SEEN: &str = "(() => {
     return { step: viewer.dataset.step, memory, buffers, line: line ? Number(line.textContent) : null };
 })()";
 
-/// Whether something sticks out of the window sideways.
+/// Whether the page is wider than the window.
 const TOO_WIDE: &str = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
 
 #[test]
@@ -354,7 +354,7 @@ fn a_browser_shows_what_the_trace_says_and_nothing_can_be_injected() {
         browser.open(&report, 600);
         assert_eq!(browser.value(TOO_WIDE), false, "{program}");
     }
-    // Each fence has its reason one click away.
+    // The execution that each fence prevents is hidden until the user clicks on it.
     page(&files, &["fences", "-q", &example("peterson.fw")]);
     browser.open(&report, 600);
     assert_eq!(browser.value("document.querySelectorAll('.viewer').length"), 0);
@@ -362,13 +362,13 @@ fn a_browser_shows_what_the_trace_says_and_nothing_can_be_injected() {
     browser.wait_for("document.querySelector('details.fence[open] .viewer')");
     assert_eq!(browser.value(TOO_WIDE), false);
     assert_eq!(browser.complaints(), Vec::<&Value>::new());
-    // Proofs have drawings, and nothing to step through.
+    // A proof has drawings, but no execution to step through.
     page(&files, &["check", "-q", &example("bakery.fenced.fw")]);
     browser.open(&report, 600);
     assert!(browser.value("document.querySelectorAll('svg.together .off').length").as_u64() > Some(0));
     assert_eq!(browser.value(TOO_WIDE), false);
     assert_eq!(browser.complaints(), Vec::<&Value>::new());
-    // Whatever a program says stays text.
+    // All text of a hostile program is displayed as text.
     let hostile = files.text(HOSTILE_NAME);
     for arguments in [
         &["check", "-q", "--model", "all", &hostile][..],
@@ -388,7 +388,7 @@ fn a_browser_shows_what_the_trace_says_and_nothing_can_be_injected() {
         assert_eq!(browser.value("document.querySelectorAll('img, script:not([type]) ~ script, iframe, [onload], [onerror]').length"), 0);
         assert_eq!(browser.complaints(), Vec::<&Value>::new());
     }
-    // In a panel of an editor, the page says which line is looked at.
+    // In a panel of an editor, the page sends the editor the line of the selected step.
     let in_editor = editor_page("sb.fw", STORE_BUFFERING);
     check_form(&in_editor);
     fs::write(&report, in_editor).expect("it can be written");
@@ -409,7 +409,7 @@ fn a_browser_shows_what_the_trace_says_and_nothing_can_be_injected() {
     assert_eq!(browser.value(TOO_WIDE), false);
     assert_eq!(browser.complaints(), Vec::<&Value>::new());
     browser.call("Page.removeScriptToEvaluateOnNewDocument", editor);
-    // And if something became markup nevertheless, the policy of the page would stop it.
+    // Even if program text became markup, the content security policy would block its scripts.
     browser.value("document.body.insertAdjacentHTML('beforeend', '<img src=\"data:,\" onerror=\"window.injected = 1\">')");
     browser.wait_for("document.images.length === 1 && document.images[0].complete");
     assert_eq!(browser.value("typeof window.injected"), "undefined");
@@ -456,7 +456,8 @@ fn a_store_that_is_flushed_among_steps_that_are_left_out_is_not_said_to_stay() {
     }
 }
 
-/// Of a family, a proof has one control state for each way in which its threads may be exchanged: none of them is impossible.
+/// For a family of threads, a proof has only one of the control states that differ by a permutation of these threads. The drawing must not show the others as
+/// impossible.
 #[test]
 fn a_family_of_threads_has_no_hole_where_only_the_order_of_threads_differs() {
     let files = Files::new(&[(
@@ -498,7 +499,7 @@ fn threads_without_a_lane_are_named_and_cells_of_the_property_are_shown() {
     assert_eq!(names.len(), 31, "{names:?}");
 }
 
-/// Answers are left out of a page that would become too large, and their sources with them.
+/// If a page would become too large, answers are left out, together with their sources.
 #[test]
 fn a_page_about_very_much_text_is_not_too_large() {
     let files = Files::new(&[]);

@@ -1,9 +1,9 @@
-//! Output of `--json`: an object in every case, with the keys that docs/json.md lists.
+//! Output of `--json`: an object in every case, with the keys listed in docs/json.md.
 
 use crate::common::*;
 use serde_json::{Value, json};
 
-/// Runs a command with `--json` on one file and gives the only line it prints.
+/// Runs a command with `--json` on one file and returns the only line it prints.
 fn only_line(arguments: &[&str], expected: i32) -> Value {
     let outcome = run(arguments);
     assert_eq!(outcome.status, expected, "{outcome:?}");
@@ -106,11 +106,11 @@ fn properties_have_a_place() {
     assert!(outcome.stdout.contains("exists.fw:3:1: this is where"), "{outcome:?}");
 }
 
-/// Whether a check runs the program that FENCEWRIGHT_Z3 names: one that only leaves a mark.
+/// Whether a check runs the program named by FENCEWRIGHT_Z3, which only creates a file.
 #[cfg(unix)]
 fn runs_z3(arguments: &[&str]) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    // Nine different numbers below eight: too many cases for our own solver.
+    // Nine different numbers below eight: too many cases for the built-in solver.
     let names: Vec<String> = (0..9).map(|n| format!("r{n}")).collect();
     let choices: String = names.iter().map(|r| format!("{r} = *; assume {r} >= 0 && {r} < 8; ")).collect();
     let pairs = (0..9).flat_map(|n| (0..n).map(move |m| format!("r{m} != r{n}")));

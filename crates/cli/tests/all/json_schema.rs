@@ -3,7 +3,7 @@
 use crate::common::{Files, Outcome, repository, run};
 use serde_json::{Value, json};
 
-/// The schema for objects of one kind, without any keys that it does not name.
+/// The schema for objects of one kind, which forbids keys that it does not name.
 fn strict(kind: &str) -> Value {
     let mut schema: Value =
         serde_json::from_str(include_str!("../../../../docs/json.schema.json")).expect("it is JSON");
@@ -15,7 +15,7 @@ fn strict(kind: &str) -> Value {
     schema
 }
 
-/// Forbids other keys in all objects whose keys are named.
+/// Forbids unnamed keys in all objects of a schema that names keys.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
@@ -29,7 +29,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Each line of an output is of this kind; how many there are.
+/// Checks that each line of an output is an object of this kind; returns the number of lines.
 fn lines_are(kind: &str, outcome: &Outcome) -> usize {
     let validator = jsonschema::validator_for(&strict(kind)).expect("it is a schema");
     let lines = outcome.json_lines();

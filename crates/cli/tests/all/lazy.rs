@@ -1,4 +1,4 @@
-//! Engine `lazy` and `show --extended`, as a user would type them.
+//! Engine `lazy` and `show --extended`, on the command line.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn every_extended_example_can_be_written_and_read_again() {
             panic!("{name}: what is shown does not load");
         };
         let program = &extended.program;
-        // What cannot fault any more has no property `assertions`, and what is about to fault has one.
+        // A program that cannot fault has no property `assertions`; a program that may fault has it.
         let stated = |program: &Program| -> Vec<String> {
             program.properties.iter().map(|p| p.name.clone()).collect()
         };

@@ -75,7 +75,7 @@ fn text_is_a_summary_for_each_test() {
     assert!(outcome.stdout.starts_with(expected), "{}", outcome.stdout);
 }
 
-/// The reference semantics reaches too many states of this one.
+/// The reference semantics has too many states on this test to confirm the answer.
 #[test]
 fn what_is_not_confirmed_is_marked() {
     let two = "MOV [x],$1 | MOV [y],$1 ;\n MOV [z],$1 | MOV [z],$2 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
@@ -126,7 +126,7 @@ fn a_directory_without_tests_is_an_error() {
     assert!(outcome.stderr.contains("there is no .litmus file"), "{outcome:?}");
 }
 
-/// A file that is no test does not keep the others from being answered, and takes its place in the array.
+/// A file that is not a test does not prevent the answers for other files, and has an object at its position in the array.
 #[test]
 fn bad_files_are_objects_in_the_array() {
     let files = files();
@@ -145,7 +145,7 @@ fn bad_files_are_objects_in_the_array() {
     assert_eq!(array[3], object(&names[3], "no such file", None, None));
 }
 
-/// Runs a test that is written here, and gives its object.
+/// Runs a test given as text, and returns its JSON object.
 fn answer(text: &str) -> Value {
     let files = Files::new(&[("t.litmus", text)]);
     let outcome = run(["litmus", "--json", "--timeout", "20s", &files.text("t.litmus")]);
@@ -153,7 +153,7 @@ fn answer(text: &str) -> Value {
     array[0].clone()
 }
 
-/// The final states of an answer as herd writes them.
+/// The final states of an answer in the notation of herd.
 fn states(answer: &Value) -> Vec<String> {
     let state = |state: &Value| {
         let values = state["values"].as_object().expect("an object").iter();
@@ -166,8 +166,8 @@ fn states(answer: &Value) -> Vec<String> {
     answer["final_states"].as_array().expect("an array").iter().map(state).collect()
 }
 
-/// Tests as authors write them. The answers are those of herd7, and of the machine where the two differ: herd has no
-/// carry flag, takes the sign flag for \"greater\" and orders non-temporal stores as others.
+/// Tests in the styles of various authors. The answers are those of herd7 or, where they differ, of the real machine: herd has no carry flag, takes the sign flag
+/// for \"greater\", and orders non-temporal stores like other stores.
 #[test]
 fn tests_as_authors_write_them() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions/litmus");
@@ -210,7 +210,7 @@ fn tests_as_authors_write_them() {
     );
 }
 
-/// Final values read as declared types say, and conditions compare modulo the width.
+/// The declared types determine how final values are shown, and conditions compare values modulo the width.
 #[test]
 fn declared_types_say_how_values_read() {
     let check = |init: &str, code: &str, condition: &str, expected: &str| {
@@ -237,7 +237,7 @@ fn declared_types_say_how_values_read() {
     check("int x[2]={1,2}; 0:rdi=x;", "movl 4(%rdi),%eax", "0:rax=[x[1]]", "0:rax=2; [x[1]]=2;");
 }
 
-/// Values that do not fit 64 bits make every condition unknown.
+/// If values exceed 64 bits, every condition is unknown.
 #[test]
 fn beyond_64_bits_nothing_is_claimed() {
     for condition in ["exists 0:rax=0", "~exists 0:rax=0", "forall 0:rax=0"] {
@@ -246,7 +246,7 @@ fn beyond_64_bits_nothing_is_claimed() {
         assert!(answer["holds"].is_null() && answer["observation"].is_null(), "{answer}");
         assert!(answer["reason"].as_str().is_some_and(|r| r.contains("64 bits")), "{answer}");
     }
-    // The program ends, but its condition cannot be computed.
+    // The final states are found, but the condition cannot be computed.
     for kind in ["exists", "never", "forall"] {
         let files = Files::new(&[(
             "t.fw",
@@ -260,7 +260,7 @@ fn beyond_64_bits_nothing_is_claimed() {
     }
 }
 
-/// A log as herd writes it, so that mcompare7 reads it.
+/// A log has the format of herd, so that mcompare7 can read it.
 #[test]
 fn the_log_is_that_of_herd() {
     let text = "X86_64 t\n{ uint8_t y=200; 1:RDI=x; }\n P1 | P0 ;\n movl $1,(%rdi) | movl (x),%EAX ;\n | movb (y),%bl ;\n\

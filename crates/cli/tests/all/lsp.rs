@@ -10,21 +10,21 @@ use crate::common::*;
 use fencewright::lang::fw::{Keyword, is_built_in};
 use serde_json::{Value, json};
 
-/// No message takes this long, on whatever machine.
+/// Maximum time to wait for a message, on any machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// An editor.
+/// A client of the server, like an editor.
 struct Editor {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
-    /// Messages that nobody has waited for yet.
+    /// Received messages that no test step has waited for yet.
     seen: VecDeque<Value>,
     numbers: i64,
 }
 
 impl Editor {
-    /// Starts a server and tells it what this editor can do.
+    /// Starts a server and sends it the capabilities of this client.
     fn new(arguments: &[&str], options: Value) -> Self {
         let mut editor = Editor::silent(arguments);
         let capabilities = json!({
@@ -47,7 +47,7 @@ impl Editor {
         editor
     }
 
-    /// Starts a server and tells it nothing.
+    /// Starts a server without sending any message.
     fn silent(arguments: &[&str]) -> Self {
         let mut child =
             command().arg("lsp").args(arguments).stdin(Stdio::piped()).spawn().expect("the server starts");
@@ -77,7 +77,7 @@ impl Editor {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Sends a request; its number.
+    /// Sends a request; returns its id.
     fn request(&mut self, method: &str, params: Value) -> i64 {
         self.numbers += 1;
         let id = self.numbers;
@@ -85,12 +85,12 @@ impl Editor {
         id
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the response to a request.
     fn answer(&mut self, id: i64) -> Value {
         self.wait("an answer", |message| message.get("method").is_none() && message["id"] == id)
     }
 
-    /// The result of a request.
+    /// Sends a request and returns its result.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let answer = self.answer(id);
@@ -98,14 +98,14 @@ impl Editor {
         answer["result"].clone()
     }
 
-    /// The error code of a request.
+    /// Sends a request that fails and returns the error code.
     fn refused(&mut self, method: &str, params: Value) -> i64 {
         let id = self.request(method, params);
         let answer = self.answer(id);
         answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}"))
     }
 
-    /// Waits for a message, however many others come before it. Requests of the server are answered with `null`.
+    /// Waits for a message that satisfies `such`, and keeps other messages for later. Requests of the server are answered with `null`.
     fn wait(&mut self, what: &str, such: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         if let Some(n) = self.seen.iter().position(&such) {
@@ -129,7 +129,7 @@ impl Editor {
         self.tell("textDocument/didOpen", json!({"textDocument": document}));
     }
 
-    /// Replaces the whole text.
+    /// Replaces the whole text of a document.
     fn change(&mut self, uri: &str, version: i32, text: &str) {
         let params =
             json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]});
@@ -148,12 +148,12 @@ impl Editor {
         message["params"]["diagnostics"].as_array().expect("a list").clone()
     }
 
-    /// Waits until a run that was seen to begin has ended.
+    /// Waits for the end of a run whose beginning was reported.
     fn ended(&mut self) {
         self.wait("the end", |m| m["method"] == "$/progress" && m["params"]["value"]["kind"] == "end");
     }
 
-    /// Asks until there is an answer: again whenever the server says that it knows more.
+    /// Calls `ask` until it returns a result: again after each message that says that the server has new results.
     fn until<T>(&mut self, what: &str, ask: impl Fn(&mut Editor) -> Option<T>) -> T {
         loop {
             if let Some(answer) = ask(self) {
@@ -188,7 +188,7 @@ impl Editor {
         self.ask("textDocument/codeAction", params).as_array().expect("a list").clone()
     }
 
-    /// Takes leave.
+    /// Ends the session with `shutdown` and `exit`.
     fn quit(mut self) -> Outcome {
         self.ask("shutdown", Value::Null);
         self.tell("exit", Value::Null);
@@ -197,7 +197,7 @@ impl Editor {
     }
 }
 
-/// One message.
+/// Reads one message.
 fn read(output: &mut impl BufRead) -> Option<Value> {
     let mut length = 0;
     loop {
@@ -220,7 +220,7 @@ fn range(line: u32, start: u32, end: u32) -> Value {
     json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}})
 }
 
-/// A text with edits made, all of them about the text as it was. Lines of ASCII only.
+/// Applies edits to a text; the positions of all edits refer to the original text. Only for ASCII.
 fn edited(text: &str, edits: &[Value]) -> String {
     let offset = |at: &Value| {
         let line = at["line"].as_u64().expect("a line") as usize;
@@ -249,7 +249,7 @@ fn uri(files: &Files, name: &str) -> String {
 fn errors_are_shown_where_they_are_and_go_when_they_are_mended() {
     let mut editor = Editor::new(&[], json!({}));
     let uri = "untitled:Untitled-1.fw";
-    // The comment has one character of two units in UTF-16.
+    // The comment has a character that is two units in UTF-16.
     let text = "shared x;\nthread p {\n    /* \u{1f600} */ x = y;\n}\n";
     editor.open(uri, text);
     let found = editor.diagnostics(uri, 1);
@@ -257,12 +257,12 @@ fn errors_are_shown_where_they_are_and_go_when_they_are_mended() {
     assert_eq!(found[0]["range"], range(2, 17, 18), "{found:?}");
     assert_eq!((&found[0]["severity"], &found[0]["source"]), (&json!(1), &json!("fencewright")));
     assert!(found[0]["message"].as_str().is_some_and(|m| m.contains("`y`")), "{found:?}");
-    // One character is replaced, by its position in units of UTF-16.
+    // Replaces one character, whose position is given in UTF-16 units.
     let change = json!([{"range": range(2, 17, 18), "text": "1"}]);
     let document = json!({"uri": uri, "version": 2});
     editor.tell("textDocument/didChange", json!({"textDocument": document, "contentChanges": change}));
     assert_eq!(editor.diagnostics(uri, 2), Vec::<Value>::new());
-    // Closing takes back what was said.
+    // Closing the document clears its diagnostics.
     editor.change(uri, 3, "thread");
     assert!(!editor.diagnostics(uri, 3).is_empty());
     editor.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
@@ -341,12 +341,12 @@ fn saving_checks_and_a_quick_fix_makes_it_safe() {
         (&json!(uri), &json!(1))
     );
     let edits = change["edits"].as_array().expect("edits");
-    // Each says why.
+    // Each edit is annotated with its reason.
     for edit in edits {
         let reason = &all[0]["edit"]["changeAnnotations"][edit["annotationId"].as_str().expect("an id")];
         assert!(reason["description"].as_str().is_some_and(|why| why.contains("without it")), "{reason}");
     }
-    // One of the two alone, where it would stand.
+    // The action that inserts one of the two fences, offered on its line.
     let line = edits[0]["range"]["start"]["line"].as_u64().expect("a line") as u32;
     let at_fence = editor.actions(&uri, line);
     let single =
@@ -354,7 +354,7 @@ fn saving_checks_and_a_quick_fix_makes_it_safe() {
     assert!(at_fence.iter().any(|action| single(&action)), "{at_fence:?}");
     assert!(at_fence.iter().any(|action| action["kind"] == "source.fencewright.fences"), "{at_fence:?}");
 
-    // The edit is that of `fences --write`, and makes the program safe.
+    // The edit is the same as that of `fences --write`, and makes the program safe.
     let fenced = edited(STORE_BUFFERING, edits);
     assert_eq!(run(["fences", "--write", &files.text("sb.fw")]).status, 0);
     assert_eq!(fenced, files.read("sb.fw"));
@@ -365,7 +365,7 @@ fn saving_checks_and_a_quick_fix_makes_it_safe() {
     assert!(!verdicts.is_empty() && verdicts.iter().all(|v| v["verdict"] == "safe"), "{checked}");
     let lenses = editor.lenses(&uri);
     assert!(lenses.iter().any(|(_, title)| title.ends_with(": safe under tso")), "{lenses:?}");
-    // Why a fence is needed, once that is known.
+    // The hover shows why a fence is needed, once the audit has finished.
     let line = fenced.lines().position(|line| line.contains("fence;")).expect("a fence") as u32;
     let column = fenced.lines().nth(line as usize).and_then(|l| l.find("fence;")).expect("a fence") as u32;
     let hover = editor.until("why a fence is needed", |editor| {
@@ -474,14 +474,14 @@ fn every_language_is_read_and_headers_count_as_they_are_on_the_screen() {
     editor.open(&main, PROGRAM);
     let found = editor.diagnostics(&main, 1);
     assert!(found.iter().any(|d| d["message"].as_str().is_some_and(|m| m.contains("turn"))), "{found:?}");
-    // The header is mended on the screen, not on the disk. It is no program of its own.
+    // The header is corrected in the editor but not on the disk. It is not a program by itself.
     editor.open(&header, "static int turn;\n");
     assert_eq!(editor.diagnostics(&main, 1), Vec::<Value>::new());
-    // What is wrong in the header is told there.
+    // An error in the header is reported in the header.
     editor.change(&header, 2, "static int turn;\nint @;\n");
     let found = editor.diagnostics(&header, 2);
     assert_eq!(found[0]["range"]["start"]["line"], 1, "{found:?}");
-    // A C file without `main` is a part of a program, and no error.
+    // A C file without `main` is a part of a program and has no error.
     editor.open("untitled:part.c", "int x;\n");
     assert_eq!(editor.diagnostics("untitled:part.c", 1), Vec::<Value>::new());
     for (name, text) in [
@@ -512,27 +512,27 @@ fn what_runs_can_be_cancelled_and_is_when_the_text_changes() {
     editor.open(uri, ENDLESS);
     let check = json!({"command": "fencewright.check", "arguments": [uri]});
     let begun = |m: &Value| m["method"] == "$/progress" && m["params"]["value"]["kind"] == "begin";
-    // The client gives up the request.
+    // The client cancels the request.
     let id = editor.request("workspace/executeCommand", check.clone());
     editor.wait("the beginning", begun);
     editor.tell("$/cancelRequest", json!({"id": id}));
     assert_eq!(editor.answer(id)["error"]["code"], -32800);
     editor.ended();
-    // The user stops it, as the progress can be stopped: there is an answer, and it is that there is none.
+    // The user cancels the run by its progress display: the request is answered, with an unknown verdict.
     let id = editor.request("workspace/executeCommand", check.clone());
     let token = editor.wait("the beginning", begun)["params"]["token"].clone();
     editor.tell("window/workDoneProgress/cancel", json!({"token": token}));
     assert_eq!(editor.answer(id)["result"][0]["verdict"], "unknown");
     editor.ended();
     assert!(editor.lenses(uri)[0].1.contains("unknown under tso: "));
-    // Saving has begun a run already: asking for verdicts waits for that one.
+    // Saving has already started a run; a request for verdicts waits for this run.
     editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
     let token = editor.wait("the beginning", begun)["params"]["token"].clone();
     let id = editor.request("workspace/executeCommand", check.clone());
     editor.tell("window/workDoneProgress/cancel", json!({"token": token}));
     assert_eq!(editor.answer(id)["result"][0]["verdict"], "unknown");
     editor.ended();
-    // The text changes; meanwhile everything else is answered.
+    // The text changes while a check runs; other requests are answered meanwhile.
     let id = editor.request("workspace/executeCommand", check);
     editor.wait("the beginning", begun);
     assert!(editor.lenses(uri)[0].1.contains("checking under tso"));
@@ -540,7 +540,7 @@ fn what_runs_can_be_cancelled_and_is_when_the_text_changes() {
     assert_eq!(editor.answer(id)["error"]["code"], -32801);
     editor.ended();
     assert_eq!(editor.diagnostics(uri, 2), Vec::<Value>::new());
-    // The client takes leave while something runs.
+    // The client ends the session while a check runs.
     editor.change(uri, 3, ENDLESS);
     editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
     editor.wait("the beginning", begun);
@@ -555,7 +555,7 @@ fn executions_and_proofs_are_pages_if_that_is_set() {
     let uri = uri(&files, "sb.fw");
     let (check, show) = ("fencewright.check", "fencewright.execution");
     let command = |name: &str, arguments: Value| json!({"command": name, "arguments": arguments});
-    // In a panel of the editor.
+    // Pages for a panel of the editor.
     let mut editor = Editor::new(&[], json!({"showsTexts": true, "executions": "page"}));
     for (text, version, shown) in
         [(STORE_BUFFERING, 1, "data-execution=\"0\""), (COUNTED, 2, "<h3>Why it holds</h3>")]
@@ -576,7 +576,7 @@ fn executions_and_proofs_are_pages_if_that_is_set() {
     }
     assert_eq!(editor.quit().status, 0);
 
-    // In a browser, which the client is asked to open.
+    // Pages for a browser, which the server asks the client to open.
     let mut editor = Editor::silent(&[]);
     let window = json!({"showDocument": {"support": true}});
     let options = json!({"executions": "page"});
@@ -609,7 +609,7 @@ fn whatever_a_client_sends_is_answered_and_ends_nothing() {
         });
     }
     assert_eq!(editor.refused("initialize", json!({"capabilities": {}})), -32600, "twice");
-    // What is no message.
+    // Malformed messages.
     for (bytes, code) in [
         ("Content-Length: 3\r\n\r\n{]}", -32700),
         ("Content-Length: 2\r\n\r\n[]", -32600),
@@ -628,7 +628,7 @@ fn whatever_a_client_sends_is_answered_and_ends_nothing() {
     editor.tell("window/workDoneProgress/cancel", json!({"token": 7}));
     editor.tell("$/cancelRequest", json!({"id": "nobody"}));
     editor.tell("workspace/didChangeConfiguration", json!({"settings": {"fencewright": {"heap": -1}}}));
-    // What is not open, or not there.
+    // Documents that are not open, commands that do not exist.
     let gone = json!({"textDocument": {"uri": "file:///there/is/no/such/file.fw"}, "position": {"line": 0, "character": 0}});
     assert_eq!(editor.refused("textDocument/hover", gone), -32602);
     let command = |name: &str, arguments: Value| json!({"command": name, "arguments": arguments});
@@ -638,7 +638,7 @@ fn whatever_a_client_sends_is_answered_and_ends_nothing() {
         -32602
     );
     assert_eq!(editor.refused("workspace/executeCommand", command("rm", json!([]))), -32602);
-    // Texts that are no programs, ranges that are no ranges.
+    // Texts that are not programs, and invalid ranges.
     let include = "#include \"/dev/zero\"\n#include \"missing.h\"\nint main(void) { return 0; }\n";
     for (n, text) in ["\0\u{feff}\u{202e}", "{{{{{{{{", &"(".repeat(100_000), include].iter().enumerate() {
         let uri = format!("untitled:{n}.{}", if n == 3 { "c" } else { "fw" });
@@ -676,7 +676,7 @@ fn a_client_that_just_goes_is_noticed() {
         drop(editor.input);
         assert_eq!(finish(editor.child).status, 1);
     }
-    // So is one that does not read what is written for it, more than a pipe holds.
+    // The server also ends if the client does not read its messages, which are more than a pipe holds.
     let mut child = command().arg("lsp").stdin(Stdio::piped()).spawn().expect("the server starts");
     let mut input = child.stdin.take().expect("its input is piped");
     let unknown = "x".repeat(1 << 20);
@@ -693,7 +693,7 @@ fn a_client_that_just_goes_is_noticed() {
     }
 }
 
-/// All words that the patterns of a grammar match literally: `\b(a|b)\b`.
+/// All words that the patterns of a grammar match literally, as in `\b(a|b)\b`.
 fn words(grammar: &Value, found: &mut BTreeMap<String, String>) {
     match grammar {
         Value::Array(parts) => parts.iter().for_each(|part| words(part, found)),
@@ -724,7 +724,7 @@ fn the_grammar_knows_every_keyword_and_nothing_else() {
     let expected: BTreeSet<&str> = Keyword::ALL.iter().map(|keyword| keyword.text()).collect();
     assert_eq!(keywords.keys().map(|word| word.as_str()).collect::<BTreeSet<_>>(), expected);
     assert!(functions.len() > 2 && functions.keys().all(|word| is_built_in(word)), "{functions:?}");
-    // What package.json promises is there.
+    // The files that package.json names exist.
     let package = folder("package.json");
     let contributes = &package["contributes"];
     let files = [
@@ -736,7 +736,7 @@ fn the_grammar_knows_every_keyword_and_nothing_else() {
         let path = format!("editors/vscode/{}", file.as_str().expect("a path"));
         assert!(repository(&path).exists(), "{path}");
     }
-    // Every setting of the server can be set there.
+    // Every setting of the server is a setting of the extension.
     let settings = contributes["configuration"]["properties"].as_object().expect("settings");
     for setting in
         ["model", "timeout", "memory", "defines", "heap", "includeFolders", "checkOnSave", "executions"]

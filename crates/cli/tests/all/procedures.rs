@@ -1,4 +1,4 @@
-//! Procedures, mutexes and texts of assertions, as a user meets them.
+//! Procedures, mutexes and assertion messages, on the command line.
 
 use crate::common::{Files, run};
 
@@ -56,7 +56,7 @@ fn fences_go_into_the_text_of_a_procedure() {
 
 #[test]
 fn no_fence_goes_where_it_may_not_stand() {
-    // The procedure is called in an indivisible block, too: the fences are put around its calls.
+    // If the procedure is also called in an atomic block, the fences are inserted around its calls instead.
     let text = PASSING.replace("    send(7);\n", "    atomic {\n        set(data, 7);\n    }\n");
     let text = text
         .replace("set(data, 7)", "send(7)")

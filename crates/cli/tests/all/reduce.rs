@@ -1,8 +1,8 @@
-//! `fencewright reduce`, as a user would type it: what it writes has, under SC, the verdicts that the program has under TSO or PSO.
+//! `fencewright reduce`: the reduced program has, under SC, the verdicts that the original program has under TSO or PSO.
 
 use crate::common::*;
 
-/// The reduced program, and what each of its properties is under SC.
+/// Reduces a program and returns the verdict on each property of the result under SC.
 fn verdicts(file: &str, options: &[&str]) -> Vec<String> {
     let path = repository(&format!("examples/{file}"));
     let path = path.to_string_lossy();

@@ -1,7 +1,8 @@
-//! Every partial order reduction has the verdicts of none, wherever none finishes: on all examples, and on the corpora of other tools if they are there.
+//! Every partial order reduction has the same verdicts as search without reduction, if the latter finishes: on all examples, and on the corpora of other tools if
+//! they are installed.
 //!
-//! A normal run takes what a search without reduction finishes in four mebibytes. With `FENCEWRIGHT_LONG_TESTS=1` it is a gibibyte, and a table
-//! says what each reduction explored.
+//! A normal run uses the programs on which search without reduction finishes within four mebibytes. With `FENCEWRIGHT_LONG_TESTS=1`, the limit is a gibibyte, and a
+//! table shows the number of states that each reduction explored.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -16,11 +17,12 @@ use fencewright::program::{MemoryModel, Program, Property};
 use fencewright_testing::corpora::corpora;
 use toml::Value;
 
-/// How much a run may use.
+/// The limits of a run.
 struct Effort {
-    /// Bytes for the search without reduction. A reduced one may have more: sleep sets need room, favourites are a part of states.
+    /// Memory limit in bytes for the search without reduction. A reduced search may use more: sleep sets need memory, and with reduction `local` the preferred
+    /// thread is a part of states.
     bytes: u64,
-    /// Time for executions one by one, of which there may be too many.
+    /// Time limit for exploring executions one by one, of which there may be too many.
     dynamic: Duration,
     /// Whether a table is printed.
     table: bool,
@@ -35,7 +37,7 @@ impl Effort {
     }
 }
 
-/// A program, what is asked about it, and a name for both.
+/// A program with the properties to check, and a name for both.
 struct Question {
     name: String,
     program: Program,
@@ -48,7 +50,7 @@ fn search(task: &Task<'_>, options: Options, time: Option<Duration>, bytes: u64)
     check_each(&engine, task, &limits, &progress, Confirm::NOTHING, &mut |_, _| {})
 }
 
-/// One letter for each verdict.
+/// The verdicts, one letter each.
 fn letters(checks: &Checks) -> String {
     let letter = |verdict: &Verdict| match verdict {
         Verdict::Safe => 's',
@@ -69,7 +71,7 @@ fn line(name: &str, model: MemoryModel, reduction: &str, checks: &Checks) -> Str
     format!("{name:<60} {model:<4} {reduction:<11} {explored:>11} {steps:>12} {}", letters(checks))
 }
 
-/// Compares all reductions with none; false if that does not finish.
+/// Compares all reductions with search without reduction; returns false if the latter does not finish.
 fn compare(question: &Question, model: MemoryModel, order: Order, effort: &Effort) -> bool {
     let Question { name, program, properties } = question;
     let task = Task::new(program, model, properties.clone());
@@ -85,7 +87,7 @@ fn compare(question: &Question, model: MemoryModel, order: Order, effort: &Effor
     if expected.contains('?') {
         return false;
     }
-    // Where violations end a search that has no end, another one may go astray depth first.
+    // If violations end a search of an infinite state space, a reduced depth-first search may miss them and not terminate.
     let finite = expected.contains('s') || order == Order::BreadthFirst;
     for reduction in Reduction::ALL.into_iter().filter(|r| *r != Reduction::None) {
         let found = search(&task, options(reduction), None, 8 * effort.bytes);
@@ -95,7 +97,7 @@ fn compare(question: &Question, model: MemoryModel, order: Order, effort: &Effor
             let same = plain == reduced || (reduced == '?' && !finite);
             assert!(same, "{}, {}: {reduced} instead of {plain}", context(), property.name);
         }
-        // The favourite of local events first is a part of states, so there may be more of them.
+        // With reduction `local`, the preferred thread is a part of states, so there may be more states.
         if !expected.contains('u') && reduction != Reduction::Local {
             let (all, seen) = (none.statistics.states, found.statistics.states);
             assert!(seen <= all, "{}: {seen} of {all} states", context());
@@ -110,7 +112,7 @@ fn compare(question: &Question, model: MemoryModel, order: Order, effort: &Effor
     true
 }
 
-/// Compares on all questions; how many were complete, of how many.
+/// Compares the reductions on all questions; returns how many comparisons were complete, and the number of all comparisons.
 fn compare_all(questions: &[Question]) -> (usize, usize) {
     let effort = Effort::new();
     let (next, complete) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -163,7 +165,7 @@ fn every_reduction_has_the_verdicts_of_none_on_every_example() {
     assert!(complete * 2 > all, "{complete} of {all}");
 }
 
-/// All files below a folder, with these endings.
+/// All files below a folder that have one of these extensions.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
@@ -183,7 +185,7 @@ fn every_reduction_has_the_verdicts_of_none_on_the_inputs_of_other_tools() {
     let test = "every_reduction_has_the_verdicts_of_none_on_the_inputs_of_other_tools";
     let Some(folder) = corpora(test) else { return };
     let mut paths = files(&folder, &["rmm", "txt", "fw"]);
-    // There are thousands of litmus tests, most of them much alike.
+    // Takes a selection of the thousands of litmus tests, because most are similar.
     let few = if Effort::new().table { 10 } else { 40 };
     paths.extend(files(&folder, &["litmus"]).into_iter().step_by(few));
     let left_out = Mutex::new(Vec::new());
@@ -197,7 +199,7 @@ fn every_reduction_has_the_verdicts_of_none_on_the_inputs_of_other_tools() {
                 properties.push(Property::deadlock());
                 Some(Question { name, program, properties })
             }
-            // Not all texts are programs, and some use what there is no importer for.
+            // Some texts are not programs, and some use features that the importers do not support.
             Err(_) => {
                 left_out.lock().expect("nobody panicked").push(name);
                 None

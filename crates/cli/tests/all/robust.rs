@@ -84,7 +84,7 @@ fn the_worst_status_wins() {
 
 #[test]
 fn what_cannot_be_decided_in_time_is_unknown() {
-    // Tickets grow without end: no explicit search ends, a symbolic one does.
+    // Tickets grow without bound, so no explicit search terminates, but a symbolic one does.
     let program = "\
 shared next, serving, data, seen;
 thread p[me in 0..2] {
@@ -107,7 +107,7 @@ thread p[me in 0..2] {
     let outcome = run(["robust", "--json", &path]);
     let [answer] = &outcome.json_lines()[..] else { panic!("{outcome:?}") };
     assert_eq!((outcome.status, &answer["robust"], &answer["checked"]), (0, &true.into(), &true.into()));
-    // Whichever of the symbolic engines is faster.
+    // The engine is the symbolic engine that was faster.
     assert!(["cegar", "contexts"].contains(&answer["engine"].as_str().expect("a name")), "{answer}");
 }
 

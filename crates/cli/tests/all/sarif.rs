@@ -1,17 +1,17 @@
-//! `fencewright check --sarif`: what it writes is SARIF 2.1.0 as its schema says, with the executions of violations.
+//! `fencewright check --sarif`: the output is SARIF 2.1.0 according to the schema, with the executions of violations.
 //!
-//! The schema in `schemas/sarif-2.1.0.json` is that of the OASIS committee specification, as its repository `oasis-tcs/sarif-spec` has it.
+//! The schema in `schemas/sarif-2.1.0.json` is the OASIS committee specification from the repository `oasis-tcs/sarif-spec`.
 
 use crate::common::{Files, repository, run};
 use serde_json::Value;
 
-/// Runs `check --sarif`, and gives the status and the file, which fits the schema.
+/// Runs `check --sarif`, checks the file against the schema, and returns the exit status and the file.
 fn sarif(files: &Files, arguments: &[&str]) -> (i32, Value) {
     let path = files.text("out.sarif");
     let outcome = run(["check", "--sarif", &path].iter().chain(arguments));
     let written: Value =
         serde_json::from_str(&files.read("out.sarif")).unwrap_or_else(|e| panic!("{e}: {outcome:?}"));
-    // Two patterns of it are misprinted: a bracket is closed that was never opened.
+    // Two patterns of the schema have a misprint: a closing bracket without an opening one.
     let schema = include_str!("../schemas/sarif-2.1.0.json").replace("{2}]?$", "{2}$");
     let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Files, SAFE, command, repository, wait_until_busy};
 
-/// By then every process has ended that ends at all, however slow the machine.
+/// Maximum time to wait for the end of a process, on any machine.
 const LONG: Duration = Duration::from_secs(30);
 
 fn send(signal: &str, child: &Child) {
@@ -18,7 +18,7 @@ fn send(signal: &str, child: &Child) {
     assert!(sent.expect("a shell can be run").success());
 }
 
-/// Waits for a process; one that does not end by itself is ended and makes the test fail.
+/// Waits for a process. If the process does not end by itself, kills it and fails the test.
 fn ended(mut child: Child) -> ExitStatus {
     let start = Instant::now();
     loop {
@@ -33,7 +33,7 @@ fn ended(mut child: Child) -> ExitStatus {
     }
 }
 
-/// Waits until the process handles signals itself and is past its start.
+/// Waits until the process has installed its signal handler and has done its startup work.
 fn wait_for_handler(child: &Child) {
     let start = Instant::now();
     let caught = || {
@@ -93,7 +93,7 @@ fn the_second_file_can_be_interrupted_too_and_the_third_is_not_begun() {
 #[test]
 fn the_second_signal_ends_the_process() {
     let files = Files::new(&[]);
-    // One test is searched while the other one is still being read: the search ends at the first signal, the reading does not.
+    // One test is being searched while the other one is still being read: the first signal ends the search, but not the reading.
     let text = fs::read_to_string(slow(&files)).expect("it was written");
     files.write("slow.fw", format!("{text}finally never p[0]@end;\n").as_bytes());
     let mut child = command()
@@ -117,7 +117,7 @@ fn a_closed_terminal_stays_ignored_but_an_interrupt_is_heard() {
     wait_for_handler(&child);
     send("HUP", &child);
     std::thread::sleep(Duration::from_millis(300));
-    // Shells ignore it for what runs in the background.
+    // Shells make background processes ignore SIGINT; the command handles it anyway.
     send("INT", &child);
     assert_eq!(ended(child).signal(), Some(2), "as with nohup, HUP does not count");
 }
@@ -134,7 +134,7 @@ fn no_temporary_file_stays_behind() {
         }
         let child = command().arg("fmt").args(texts.iter().map(|(name, _)| files.path(name))).spawn();
         let child = child.expect("it starts");
-        // Some files have been written, others have not.
+        // Waits until some files have been written and others have not.
         while files.read("20.fw") == texts[20].1 {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -150,7 +150,7 @@ fn no_temporary_file_stays_behind() {
     }
 }
 
-/// A folder with a program that is decided at once and two that are not, and an older file where a report shall go.
+/// A folder with a program that is decided at once and two that are not, and an old file at the path of a report.
 fn folder_with_slow_programs() -> Files {
     let files = Files::new(&[("programs/a.fw", SAFE), ("out.sarif", OLDER)]);
     let text = fs::read_to_string(slow(&files)).expect("it was written");
@@ -162,7 +162,7 @@ fn folder_with_slow_programs() -> Files {
 
 const OLDER: &str = "{\"older\":true}";
 
-/// Both reports are complete, and nothing else was left beside them.
+/// Checks that both reports are complete, and that no other file was left beside them.
 fn reports_are_complete(files: &Files) {
     let report: serde_json::Value =
         serde_json::from_str(&files.read("out.sarif")).expect("a complete report");
@@ -213,7 +213,7 @@ fn whatever_limit_is_met_the_report_is_complete() {
     }
 }
 
-/// A process that is ended without a word leaves the older file or the new one.
+/// If the process is killed, the path of the report has either the old file or the complete new one.
 #[test]
 fn no_report_is_ever_half_written() {
     for round in 0..12 {

@@ -1,4 +1,4 @@
-//! Running the real command as a user would.
+//! Runs the real command as a user would.
 
 #![allow(dead_code)]
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The command itself.
+/// The command, ready to be given arguments.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencewright"));
     command.env_remove("NO_COLOR").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -35,7 +35,7 @@ impl Outcome {
     }
 }
 
-/// Waits for a process. That it ends by itself and does not panic is part of every test.
+/// Waits for a process, and checks that it ends by itself and does not panic.
 pub fn finish(child: Child) -> Outcome {
     let output = child.wait_with_output().expect("the process can be waited for");
     let outcome = Outcome {
@@ -54,11 +54,11 @@ pub fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Outcome {
     finish(command().args(arguments).spawn().expect("the command starts"))
 }
 
-/// Runs the command with this on its standard input.
+/// Runs the command with this input on its standard input.
 pub fn run_with_input<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Outcome {
     let mut child = command().args(arguments).stdin(Stdio::piped()).spawn().expect("the command starts");
     let mut stdin = child.stdin.take().expect("the standard input is piped");
-    // A command that has seen enough may close its end.
+    // A command that needs no more input may close its end of the pipe, so errors are ignored.
     let _ = stdin.write_all(input);
     drop(stdin);
     finish(child)
@@ -99,10 +99,10 @@ impl Files {
     }
 }
 
-/// Waits until a process has computed for so long that it has long read its input.
+/// Waits until a process has used so much processor time that it must have read its input.
 pub fn wait_until_busy(child: &Child) {
     let start = Instant::now();
-    // The 14th field of the status is the time spent in the program, in hundredths of a second.
+    // Field 14 of the file is the user time in hundredths of a second.
     let busy = || {
         let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the process runs");
         let fields = text.rsplit(')').next().expect("the fields after the name");
@@ -133,7 +133,7 @@ pub const SAFE: &str = "shared x; thread p { x = 1; } forbid two: x == 2;";
 /// Violated under every memory model.
 pub const UNSAFE: &str = "shared x; thread p { x = 1; } forbid one: x == 1;";
 
-/// A buffer that grows for ever.
+/// A program with a buffer that grows forever.
 pub const DIVERGING: &str = "\
 shared x, y;
 thread p {

@@ -1,4 +1,4 @@
-//! Exporters: programs as texts in other languages.
+//! Exporters: write programs as texts in other languages.
 
 pub use fencewright_c_model::export::c;
 pub use fencewright_formats::litmus::export::litmus;

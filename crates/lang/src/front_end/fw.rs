@@ -20,7 +20,7 @@ impl FrontEnd for Fw {
         Some("fw")
     }
 
-    /// A `.fw` text has no marker: it is the default if no other front end recognises the text.
+    /// False: a `.fw` text has no marker. `.fw` is the default if no front end recognises the text.
     fn detect(&self, _text: &str) -> bool {
         false
     }
@@ -72,7 +72,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     Ok(match edit.place.side {
         Side::Before | Side::Labelled => inserted_before(text, &edit.place, word),
         Side::After => {
-            // The separator belongs to the statement, whether or not its span includes it.
+            // The `;` after a statement counts as part of it, whether or not its span includes the `;`.
             let rest = &text[at..];
             let skipped = rest.len() - rest.trim_start().len();
             let at = if rest.trim_start().starts_with(';') { at + skipped + 1 } else { at };

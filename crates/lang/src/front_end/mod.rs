@@ -1,4 +1,4 @@
-//! The registry of front ends. Nothing outside this file knows how many there are.
+//! The registry of front ends. No other module depends on which front ends exist.
 //!
 //! A new front end is an implementation of [`FrontEnd`] and an entry in [`ALL`].
 

@@ -1,4 +1,4 @@
-//! Importers: from texts in other languages to syntax trees.
+//! Importers: translate texts in other languages to syntax trees.
 
 pub use fencewright_c_model::c;
 pub use fencewright_formats::litmus::import::litmus;

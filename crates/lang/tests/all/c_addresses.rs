@@ -1,6 +1,6 @@
-//! Addresses in C programs: an object lies somewhere in [2^16, 2^47), aligned for its type and disjoint from all other live objects; addresses have a
-//! fixed order in each execution; freed memory may be reused. Consequences of that are decided, the order of objects is nondeterministic, and
-//! everything else is refused.
+//! Addresses in C programs: an object has an address in [2^16, 2^47), aligned for its type, and is disjoint from all other live objects; addresses have a fixed
+//! order in each execution; freed memory may be reused. Questions that follow from these rules are decided, the order of objects is nondeterministic, and everything
+//! else is refused.
 
 use fencewright_executions::oracle;
 use fencewright_lang::load::Failure;
@@ -23,7 +23,7 @@ fn load(text: &str, options: &Options) -> Result<Loaded, Box<LoadError>> {
     })
 }
 
-/// Checks for an error with these words, on the last line.
+/// Checks that a program is refused with an error that contains `words`, on the last line.
 #[track_caller]
 fn refused(globals: &str, body: &str, words: &str) {
     let text = format!("{HEADERS}{}", main_does(globals, body));
@@ -36,7 +36,7 @@ fn refused(globals: &str, body: &str, words: &str) {
     assert_eq!(error.sources.position(said.span).line as usize, text.lines().count(), "{text}");
 }
 
-/// Checks that an execution leaves what is modelled, for this reason.
+/// Checks that some execution leaves the modelled part of C, for this reason.
 #[track_caller]
 fn ends(text: &str, reason: &str) {
     let loaded = load(&format!("{HEADERS}{text}"), &Options::default()).expect("it is accepted");
@@ -104,7 +104,7 @@ fn a_number_in_the_address_range_may_be_an_address() {
     holds(&globals.replace("100000", "1000"), &body);
 }
 
-/// Also inside an atomic step.
+/// As before, but in an atomic step.
 #[test]
 fn an_exchange_compares_with_a_number_that_may_be_an_address() {
     let globals = "int a, k; _Atomic(uintptr_t) w;
@@ -136,7 +136,7 @@ fn there_is_one_order_in_each_execution() {
     );
     fails("int a, b, c;", &format!("{less} if (x && !y) assert(z);"));
     fails("int a, b, c;", &format!("{less} if (x && !y) assert(!z);"));
-    // Consistently in all threads, and for parts as for the whole.
+    // The order is the same in all threads, and for members as for the whole structures.
     let globals = "struct pair { long x, y; } a, b; int seen;
         void *other(void *p) { seen = &a.x < &b.x; return p; }";
     let body = "pthread_t t; pthread_create(&t, 0, other, 0); pthread_join(t, 0); assert(seen == (&a < &b)); assert(seen == (&a.y < &b.y));";
@@ -198,7 +198,7 @@ fn bits_of_addresses_are_refused() {
     refused("int a;", "assert(~(uintptr_t)&a != ~(uintptr_t)400000);", bits);
     refused("struct { long x, y; } a;", "assert(((uintptr_t)&a & 8) == 0);", bits);
     refused("void f(void) {}", "assert((uintptr_t)f % 16 == 0);", bits);
-    // Only when the comparison is executed, if the value may also be a number.
+    // If the value may also be a number, only an execution of the comparison leaves the modelled part.
     let globals = "int a; void *get(int k) { return k ? (void *)&a : (void *)5L; } int k; void *writer(void *p) { k = K; return p; }";
     let body = "pthread_t t; pthread_create(&t, 0, writer, 0); assert((int)(long)get(k) != 6);";
     ends(&main_does(&globals.replace("= K", "= 1"), body), "bits_of_an_address");
@@ -248,12 +248,12 @@ fn memory_freed_by_one_thread_is_reused_by_another() {
     fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q != old);"));
     fails(globals, &format!("{before} pthread_join(t, 0); {after} assert(q == old);"));
     holds(globals, &format!("{before} {after} *q = 1; pthread_join(t, 0); assert(*q == 1); free(q);"));
-    // Earlier stores become visible with it, and it is no longer free.
+    // When memory is reused, stores from before the `free` are visible, and the memory is not free any more.
     let globals = "long *old, x; void *frees(void *p) { x = 1; free(p); return 0; }";
     holds(globals, &format!("{before} {after} if (q == old) {{ assert(x == 1); *q = 2; }}"));
     let twice = format!("{before} {after} if (q == old) {{ free(q); free(q); }}");
     memory(&main_does(globals, &twice), "uuu");
-    // A member of a structure is compared.
+    // The pointer that is compared points to a member of the structure.
     let member = "struct node { long a, b; } *last; long *old; void *frees(void *p) { free(p); return 0; }";
     let before = "struct node *p = malloc(sizeof *p); last = p; old = &p->b; pthread_t t; pthread_create(&t, 0, frees, p);";
     let after =
@@ -284,7 +284,7 @@ fn a_freed_address_may_belong_to_another_object() {
     ends(&main_does(stacks, &format!("pthread_t t[2]; {again}")), place);
     let detached = [create(0), "pthread_detach(t[0]);".to_string(), create(1), join(1)].concat();
     ends(&main_does(stacks, &format!("pthread_t t[2]; {detached}")), place);
-    // `realloc` has to know the object, so nothing is reused in the model.
+    // `realloc` needs to know the object, so the model does not reuse memory here.
     let moved = "int *p = malloc(8); p[0] = 1; int *old = p; p = realloc(p, 16); assert(p[0] == 1);";
     holds("", moved);
     ends(&main_does("", &format!("{moved} assert(p != old);")), place);
@@ -304,7 +304,7 @@ fn a_list_ends_where_it_starts() {
     let three = "for (int i = 0; i < 3; i++) { struct node *x = malloc(sizeof *x); x->val = i; add(&s.l, x); } int k = 0;";
     let each = "for (c = entry(s.l.next); &c->l != &s.l; c = entry(c->l.next)) { assert(c->val == k); k++; } assert(k == 3);";
     holds(LISTS, &all(three, each));
-    // The head is accessed as if it were an entry.
+    // When `n` reaches the head of the list, the head is accessed as if it were an entry.
     let safe = "for (c = entry(s.l.next), n = entry(c->l.next); &c->l != &s.l; c = n, n = entry(n->l.next)) { assert(c->val == k); k++; free(c); } assert(k == 3);";
     holds(LISTS, &all(three, safe));
     let followed = main_does(LISTS, &all(three, "c = entry(&s.l); k = c->val;"));
@@ -382,7 +382,7 @@ fn members_of_null() {
         globals,
         "struct s *p = g; int *q = &p->b, *r = gi, *c = p->c; assert(q != r && q < c && q != c && c != r);",
     );
-    // And back again.
+    // From a member back to its structure.
     holds(globals, "struct s *p = g; int *q = &p->b; assert(around(q) == p); assert(around(q) == NULL);");
     holds(
         globals,
@@ -447,7 +447,7 @@ fn functions_that_would_hide_something_are_refused() {
     holds("", "int *p = __builtin_alloca(4); *p = 1; assert(*p == 1);");
 }
 
-/// Where an access leaves nothing but the question whether its memory is there, that question is asked on its own path only.
+/// If the translation leaves out an access and keeps only the check that its memory is alive, the check stays on the path of the access.
 #[test]
 fn accesses_that_are_left_out_are_checked_where_they_were() {
     let node =
@@ -457,7 +457,7 @@ fn accesses_that_are_left_out_are_checked_where_they_were() {
     memory(&main_does(node, &format!("{either} c->next = 0;")), "uuu");
 }
 
-/// A pointer is stored as the value of a variable that the translation leaves out.
+/// The variable through which the pointer passes is left out by the translation, which has to keep track of the pointer's target.
 #[test]
 fn pointers_that_pass_through_variables_point_to_the_same_memory() {
     let globals = "struct node { int value; struct node *next; }; struct node *_Atomic g;
@@ -467,7 +467,7 @@ fn pointers_that_pass_through_variables_point_to_the_same_memory() {
     memory(&main_does(globals, &format!("{main} free(b);")), "uuu");
 }
 
-/// A place with the number of an offset is no member of null.
+/// A pointer whose number equals the offset of a member is not taken for the address of a member of null.
 #[test]
 fn many_members_of_no_structure_are_not_null() {
     let globals = "struct s { int a, b; }; int lone[16]; struct s inner; int *_Atomic g = &inner.b;

@@ -1,12 +1,12 @@
-//! Checks in atomic steps: random programs with calls on possibly invalid places have the same verdicts as when each index is checked before the
-//! call.
+//! Checks in atomic steps: random programs whose calls access possibly invalid places have the same verdicts as programs that check each index before the call.
 
 use fencewright_lang::options::Options;
 use fencewright_testing::{Random, programs_or};
 
 use crate::verdicts::{assertions, memory, verdicts};
 
-/// Three versions of a program: as it is; with assertions that indices are valid, where a failed claim ends the thread; and with the roles exchanged.
+/// Three versions of a program: the original; one with assertions that indices are valid, where a failed claim ends the thread; and one with assertions and claims
+/// exchanged.
 const DIRECT: &str = "
     #define AT(k) k
     #define CLAIM(c) assert(c)

@@ -41,7 +41,7 @@ fn check(text: &str, expected: &[MemoryModel]) {
     }
 }
 
-/// Two threads that start immediately, and a claim after both have ended.
+/// Checks a program with two threads that start immediately, and an assertion `end` after both have ended.
 #[track_caller]
 fn check_two(globals: &str, one: &str, other: &str, end: &str, expected: &[MemoryModel]) {
     check(
@@ -63,7 +63,7 @@ fn check_two(globals: &str, one: &str, other: &str, end: &str, expected: &[Memor
     );
 }
 
-/// Store buffering with an instruction between the store and the load, or with another kind of store.
+/// Checks store buffering with these stores, which may be followed by an instruction.
 #[track_caller]
 fn store_buffering(globals: &str, store_x: &str, store_y: &str, expected: &[MemoryModel]) {
     let globals = format!("atomic_int x, y; int a, b; {globals}");
@@ -77,7 +77,7 @@ fn store_buffering(globals: &str, store_x: &str, store_y: &str, expected: &[Memo
     );
 }
 
-/// Store buffering with relaxed stores and an instruction after them.
+/// Checks store buffering with relaxed stores and the instruction `between` after each.
 #[track_caller]
 fn buffering_with(globals: &str, between: &str, expected: &[MemoryModel]) {
     let store =
@@ -85,7 +85,7 @@ fn buffering_with(globals: &str, between: &str, expected: &[MemoryModel]) {
     store_buffering(globals, &store("x"), &store("y"), expected);
 }
 
-/// Message passing with an instruction between the two stores, or another kind of second store.
+/// Checks message passing with the instruction `between` between the two stores, and the second store `publish`.
 #[track_caller]
 fn message_passing(globals: &str, between: &str, publish: &str, expected: &[MemoryModel]) {
     check_two(
@@ -97,7 +97,7 @@ fn message_passing(globals: &str, between: &str, publish: &str, expected: &[Memo
     );
 }
 
-/// A single thread.
+/// Checks a program with a single thread.
 #[track_caller]
 fn alone(globals: &str, body: &str, expected: &[MemoryModel]) {
     check(&format!("{globals} int main(void) {{ {body} return 0; }}"), expected);
@@ -185,7 +185,7 @@ fn every_read_modify_write_drains() {
         "asm volatile(\"lock; incl %0\" : \"+m\"(z));",
         "xchg(&z, 3);",
         "cmpxchg(&z, 77, 3);",
-        // Even on a place that no other thread accesses.
+        // An atomic access drains the buffer even if no other thread accesses its memory.
         "atomic_int own = 0; atomic_fetch_add(&own, 1);",
         "pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&own);",
     ] {
@@ -247,7 +247,7 @@ fn atomic_operations_compute_the_documented_result() {
     ];
     for body in facts {
         alone("", body, ALL);
-        // The same where it is not executed during translation.
+        // The same under a nondeterministic condition, so that the body is not executed during translation.
         alone("", &format!("if (__VERIFIER_nondet_bool()) {{ {body} }}"), ALL);
     }
 }
@@ -345,7 +345,7 @@ fn indivisible_sections() {
     check_two(globals, "__VERIFIER_atomic_add();", "__VERIFIER_atomic_add();", "assert(n == 2);", ALL);
     let inside = "__VERIFIER_atomic_begin(); __VERIFIER_atomic_add(); __VERIFIER_atomic_end();";
     check_two(globals, inside, "__VERIFIER_atomic_add();", "assert(n == 2);", ALL);
-    // Accesses outside of sections are excluded too.
+    // Accesses outside of atomic sections cannot come between those of a section either.
     let swap = "__CPROVER_atomic_begin(); x = 1; y = 1; __CPROVER_atomic_end();";
     check_two("int x, y;", swap, "int a = x, b = y; assert(a == 0 || b == 1);", "", ALL);
     check_two("int x, y;", "x = 1; y = 1;", "int a = x, b = y; assert(a == 0 || b == 1);", "", NONE);
@@ -377,7 +377,7 @@ fn waiting_may_end_without_a_signal() {
     check_two(globals, wake, &wait("if"), "assert(seen);", NONE);
 }
 
-/// Whether there is no deadlock if waiting for a condition variable ends only by a signal.
+/// Checks whether there is no deadlock if a wait for a condition variable ends only when it is signalled.
 #[track_caller]
 fn deadlock_free(globals: &str, one: &str, other: &str, expected: bool) {
     let text = format!(
@@ -421,7 +421,7 @@ fn threads_that_wait_for_ever() {
     deadlock_free(globals, wait, &wake("pthread_cond_signal(&c);"), true);
     deadlock_free(globals, wait, &wake("pthread_cond_broadcast(&c);"), true);
     deadlock_free(globals, wait, &wake(""), false);
-    // A signal before the wait is lost, and the predicate is not checked again.
+    // A signal before the wait is lost, and the waiting thread does not check the predicate first.
     let careless = "pthread_mutex_lock(&m); pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
     deadlock_free(globals, careless, &wake("pthread_cond_signal(&c);"), false);
     deadlock_free("sem_t s;", "sem_wait(&s);", "sem_post(&s);", true);
@@ -513,7 +513,7 @@ fn texts_are_made_of_characters() {
     alone("char b[8];", "strcpy(b, \"ab\"); assert(!strcmp(b, \"ab\") && strcmp(b, \"b\") < 0);", ALL);
     alone("char b[2];", "strncpy(b, \"xyz\", 2); assert(b[1] == 'y' && !strncmp(b, \"xyw\", 2));", ALL);
     alone("char b[8];", "strcpy(b, \"ab\"); assert(strlen(b) == 1);", NONE);
-    // There is no room for the terminating zero.
+    // The array has no room for the terminating zero.
     alone("char b[2];", "strcpy(b, \"ab\"); assert(1);", NONE);
 }
 

@@ -1,5 +1,5 @@
-//! The translation of C programs: small ones with known verdicts under all models, found by exploring the reference semantics, and the `.fw` text of
-//! some of them.
+//! The translation of C programs: small programs with known verdicts under all models, found by exploring the reference semantics, and for some of them the `.fw`
+//! text.
 
 use fencewright_executions::oracle;
 use fencewright_lang::{fw, load};
@@ -48,7 +48,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(found, expected, "{text}\n{}", printed(text));
 }
 
-/// A sequential program: the body of `main`, in which all assertions hold. One more assertion, which is false, makes it unsafe.
+/// Checks a sequential program: all assertions in the body of `main` hold, and it becomes unsafe if a false assertion is added.
 #[track_caller]
 fn sequential(declarations: &str, body: &str) {
     let text = |body: &str| {
@@ -58,7 +58,7 @@ fn sequential(declarations: &str, body: &str) {
     };
     check(&text(body), "sss");
     check(&text(&format!("{body} assert(0);")), "uuu");
-    // The same before the first thread starts, where it is executed during translation if everything is known.
+    // The same code before the first thread starts, where it is executed during translation if all values are known.
     let thread = format!("#include <pthread.h>\n{declarations}\nvoid *idle(void *a) {{ return a; }}");
     let with_thread = |body: &str| {
         format!(
@@ -214,7 +214,7 @@ fn pointers_and_structures() {
 
 #[test]
 fn known_values_are_forgotten_where_they_change() {
-    // Through pointers, in loops, in callees, and at joins of paths.
+    // Assignments through pointers, in loops, in called functions, and where paths join.
     sequential(
         "volatile int v = 1; void set(int *p, int x) { *p = x; }",
         "int a = 1, b = 1; int *p = v ? &a : &b; set(p, 5); assert(a == 5 && b == 1);",
@@ -272,14 +272,14 @@ fn message_passing() {
 #[test]
 fn threads() {
     let text = |body: &str| format!("{SB}atomic_int n; int x; pthread_t t[3]; int nondet(void);\n{body}");
-    // Arguments, results, creation from threads and in loops, waiting in loops.
+    // Arguments and results of threads; threads created by other threads, in loops, and joined in loops.
     check(&text("void *f(void *a) { n += (int)(long)a; return (void *)((long)a + 1); }
         int main() { void *r; for (long i = 0; i < 3; i++) pthread_create(&t[i], 0, f, (void *)i);
             long s = 0; for (int i = 0; i < 3; i++) { pthread_join(t[i], &r); s += (long)r; } assert(n == 3 && s == 6); }"), "sss");
     check(&text("void *g(void *a) { x = *(int *)a; return 0; }
         void *f(void *a) { int y = 7; pthread_t u; pthread_create(&u, 0, g, &y); pthread_join(u, 0); return 0; }
         int main() { pthread_create(t, 0, f, 0); pthread_join(t[0], 0); assert(x == 7); }"), "sss");
-    // Without waiting, the result need not be visible.
+    // Without a join, the thread's store need not be visible.
     check(
         &text(
             "void *f(void *a) { x = 1; return 0; } int main() { pthread_create(t, 0, f, 0); assert(x == 1); }",
@@ -299,7 +299,7 @@ fn threads() {
         ),
         "sss",
     );
-    // Exits at any point, and threads that are not created in every execution.
+    // Threads that exit at any point, and threads that are not created in every execution.
     check(&text("void end(int v) { if (v) pthread_exit((void *)5L); } void *f(void *a) { end(x); return (void *)6L; }
         int main() { void *r; x = 1; pthread_create(t, 0, f, 0); pthread_join(*t, &r); assert((long)r == 5); }"), "sss");
     check(&text("_Bool __VERIFIER_nondet_bool(void); void *f(void *a) { x = 1; return 0; }

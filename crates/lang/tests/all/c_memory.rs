@@ -102,7 +102,7 @@ fn bounds() {
     let walk = |end: &str| format!("int *p; for (p = a; p {end}; p++) *p = n");
     check(&threads(globals, "", &[&walk("< a + 4"), "n = 1"], "assert(a[3] == 0 || a[3] == 1)"), &[]);
     check(&threads(globals, "", &[&walk("<= a + 4"), "n = 1"], "assert(a[3] < 2)"), &["memory"]);
-    // The end of one array is adjacent to the next one, but not for pointer arithmetic.
+    // The end of one array may be adjacent to the next array, but pointer arithmetic must not move between them.
     let two = "int a[2], b[2]; int *p; int n;";
     let far = "p = n ? a : b; p += 2; p = p + n; *p = 5";
     check(&threads(two, "", &[far, "n = 1"], "assert(a[0] + b[0] == 0)"), &["memory"]);
@@ -177,7 +177,7 @@ fn a_stack_that_frees() {
     check(&threads(&frees, "push(1); push(2)", &pops, ""), &["memory"]);
 }
 
-/// One thread is between reading `next` and its exchange while the other pops two nodes and pushes the first again: possible only if memory is
+/// One thread is between reading `next` and its exchange while the other thread pops two nodes and pushes the first one again. This is possible only if memory is
 /// reused.
 #[test]
 fn reuse_is_needed_for_aba() {
@@ -231,7 +231,7 @@ fn tagged_pointers() {
     check(&threads(globals, "x.value = 7; head = (uintptr_t)&x", &[mark, forgot], ""), &["memory"]);
 }
 
-/// A locked instruction drains the buffer, whatever it is applied to; without it both loads can be early.
+/// A locked instruction drains the buffer even if only one thread accesses its memory. Without it, both loads can read before the stores reach memory.
 #[test]
 fn memory_of_one_thread_drains_as_well() {
     let globals = "int x, y, a, b; atomic_int mine[2];";
@@ -378,7 +378,7 @@ fn mutexes_with_a_type() {
     check(&typed("NORMAL", &format!("{lock} {lock} assert(0);"), ""), &[]);
 }
 
-/// The values that gcc computes are those of the translation: memory accessed with several types, structures and their parts, initial values.
+/// The translation computes the same values as gcc: memory accessed with several types, structures and their members, initial values.
 #[test]
 fn values_against_gcc() {
     use std::io::Write;

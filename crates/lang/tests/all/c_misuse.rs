@@ -1,4 +1,4 @@
-//! Undefined behaviour of POSIX threads and synchronisation, and similar correct programs. Verdicts are found by exploring the reference semantics.
+//! Undefined behaviour of POSIX threads and of synchronisation, and similar correct programs. Verdicts are found by exploring the reference semantics.
 
 use fencewright_lang::load;
 use fencewright_lang::options::{COptions, Options};
@@ -16,12 +16,12 @@ fn with_thread(globals: &str, thread: &str, main: &str) -> String {
     )
 }
 
-/// The same, where `main` first starts the thread.
+/// As [`with_thread`], where `main` starts the thread before its body.
 fn beside(globals: &str, thread: &str, main: &str) -> String {
     with_thread(globals, thread, &format!("pthread_t t; pthread_create(&t, 0, thread, 0); {main}"))
 }
 
-/// Checks for a violation of `assertions` with these words, and none of `memory`.
+/// Checks for a violation of `assertions` whose message contains `words`, and no violation of `memory`.
 #[track_caller]
 fn wrong(text: &str, words: &str) {
     assertions(text, "uuu");
@@ -68,7 +68,7 @@ fn destroyed_mutexes() {
         "",
         "mtx_init(&m, mtx_plain); mtx_lock(&m); mtx_unlock(&m); mtx_destroy(&m);",
     ));
-    // The last user destroys it.
+    // The last thread that uses the mutex destroys it.
     let last = "pthread_mutex_lock(&m); int mine = --users; pthread_mutex_unlock(&m); if (!mine) pthread_mutex_destroy(&m);";
     right(&beside("pthread_mutex_t m; int users = 2;", last, last));
 }
@@ -89,7 +89,7 @@ fn destroying_drains_nothing() {
 #[test]
 fn main_is_concurrent_until_all_threads_have_ended() {
     let fenced = "y = 1; __sync_synchronize(); b = x;";
-    // The first iteration waits for the thread; it is analysed first as if it were the only one.
+    // The first iteration joins the thread. The loop is first analysed as if this were its only iteration.
     let globals = "extern _Bool __VERIFIER_nondet_bool(void); pthread_mutex_t m; int x, y, a, b;";
     let rounds = "int i = 0; do {
             if (i == 0) { x = 1; pthread_mutex_destroy(&m); a = y; }
@@ -165,7 +165,7 @@ fn spin_locks() {
     wrong(&beside(lock, "pthread_spin_unlock(&m);", "pthread_spin_lock(&m);"), not_held);
     let works = "pthread_spin_lock(&m); pthread_spin_unlock(&m);";
     right(&beside(lock, works, &format!("{works} pthread_join(t, 0); pthread_spin_destroy(&m);")));
-    // The lock that is taken is computed, and unlocked by name.
+    // The lock that is taken is computed at run time, but unlocked by its name.
     right(&beside(
         "pthread_spinlock_t m, n; int which;",
         "which = 1;",
@@ -176,7 +176,7 @@ fn spin_locks() {
         "which = 1;",
         "int w = which; pthread_rwlock_t *p = w ? &n : &m; pthread_rwlock_rdlock(p); if (w) pthread_rwlock_unlock(&n); else pthread_rwlock_unlock(&m);",
     ));
-    // In Linux another context may release it.
+    // In Linux, another thread may release the spin lock.
     let linux = "#include <linux/spinlock.h>\nDEFINE_SPINLOCK(m); atomic_int taken;";
     right(&beside(linux, "while (!taken); spin_unlock(&m);", "spin_lock(&m); taken = 1;"));
 }
@@ -211,7 +211,7 @@ fn semaphores() {
     ] {
         wrong(&alone(&format!("sem_destroy(&s); {use_it}")), gone);
     }
-    // A thread waits while it is destroyed.
+    // A thread waits for the semaphore while another one destroys it.
     wrong(&beside("sem_t s;", "sem_wait(&s);", "sem_destroy(&s);"), gone);
     right(&beside("sem_t s;", "sem_post(&s);", "sem_wait(&s); pthread_join(t, 0); sem_destroy(&s);"));
 }
@@ -249,7 +249,7 @@ fn barriers() {
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
     ));
-    // Destroying waits for the threads that have not left the barrier yet, but not forever.
+    // Destroying the barrier waits for the threads that have not left it yet, and they will leave.
     for main in ["", "if (!r) "] {
         let text = two(wait, &format!("int r = 0; {wait} {main}pthread_barrier_destroy(&b);"));
         assert_eq!(verdicts(&text, &Options::default(), "deadlock"), "sss");
@@ -346,7 +346,7 @@ fn threads_are_released_once() {
 
 #[test]
 fn threads_are_detached_once() {
-    // A detached thread is analysed twice: as if the loop had a single iteration, and as a loop.
+    // A detached thread is analysed twice: as if the loop had a single iteration, and then as a thread created in a loop.
     let rounds = "extern _Bool __VERIFIER_nondet_bool(void);
          void *thread(void *argument) { return 0; }
          int main(void) {
@@ -376,7 +376,7 @@ fn a_thread_does_not_join_itself() {
     );
 }
 
-/// A separate queue for each iteration, with what a thread does to it.
+/// A program that allocates a queue in each iteration; `thread` and `main` are what the thread and `main` do with it.
 fn allocated(thread: &str, main: &str) -> String {
     beside(
         "struct queue { pthread_mutex_t m; pthread_cond_t c; int done; };
@@ -391,7 +391,7 @@ fn allocated(thread: &str, main: &str) -> String {
     )
 }
 
-/// Waiting and signalling are no memory accesses in the model, but their objects must be alive.
+/// In the model, waiting and signalling are no memory accesses, but the condition variable must be alive.
 #[test]
 fn destroyed_condition_variables() {
     let waits = "pthread_mutex_lock(&q->m); while (!q->done) pthread_cond_wait(&q->c, &q->m); pthread_mutex_unlock(&q->m);";
@@ -403,7 +403,7 @@ fn destroyed_condition_variables() {
     }
     let early = format!("{sets} pthread_cond_signal(&q->c); pthread_mutex_unlock(&q->m);");
     memory(&allocated(&early, &format!("{waits} pthread_join(t, 0); free(q);")), "sss");
-    // An access after a signal, in a loop, does not count as a signal.
+    // An access to other memory in a loop after a signal is not taken for another signal.
     let loops = "pthread_cond_signal(&q->c); for (;;) { atomic_exchange(&go, 1); if (stop) break; }";
     memory(&allocated(loops, "while (!go); free(q); stop = 1;"), "sss");
     let jumps = "pthread_cond_signal(&q->c); again: atomic_exchange(&go, 1); if (!stop) goto again;";

@@ -1,8 +1,8 @@
-//! Objects of C programs: lifetimes of locals, and memory accessed with several types.
+//! Objects of C programs: lifetimes of local variables, and memory accessed with several types.
 
 use crate::verdicts::{assertions, memory};
 
-/// Two threads that observe each other, so that the values they find matter: `body` is that of a thread, and `out` is read at the end.
+/// Two threads whose values matter because they observe each other: `body` is the body of a thread, and `out` is read at the end.
 fn watched(globals: &str, body: &str) -> String {
     format!(
         "int go, out; {globals}
@@ -33,7 +33,7 @@ fn locals_have_no_value_each_time_their_block_is_entered() {
     memory(&jumps("{ int x; if (i == 0) x = go; if (x) out = 1; }"), "uuu");
     memory(&jumps("{ int x; x = go; if (x) out = 1; }"), "sss");
     memory(&jumps("if (i > 0) goto in; { int x; x = go; in: if (x) out = 1; }"), "uuu");
-    // A function in which a jump skips a declaration is called again.
+    // A function in which a jump skips a declaration is called a second time.
     let called = |before: &str| {
         let f = format!("int f(int n) {{ {before} if (n) goto end; int x = 1; out = x; end: return x; }}");
         watched(&f, "for (int i = 0; i < 2; i++) { int r = f(go & i); if (r) out = 1; }")
@@ -60,27 +60,27 @@ fn locals_are_not_used_after_their_lifetime() {
         "uuu",
     );
     memory(&watched("int *same(int *p) { return p; }", "int x = go; if (*same(&x)) out = *same(&x);"), "sss");
-    // A pointer from an earlier iteration, also after the variable's lifetime has started again.
+    // A pointer from an earlier iteration is used, also after the variable's next lifetime has started.
     let rounds =
         |uses: &str| watched("", &format!("int *p = 0; for (int i = 0; i < 2; i++) {{ int x = i; {uses} }}"));
     memory(&rounds("if (p && *p) out = go; p = &x;"), "uuu");
     memory(&rounds("p = &x; if (p && *p) out = go;"), "sss");
     memory(&rounds("if (go) p = &x; if (p && *p) out = go; p = 0;"), "sss");
-    // Control enters a block after the declaration.
+    // Control enters a block behind its declaration.
     let entered = |block: &str| watched("", &format!("int *p = &go; {block} if (*p) out = 1;"));
     memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; break; case 1: x = 1; }"), "uuu");
     memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; out = *p; default: p = &go; }"), "sss");
     memory(&entered("goto in; { int x; in: x = 0; p = &x; }"), "uuu");
     memory(&entered("goto in; { int x; in: x = 0; p = &x; out = *p; p = &go; }"), "sss");
     memory(&watched("int *f(void) { goto in; int x; in: x = 1; return &x; }", "out = *f();"), "uuu");
-    // The value found there is not needed, and its place is found through two pointers.
+    // The value that is read is not used, and its address is read through two pointers.
     let pointers = "int s, *p = &s, *q = &s, **g = &p;";
     memory(
         &watched(pointers, "{ int x = go; if (go) q = &x; if (go) g = &q; } int z = **g; out = 1;"),
         "uuu",
     );
     memory(&watched(pointers, "{ int x = go; if (go) g = &q; int z = **g; q = &x; } out = 1;"), "sss");
-    // A pointer held by another thread.
+    // The pointer is held by another thread.
     let other = |main: &str| {
         format!(
             "int *_Atomic p; atomic_int seen;
@@ -92,7 +92,7 @@ fn locals_are_not_used_after_their_lifetime() {
     memory(&other("give(0);"), "uuu");
     memory(&other("give(1);"), "sss");
     memory(&other("int x = 0; p = &x;"), "sss");
-    // An argument, valid as long as the thread runs.
+    // A local variable passed as the argument of a thread; it must live as long as the thread runs.
     let argument = |wait: &str| {
         format!(
             "void *thread(void *argument) {{ *(int *)argument += 1; return 0; }}
@@ -103,7 +103,7 @@ fn locals_are_not_used_after_their_lifetime() {
     memory(&argument("pthread_join(t, 0);"), "sss");
     assertions(&argument("pthread_join(t, 0);"), "sss");
     memory(&argument(""), "uuu");
-    // Thread-local variables, valid as long as the thread runs.
+    // A thread-local variable lives as long as its thread runs.
     let own = |wait: &str| {
         format!(
             "__thread int x; int *_Atomic p; atomic_int seen;
@@ -116,7 +116,7 @@ fn locals_are_not_used_after_their_lifetime() {
     memory(&argument("pthread_join(t, 0); pthread_create(&t, 0, thread, &x);"), "uuu");
 }
 
-/// A queue of waiting threads in local variables. In the second version a thread leaves while another one may still write to its node.
+/// A queue lock whose nodes are local variables. In the second version, a thread leaves its block while another thread may still write to its node.
 #[test]
 fn nodes_of_a_queue_in_local_variables() {
     let queue = |waits: &str| {
@@ -193,7 +193,7 @@ fn memory_that_is_seen_with_and_without_a_sign() {
         "!done",
     );
     both("enum e { A, B = 3 } e;", "__atomic_store_n((int *)&e, B, 0);", "e == B", "e == A");
-    // One of several, through a pointer.
+    // One of several elements, accessed through a pointer.
     both(
         "int x[2]; unsigned *p;",
         "p = (unsigned *)&x[0]; if (done) p = (unsigned *)&x[1]; *p -= 1; while (*p != 4294967295u) {}",

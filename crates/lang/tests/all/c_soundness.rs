@@ -1,5 +1,5 @@
-//! C programs that invite unsound assumptions: values kept across iterations, jumps and execution during translation, and values that are accessed in two
-//! ways. Their verdicts under all models are found by exploring the reference semantics.
+//! C programs that invite unsound assumptions about values kept across iterations, about jumps, about execution during translation, and about values that are
+//! accessed in two ways. Their verdicts under all models are found by exploring the reference semantics.
 
 use fencewright_lang::options::Options;
 use fencewright_lang::{COptions, Loader, Stop, fw, load};
@@ -119,7 +119,7 @@ fn compound_assignments_of_atomics_check_for_undefined_results() {
     assertions(&text("z -= 101; z <<= 1;"), "uuu");
 }
 
-/// `main` creates a thread, makes a node with `make`, and publishes its address with `publish`.
+/// A program whose `main` creates a thread, makes a node with `make`, and publishes the node's address with `publish`.
 fn published(make: &str, publish: &str) -> String {
     format!(
         "struct node {{ int value; }}; _Atomic(struct node *) slot; _Atomic(uintptr_t) number; atomic_int x;
@@ -195,7 +195,7 @@ fn jumps_into_loops_and_back_over_labels() {
     assertions(&inside("", "", &back.replace(" || n == 9", "")), "uuu");
 }
 
-/// A thread reads a value from `g` that another one has stored; the assertion claims that it is an address of `x`.
+/// A program in which a thread reads a value from `g` that another thread has stored with `puts`; the assertion claims that the value is the address of `x`.
 fn found(globals: &str, puts: &str) -> String {
     format!(
         "{globals}
@@ -315,7 +315,7 @@ fn addresses_read_as_numbers_have_the_bits_of_addresses() {
         uintptr_t bits = *(uintptr_t *)&r; assert((bits & 3) == 0 && bits != 0); go = 2;";
     assertions(&inside(globals, before, body), "sss");
     assertions(&inside(globals, before, &body.replace("w.p->v == 7", "w.p->v != 7")), "uuu");
-    // The same where other threads can change the value.
+    // The same program, but other threads can change the value.
     let main = "q.p = &b; r = &a;";
     let shared = inside(globals, before, &body.replace("w.p == &a && w.p->v == 7", "w.p == &a || w.p == &b"));
     assertions(&shared.replacen("go = 1;", main, 1), "sss");
@@ -520,7 +520,7 @@ fn consecutive_waits_are_joined_only_for_flags_that_stay_set() {
     assertions(&text("a = 1; __sync_fetch_and_sub(&a, 1); b = 1;", waits), "uuu");
     assertions(&text("a = 1; a = 2; a = 1; b = 2;", "while (a != 1); while (b != 2);"), "uuu");
     assertions(&text("a = 1;", waits), "sss");
-    // Flags that are set initially are not counted.
+    // Flags that are set initially are not used for counting.
     let start = "atomic_int a = 1, b = 1; void *one(void *p) { a = 1; return 0; } void *other(void *p) { b = 1; return 0; }";
     assertions(
         &format!(
@@ -612,7 +612,7 @@ fn threads_that_do_the_same_count_when_they_end() {
     assertions(&text("assert(x != 1);"), "uuu");
     assertions(&text("assert(x != 0);"), "sss");
     deadlock(&text(""), "sss");
-    // A thread that is joined twice, or does something else, is not counted.
+    // A thread that is joined twice or does something besides is not counted.
     let twice = text("assert(x != 3);")
         .replace("pthread_join(u, 0);", "pthread_join(u, 0); x = x; pthread_join(t[1], 0);");
     assertions(&twice, "uuu");

@@ -1,10 +1,10 @@
-//! Inserting fences into texts: position and indentation.
+//! Inserting fences into texts: positions and indentation of the inserted statements.
 
 use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::load;
 use fencewright_lang::places::places;
 
-/// The text with a fence at each of its places in turn, restricted to places before or after a line that contains `near`.
+/// For each place of the text before or after a line that contains `near`, the text with a fence inserted there.
 fn fenced(name: &str, text: &str, near: &str) -> Vec<String> {
     let loaded = load(name, text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{:?}", e.diagnostics));
     let placed = places(&loaded, &[]).expect("places");

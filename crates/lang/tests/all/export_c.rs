@@ -1,4 +1,4 @@
-//! Programs printed as C: the text, compilation without warnings, and what cannot be expressed in C.
+//! Programs printed as C: the text, compilation without warnings, and programs that cannot be expressed in C.
 
 use std::process::{Command, Stdio};
 
@@ -140,7 +140,7 @@ fn every_statement_compiles() {
     for part in ["__VERIFIER_nondet_int", "shift_left(", "cas_uint8_t(", "within(", "pthread_exit(0)"] {
         assert!(text.contains(part), "{part}");
     }
-    // Sums of these overflow `int`.
+    // Sums of these values overflow `int`.
     let text = check(
         "shared t: u32 = 4000000000, s: i64, a[2]: i32 = [1, -2147483648];
          const LARGE = 5000000000;

@@ -26,8 +26,8 @@ fn again(exported: &str, imported: Result<Parsed, Vec<Diagnostic>>) -> Program {
     lower::lower(&imported.file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{exported}"))
 }
 
-/// All reachable contents of the first `cells` memory cells while the lock is free. Memory that is a single open array is a window: its cell 0 is the
-/// one with index 0.
+/// The contents of the first `cells` memory cells in all reachable states in which the lock is free. If memory is a single open array, cell 0 is the element with
+/// index 0.
 fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTreeSet<Vec<i64>>> {
     let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
     let window = program.variables.first().filter(|v| v.open);
@@ -133,7 +133,7 @@ fn litmus() {
          finally exists p.r == 5 && !(q.EAX != 2 || x == 7) && a[0] == 5;",
     );
     check_litmus("shared x; thread p { x = 1; } finally forall x;");
-    // Numbers that exceed 32 bits take 64, and names of registers cannot be names of locations.
+    // Numbers that exceed 32 bits get registers of 64 bits, and a location whose name is that of a register is renamed.
     check_litmus(
         "shared al = 2147483647, R8, not; thread p { var r = -9223372036854775807; al = r; r = al; not = r; }
          finally exists p.r == 2147483647 && not == -9223372036854775807;",
@@ -324,7 +324,7 @@ proptest! {
         for (exported, import) in exported {
             let Ok(exported) = exported else { continue };
             let after = again(&exported, import(&exported));
-            // Automata mention only the addresses that they use.
+            // An exported automaton mentions only the addresses that it uses, so it may have fewer cells.
             if after.cells() < before.cells() {
                 continue;
             }

@@ -19,7 +19,7 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(errors(text), expected, "{text}");
 }
 
-/// Checks for one error in the body of a thread, which is alone on the second line.
+/// Checks for one error in the statement, which is alone on the second line of the text, in the body of a thread.
 #[track_caller]
 fn check_statement(statement: &str, expected: &str) {
     let text = format!("thread p {{\n{statement}\nskip;\n}}\nforbid p@a;\n");
@@ -314,9 +314,9 @@ fn nesting_depth_is_limited() {
     check_expression(deep("!", "x", "", 1001), false);
     check_expression("1 + ".repeat(999) + "1", true);
     check_expression("1 + ".repeat(1001) + "1", false);
-    // Brackets do not hide the depth of their contents.
+    // The nesting depth inside brackets counts too.
     check_expression(deep("a[", "x", &format!("]{}", " + 1".repeat(500)), 3), false);
-    // Chains of `&&` and `||` are balanced.
+    // Long chains of `&&` and `||` are accepted, because their trees are balanced.
     check_expression("a && b || ".repeat(50_000) + "c", true);
     let blocks = |n: usize| format!("thread p {}\nforbid x;", deep("{", "skip;", "}", n));
     check(&blocks(100), &[]);

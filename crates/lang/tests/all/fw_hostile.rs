@@ -1,4 +1,4 @@
-//! Arbitrary bytes: an answer within the time limit, and no panic.
+//! Arbitrary bytes get an answer within the time limit, without a panic.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn survive(bytes: &[u8], limit: Duration) {
                 assert!(diagnostic.span.end as usize <= source.text.len());
                 assert!(diagnostic.message.len() < 1_000, "{}", diagnostic.message);
             }
-            // The part that could be parsed can be printed, even after errors.
+            // After errors, the parsed part of the text can still be printed.
             assert!(file.items.is_empty() || !fw::print(&file).is_empty());
             let formatted = fw::format(&source.text);
             assert_eq!(formatted.is_ok(), diagnostics.is_empty());

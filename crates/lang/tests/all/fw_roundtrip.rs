@@ -1,4 +1,4 @@
-//! Random syntax trees: the printed text is parsed as the same tree, and is formatted already.
+//! Random syntax trees: the printed text parses to the same tree and is in the formatter's layout.
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
@@ -7,9 +7,9 @@ use fencewright_testing::without_spans;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-// The generator. All trees are canonical: of the shape that `print` promises to preserve.
+// The generator. All trees are canonical: they have the form that `print` promises to preserve.
 
-/// The name of a procedure.
+/// The name of the procedure that random programs call.
 const CALLED: &str = "called";
 const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
 
@@ -107,7 +107,7 @@ fn integer_type() -> BoxedStrategy<UnaryOp> {
         .boxed()
 }
 
-/// A range of values or a type, or nothing.
+/// A range of values, a type, or neither.
 fn values() -> BoxedStrategy<(Option<RangeExpr>, Option<UnaryOp>)> {
     prop_oneof![
         2 => Just((None, None)),
@@ -385,7 +385,7 @@ proptest! {
         let text = disturb(&fw::print(&file), &noise);
         let formatted = fw::format(&text).expect("it has no errors");
         prop_assert_eq!(tokens(&formatted), tokens(&text));
-        // All lines end like the first one, also inside comments.
+        // The formatter ends all lines like the first one, also inside comments, so line ends are ignored here.
         let [unix, unix_before] = [&formatted, &text].map(|text| text.replace("\r\n", "\n"));
         prop_assert_eq!(comments(&unix), comments(&unix_before));
         prop_assert_eq!(parse(&formatted), parse(&text));

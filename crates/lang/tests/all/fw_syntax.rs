@@ -10,7 +10,7 @@ fn print(text: &str) -> String {
     fw::print(&file)
 }
 
-/// A formula and how it is printed.
+/// Checks that a formula is printed as expected.
 #[track_caller]
 fn check(formula: &str, expected: &str) {
     assert_eq!(print(&format!("forbid {formula};")), format!("forbid {expected};\n"));

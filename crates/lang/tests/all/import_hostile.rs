@@ -46,7 +46,7 @@ fn all(text: &str) {
     }
 }
 
-/// Everything that an exporter writes can be imported.
+/// Checks that every exported text can be imported.
 fn export_all(program: &Program, text: &str) {
     let exported = [
         (export::rmm(program), rmm as Importer),
@@ -61,7 +61,7 @@ fn export_all(program: &Program, text: &str) {
 
 type Importer = fn(&str) -> Result<Parsed, Vec<Diagnostic>>;
 
-/// Spans must be valid, since code that shows source lines relies on them.
+/// Checks that a span is valid, because code that shows source lines relies on it.
 fn inside(span: Span, text: &str, name: &str) {
     let range = span.range();
     assert!(text.get(range.clone()).is_some(), "{name}: span {range:?} of a text of {} bytes", text.len());
@@ -132,7 +132,7 @@ fn in_expr(expr: &Expr, spans: &mut Vec<Span>) {
     }
 }
 
-/// Words of all three formats, some of them not quite right.
+/// Random words of all three formats, some of them malformed.
 fn soup() -> impl Strategy<Value = String> {
     let words: Vec<&str> = [PETERSON, AUTOMATA, TEST].iter().flat_map(|t| t.split_whitespace()).collect();
     let more = [

@@ -18,7 +18,7 @@ fn check_code(rows: &str, shared: &str, registers: &str, body: &str) {
     );
 }
 
-/// Checks the property for the condition of a test with two threads and nothing else.
+/// Checks the property that is made from the condition of a test with two empty threads.
 fn check_condition(condition: &str, expected: &str) {
     check(
         &format!("X86 t\n{{ x=0; y=0; 0:EAX=0; 1:EAX=0; }}\nP0 | P1 ;\n{condition}"),
@@ -180,7 +180,7 @@ fn jumps() {
     );
 }
 
-/// A value that may exceed its width wraps around, and writing a part of a register preserves the other bits.
+/// A value that exceeds its width wraps around, and a write to a part of a register preserves the other bits.
 #[test]
 fn widths() {
     check_code(

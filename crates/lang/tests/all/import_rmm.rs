@@ -10,7 +10,7 @@ fn check(rmm: &str, expected: &str) {
     assert_eq!(fw::print(&imported.file), fw::print(&expected), "{rmm}");
 }
 
-/// Checks that one process with this text becomes the thread with this body.
+/// Checks that a process with this text becomes a thread with this body.
 fn check_text(text: &str, body: &str) {
     let declarations = "data x = 0 : [0:2] y = 0 z = 0 : [0:5]";
     let registers = "registers $r = 0 : [0:2] $s = 0 : [0:1] $t = 0";

@@ -10,7 +10,7 @@ fn check(automata: &str, expected: &str) {
     assert_eq!(fw::print(&imported.file), fw::print(&expected), "{automata}");
 }
 
-/// Checks the statement for one transition.
+/// Checks the statement that a transition becomes.
 fn check_step(instruction: &str, declarations: &str, registers: &str, statement: &str) {
     check(
         &format!("thread t initial a transition a b {instruction} end"),

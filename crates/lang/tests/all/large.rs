@@ -7,7 +7,7 @@ use fencewright_lang::load::Failure;
 use fencewright_lang::{Loaded, Loader, Options, Stop, load};
 use fencewright_testing::measure::computed;
 
-/// Number of items of the files. With this many, quadratic algorithms take half a minute or more, others less than a second.
+/// Number of items in each file. With this many, a quadratic algorithm takes half a minute or more, a linear one less than a second.
 const MANY: usize = 80_000;
 /// The limit on processor time, with room for slow machines.
 const LONG: Duration = Duration::from_secs(20);
@@ -27,7 +27,7 @@ fn loads(name: &str, text: &str) -> Loaded {
     loaded
 }
 
-/// The first error, which must be reported within the time limit.
+/// The first error of a text; the error must be reported within the time limit.
 #[track_caller]
 fn error(text: &str) -> String {
     let start = computed();
@@ -114,13 +114,13 @@ fn short_texts_of_large_programs_are_refused() {
     let consts = each(|n| format!("const c{n} = 0;\n"));
     let thread = |body: &str| format!("shared x; thread p {{ var r; {body} }}");
     assert_eq!(error(&thread(&format!("for i in 0..200000 {{ {consts} }}"))), large);
-    // A long common prefix of all alternatives.
+    // All alternatives have a long common prefix.
     let alternatives = "or { r = 2; }".repeat(1_000);
     let stores = "r = 1;\n".repeat(MANY);
     assert_eq!(error(&thread(&format!("atomic {{ {stores} choose {{ r = 1; }} {alternatives} }}"))), large);
     let nested = "exists i in 0..1000: exists j in 0..1000: exists k in 0..1000: x == i + j + k";
     assert_eq!(error(&format!("{THREAD}forbid {nested};")), large);
-    // Parts that are too large only because there are many of them.
+    // Each part is small, but together they are too large.
     let quantified = "forbid i != j in 0..1000: x == i + j;\n".repeat(1_000);
     assert_eq!(error(&format!("{THREAD}{quantified}")), large);
 }
@@ -134,7 +134,7 @@ fn loaded_as(name: &str, stop: &Stop<'_>, text: &str) -> Result<Loaded, Failure>
     Loader { front_end: None, options: &Options::default(), stop, open: &open }.load(name, text.as_bytes())
 }
 
-/// A pass that is stopped leaves incomplete code: no later pass may rely on it, and no program may be made from it.
+/// A pass that is stopped leaves incomplete code: no later pass may rely on this code, and no program may be made from it.
 #[test]
 fn every_pass_over_c_can_be_stopped() {
     let statements = "x++; a[i] = x; i = a[1] + 1; p = &x; *p = 2; if (i > 3) { p = &y; i = 0; }\n\
@@ -174,7 +174,7 @@ fn loading_stops_when_asked() {
         format!("{THREAD}forbid exists i in 0..1000: exists j in 0..1000: x == i + j;"),
     ];
     for text in &texts {
-        // Whenever it is asked to stop, it stops immediately.
+        // Loading stops immediately, no matter at which poll it is asked to stop.
         for after in [1, 3, 30, 100] {
             let asked = Cell::new(0);
             let ask = || {

@@ -15,7 +15,7 @@ fn a_call_is_a_copy_of_the_text() {
     let written = "shared x[2]; thread p { var r = 1; x[0] = r; fence; x[r] = 5; fence; }";
     assert_eq!(edges(called), edges(written));
     check(&format!("{called} finally forall x[0] == 1 && x[1] == 5;"), ALL);
-    // Loads, store buffers and fences are those of the calling thread.
+    // The loads, buffered stores and fences of a procedure belong to the calling thread.
     let sb = |fence: &str| {
         format!(
             "shared x, y;
@@ -46,7 +46,7 @@ fn results_are_values() {
          finally forall p.r == 10 && p.s[1] == 14 && y == -10;",
         ALL,
     );
-    // Order of evaluation: operands before the call have been read, operands after it have not.
+    // Order of evaluation: operands to the left of the call are read before it, operands to its right after it.
     check(
         "shared x;
          fn set() { x = 1; return 5; }
@@ -54,7 +54,7 @@ fn results_are_values() {
          finally forall p.r == 51;",
         ALL,
     );
-    // The right side of `&&` is called only if the left one holds; `await` calls repeatedly.
+    // The right side of `&&` is evaluated only if the left side holds; `await` evaluates its condition, including calls, repeatedly.
     check(
         "shared x; fn set() { x = 1; return 1; } thread p { assert !(0 && set()); assume x == 0 || set(); } finally forall x == 0;",
         ALL,
@@ -67,7 +67,7 @@ fn results_are_values() {
         "shared x; fn is_set() { return x; } thread p { assume is_set(); } thread q { x = 1; }",
         false,
     );
-    // An unused result is computed all the same.
+    // A call is evaluated even if its result is not used.
     check("shared x = 1; fn f() { return 1 / x; } thread p { x = 0; f(); }", NONE);
 }
 
@@ -85,7 +85,7 @@ fn registers_of_a_procedure_are_fresh_in_each_call() {
         |var: &str| format!("shared x, y; fn f() {{ {var} var r; r = x; y = r; }} thread p {{ f(); f(); }}");
     assert_eq!(edges(&with("")), 4);
     assert_eq!(edges("shared x, y; fn f() { var r; y = r; r = x; } thread p { f(); f(); }"), 6);
-    // Assigning to a parameter changes nothing outside.
+    // Assigning to a parameter does not change the argument.
     check(
         "fn f(a) { a = a + 1; return a; } thread p { var r = 3, s; s = f(r); assert r == 3 && s == 4; }",
         ALL,
@@ -115,7 +115,7 @@ fn control_stays_inside() {
         "shared x; fn f() { if x == 0 { stop; } x = 2; } thread p { f(); x = 1; } finally forall x == 0;",
         ALL,
     );
-    // A procedure may return immediately, or never.
+    // A procedure may return immediately or never.
     check("shared x; fn nothing() { } thread p { l: nothing(); x = 1; } forbid p@l && x == 1;", ALL);
     check("fn forever() { loop { } } thread p { forever(); } forbid p@end;", ALL);
     check_deadlock("fn nothing() { return; } thread p { choose { nothing(); } or { assume 0; } }", true);
@@ -159,7 +159,7 @@ fn labels_and_registers_have_the_name_of_the_procedure() {
     check(&text("forbid p@wait.done && p.wait.seen == 0;"), ALL);
     check(&text("forbid p@wait.done && x == 2;"), NONE);
     check(&text("forbid p@wait && p.wait.seen != 2;"), ALL);
-    // A thread that does not call the procedure is never there.
+    // A thread that does not call the procedure is never at a label in it.
     check(&text("forbid q@wait.done;"), ALL);
     refused(
         "fn f() { l: skip; } thread p { f(); } forbid p@f.m;",

@@ -39,7 +39,7 @@ fn an_index_outside_is_a_fault() {
     faults("thread p { var a[2], i = 2; a[i] = 1; }", false);
     faults("thread p { var a[2], i = -1; a[i] = *; }", false);
     faults("thread p { var a[2], i = 1; a[i] = a[1 - i]; }", true);
-    // An operand that decides before the index is evaluated protects it.
+    // If the left operand decides the condition, the index in the right operand is not evaluated.
     faults("thread p { var a[2], i = 5; assume i < 2 && a[i] == 0; }", true);
     faults("thread p { var a[2], i = 5; assume i >= 2 || a[i] == 0; }", true);
     faults("thread p { var a[2], i = 5; assume a[i] == 0 && i < 2; }", false);
@@ -52,7 +52,7 @@ fn an_index_outside_is_a_fault() {
 
 #[test]
 fn elements_are_steps() {
-    // A computed index: one step determines the element, the next one writes it.
+    // An access with a computed index takes two steps: the first one determines the element, the second one writes it.
     let edges = |text: &str| program(text).threads[0].edges.len();
     assert_eq!(edges("thread p { var a[3]; a[1] = 5; }"), 1);
     assert_eq!(edges("thread p { var a[3], i; a[i] = 5; }"), 7);
@@ -101,12 +101,12 @@ fn mutexes_exclude() {
         ),
         NONE,
     );
-    // Other accesses continue, unlike with the global lock.
+    // While a mutex is held, other threads can access memory, unlike with the global lock.
     check(
         "shared x; mutex m; thread p { lock m; await x == 1; unlock m; } thread q { x = 1; } finally exists x == 1;",
         ALL,
     );
-    // Both drain the buffer.
+    // Locking and unlocking both drain the buffer.
     for fence in ["lock m;", "lock m; unlock m;"] {
         check(
             &format!(

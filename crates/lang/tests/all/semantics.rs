@@ -39,7 +39,7 @@ fn stores_of_different_cells_overtake_each_other_only_under_pso() {
         "shared a[2]; thread p { a[0] = 1; a[1] = 1; } thread q { await a[1] == 1; assert a[0] == 1; }",
         SC_TSO,
     );
-    // Stores to one cell never overtake each other.
+    // Stores to the same cell never overtake each other.
     check("shared x; thread p { x = 1; x = 2; } finally forall x == 2;", ALL);
 }
 
@@ -72,7 +72,7 @@ fn properties_read_memory_rather_than_buffers() {
 
 #[test]
 fn conditions_stop_when_they_are_decided() {
-    // The right side would be an index out of range.
+    // The right side would be out of range, but is not evaluated.
     check("shared a[2], i = 7; thread p { var r = 7; if r < 2 && a[r] == 0 { skip; } }", ALL);
     check("shared a[2], i = 7; thread p { var r = 7; if r >= 2 || a[r] == 0 { skip; } }", ALL);
     check("shared a[2], i = 7; thread p { var r = 7; if i < 2 && a[r] == 0 { skip; } }", ALL);
@@ -147,7 +147,7 @@ fn while_the_lock_is_held_others_neither_load_nor_flush() {
         ALL,
     );
     check("shared x; thread p { lock; x = 1; x = 0; unlock; } thread q { assert x == 0; }", ALL);
-    // Meanwhile a store of another thread may wait in its buffer; under SC the store itself waits.
+    // While one thread holds the lock, a store of another thread may wait in its buffer; under SC, the other thread has to wait before the store.
     check(
         "shared x; thread p { lock; inside: skip; unlock; } thread q { x = 1; stored: skip; }
          forbid p@inside && q@stored && x == 0;",
@@ -182,16 +182,16 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
         format!("shared x, y; thread p {{ await {condition}; }} thread q {{ {other} }}")
     };
     for (condition, other, free) in [
-        // Several accesses.
+        // Conditions with several accesses.
         ("x == 1 && y == 1", "x = 1;", false),
         ("x == 1 && y == 1", "y = 1; x = 1;", true),
         ("x == 1 || y == 1", "y = 1;", true),
         ("x == 1 || y == 1", "await x == 2;", false),
         ("x == y + 1", "y = 1; y = 0; x = 1;", true),
         ("x == y + 1", "y = 1; x = 1;", false),
-        // A thread must not wait for the rest of a partly evaluated condition: `x` was 1, and is 0 forever.
+        // A thread does not keep the left part of a condition and wait for the rest: `x` was 1, and is 0 forever.
         ("x == 1 && y == 1", "x = 1; x = 0; y = 1;", false),
-        // Evaluations that change memory repeat, others wait.
+        // A condition whose evaluation changes memory is evaluated repeatedly, so its thread is never blocked; other conditions block.
         ("swap(x, 1) == 0", "skip;", true),
         ("swap(x, 1) == 2", "skip;", false),
         ("swap(x, 1 - y) == 2", "y = 1;", false),
@@ -203,24 +203,25 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
         ("cas(x, 1, 2)", "x = 1;", true),
         ("!cas(x, 0, 1)", "skip;", true),
         ("!cas(x, 0, 0)", "skip;", false),
-        // A thread that faults has ended.
+        // A thread that faults has ended, so it is not blocked.
         ("1 / x == 2", "skip;", true),
         ("y == 0 && 1 / (x + 1) == 2", "skip;", false),
     ] {
         check_deadlock(&against(condition, other), free);
     }
-    // The effects of an evaluation let other threads continue, and then the next evaluation succeeds access by access.
+    // An evaluation of the condition changes memory, which lets other threads continue; the next evaluation succeeds, although the condition never holds in a single
+    // state.
     let skips = "shared x, y, a, b = 1, z;
          thread p { choose { await a == 1 && b == 0 || cas(x, 0, 1) && y == 7; assume 0; } or { await z == 1; } }
          thread q { await x == 1; a = 1; a = 0; b = 0; z = 1; }";
     check_deadlock(skips, false);
-    // A store that is still in the buffer of its thread reaches memory, and then other threads continue.
+    // A store may still be in the buffer of its thread when this thread waits; it reaches memory, and then other threads continue.
     check_deadlock("shared x, y; thread p { x = 1; await y == 1; } thread q { await x == 1; y = 1; }", true);
     check_deadlock(
         "mutex m; shared x; thread p { lock m; await x == 1; unlock m; } thread q { lock m; x = 1; unlock m; }",
         false,
     );
-    // Procedures.
+    // Conditions that call procedures.
     check_deadlock(
         "shared x, y; fn both() { return x && y; } thread p { await both(); } thread q { x = 1; }",
         false,
@@ -245,7 +246,7 @@ fn a_waiting_thread_is_at_the_location_of_its_await() {
         let program = blocking(&both(property)).expect("it is accepted");
         assert!(holds(&program, MemoryModel::Sc, &program.properties[0]), "{property}");
     }
-    // A waiting place without its label would end this.
+    // If a location at which the thread waits lacked the label, the property would be violated.
     let stays = "shared x, y; thread p { l: await x == 1 && y == 1; } thread q { x = 1; await x == 2; } forbid q@end || p@l;";
     let program = blocking(stays).expect("it is accepted");
     let waiting = program.threads[0].locations.iter().filter(|l| l.labels.contains(&"l".to_string())).count();
@@ -431,19 +432,19 @@ fn whole_number_operators_over_the_reals_are_refused_wherever_they_stand() {
 
 #[test]
 fn a_label_before_a_brace_names_what_follows() {
-    // However the thread got there.
+    // A thread is at both labels no matter on which path it came.
     check("shared x; thread p { if x { x = 1; done: } y: skip; } forbid p@done != p@y;", ALL);
     check("shared x; thread p { if x { x = 1; done: } x = 2; } forbid p@done && x == 0;", NONE);
     check("shared x; thread p { while x < 2 { x = x + 1; again: } } forbid p@again && x == 0;", NONE);
     check("shared x; thread p { for j in 0..2 { x = j; next: } fence; } finally never p@next;", ALL);
     check("shared x; thread p { x = 1; fence; last: var r; } finally forall p@last && p@end;", ALL);
-    // A label is in every copy of a `for`.
+    // The label is in every copy of the body of a `for`.
     check("shared x; thread p { var r; for j in 0..3 { a: r = j; } } forbid p@a && p.r == 1;", NONE);
 }
 
 #[test]
 fn a_block_is_chosen_by_its_first_step() {
-    // Waiting does not select a branch: the thread is at the choice while it waits.
+    // Waiting does not select an alternative: the thread stays at the choice while it waits.
     let waiting = |first: &str| {
         format!(
             "shared x, y; thread p {{ a: choose {{ {first} x == 1; }} or {{ y = 1; }} b: skip; }}
@@ -452,7 +453,7 @@ fn a_block_is_chosen_by_its_first_step() {
     };
     check(&waiting("await"), ALL);
     check_deadlock(&waiting("await"), true);
-    // An assumption that reads memory does select a branch.
+    // An assumption that reads memory does select an alternative, because the read is a step before it.
     check(&waiting("assume"), ALL);
     check_deadlock(&waiting("assume"), false);
     check(
@@ -462,7 +463,7 @@ fn a_block_is_chosen_by_its_first_step() {
     check_deadlock("shared x; thread p { var r; choose { assume r; } or { skip; } }", true);
     check_deadlock("shared x; thread p { choose { atomic { assume x; } } or { skip; } }", true);
     check_deadlock("shared x; thread p { choose { { await x; } } or { assume 0; } }", false);
-    // A label or a loop has a location of its own, which is entered by a step.
+    // A label or a loop at the start of an alternative has a location of its own, which is entered by a step.
     check_deadlock("shared x; thread p { var r; choose { l: assume r; } or { skip; } }", false);
     check_deadlock(
         "shared x; thread p { var r; choose { for j in 0..1 { assume r; } } or { skip; } }",
@@ -509,7 +510,7 @@ fn constants_decide_without_a_step() {
         );
     }
     check("shared x; thread p { a: if x { } b: skip; } forbid !p@a && !p@b && !p@end;", NONE);
-    // A jump is a step only if it has a label, which otherwise would have no location.
+    // A jump is a step only if it has a label, because the label needs a location.
     check("shared x; thread p { a: goto b; x = 1; b: skip; } forbid p@a && p@b;", ALL);
     check("shared x; thread p { a: skip; goto b; x = 1; b: skip; } forbid !p@a && !p@b && !p@end;", ALL);
 }
@@ -526,7 +527,7 @@ fn error(text: &str) -> String {
 fn mistakes_are_explained() {
     assert_eq!(error("shared x;\nthread p { y = 1; }"), "2:12: unknown name `y`");
     assert_eq!(error("shared x;\nthread p { x[0] = 1; }"), "2:12: `x` is not an array");
-    // Also where constants decide that it is never evaluated.
+    // Names are resolved even in operands that constants exclude from evaluation.
     assert_eq!(error("shared x; thread p { x = 1 || y; }"), "1:31: unknown name `y`");
     assert_eq!(error("shared x; thread p { if 0 && y { } }"), "1:30: unknown name `y`");
     assert_eq!(error("shared x; thread p { if 0 && x && y { } }"), "1:35: unknown name `y`");

@@ -37,7 +37,7 @@ fn groups_of_steps_are_lowered_and_printed_as_their_statements() {
     assert_eq!(printed, fencewright_lang::fw::print(&loaded(TEXT).file));
 }
 
-/// The sides and texts of the places of a program.
+/// The side of each place of a program, and the text of the statement beside it.
 fn sides(loaded: &Loaded) -> Vec<(Side, String)> {
     let placed = places(loaded, &[]).expect("places");
     let text = |span: Span| loaded.sources.text(span).to_owned();
@@ -57,7 +57,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
     *body(&mut program.file) = all;
     let here = |side, text: &str| (side, text.to_owned());
     let whole = program.sources.text(around).to_owned();
-    // Without sites every statement is a place, except those inside a group.
+    // Without sites there are places beside every statement, except those inside a group.
     let expected = [
         here(Side::Before, &whole),
         here(Side::Before, "y = 1;"),
@@ -67,7 +67,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
         here(Side::After, "y = 4;"),
     ];
     assert_eq!(sides(&program), expected);
-    // With sites only the named statements are places, plus one after a statement that no other follows.
+    // With sites there are places only beside the statements named there, including one after a statement that no other statement follows.
     let mut sites = Sites::default();
     sites.insert(around, Site { before: true, after: true, bare: false, uses: 0 });
     program.sites = Some(sites);
@@ -112,7 +112,7 @@ fn copies_of_a_procedure_share_positions_and_record_their_calls() {
         .map(|edge| program.program.calls_to(edge.span).map(|call| call.what.as_str()).collect())
         .collect();
     assert_eq!(shown, [["f(1)"], ["f(2)"]]);
-    // .fw writes each statement once, C copies them.
+    // A .fw text is lowered once, so its places stay separate; the importer of C copies texts, so its places with the same text are merged.
     assert_eq!(places(&program, &[]).expect("places").places.len(), 3);
     program.front_end = front_end::named("c").expect("C is known");
     let joined = places(&program, &[]).expect("places").places;

@@ -38,7 +38,7 @@ fn writes_wrap_around() {
         "shared x: u16 = 511; thread p { var r: u8, s: i32; r = x; s = x; } finally forall p.r == 255 && p.s == 511;",
         ALL,
     );
-    // A wrapped write is not a fault.
+    // A write that wraps is no fault.
     assert!(program("shared x: u8; thread p { var r: i8; r = x; x = r + 1; }").properties.is_empty());
 }
 
@@ -57,7 +57,7 @@ fn operations_wrap_around() {
         ALL,
     );
     check("shared x: u8 = 255; thread p { atomic { x = x + 1; x = x - 1; } } finally forall x == 255;", ALL);
-    // Only the write wraps.
+    // Sums do not wrap; only writes and conversions do.
     check(
         "shared x: u8 = 255; thread p { assert x + 1 == 256; assert u8(x + 1) == 0; assert i8(x) == -1; }",
         ALL,
@@ -101,7 +101,7 @@ fn only_the_chosen_side_is_evaluated() {
         "shared x = 2; thread p { var r = 1; assert (r ? 5 : 6) == 5; assert (r == 0 ? 1 / 0 : 3) == 3; r = x > 1 ? x : 0; } finally forall p.r == 2;",
         ALL,
     );
-    // The other branch is not evaluated.
+    // The branch that is not selected is not evaluated.
     check("shared x, a[2]; thread p { var i = 7; x = i < 2 ? a[i] : 9; } finally forall x == 9;", ALL);
     check("shared x, a[2]; thread p { var i = 7; x = i > 2 ? a[i] : 9; }", NONE);
     check(
@@ -125,7 +125,7 @@ fn only_the_chosen_side_is_evaluated() {
         "shared data, flag; thread p { data = 1; flag = 1; } thread q { var r; r = flag ? data : 1; assert r == 1; }",
         SC_TSO,
     );
-    // In properties.
+    // Conditional expressions in properties.
     check(
         "shared x = 1, y; thread p { y = 2; } forbid (p@end ? x : y) > 2; invariant x == 1 ? y <= 2 : false;",
         ALL,

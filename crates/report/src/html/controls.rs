@@ -1,7 +1,7 @@
 //! Drawings of the control states of a proof. Locations with the same source line are merged into one point.
 //!
-//! There are two drawings. For each pair of threads, a table has one square per pair of points, filled if the proof does not exclude that both
-//! threads are there together; mutual exclusion shows as a hole. A graph has one node per control state, in layers by distance from the start.
+//! There are two kinds of drawings. For each pair of threads, a table has one square per pair of points, filled if the proof does not exclude that the threads are
+//! at these points at the same time; mutual exclusion is visible as a hole. A graph has one node per control state, in layers by distance from the start.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,22 +41,22 @@ struct Point {
     number: u32,
 }
 
-/// The control states of a proof, as a point for each thread.
+/// The control states of a proof: each is a point for every thread.
 pub struct Controls<'a> {
     source: Source<'a>,
     /// For each thread, the names of its points.
     points: Vec<Vec<String>>,
-    /// Classes of threads that symmetry may permute.
+    /// Classes of threads that the proof's symmetry may permute.
     classes: Vec<Vec<usize>>,
-    /// All control states; of each orbit under permutations of the classes, the sorted one.
+    /// The control states; of those that differ by a permutation within the classes, only the sorted one.
     states: BTreeSet<Vec<usize>>,
     start: Vec<usize>,
-    /// For each thread, the pairs of points that one of its edges connects.
+    /// For each thread, the pairs of points that are connected by one of its edges.
     moves: Vec<BTreeSet<(usize, usize)>>,
 }
 
 impl<'a> Controls<'a> {
-    /// Takes the control states of a proof, each as one location per thread. Permutations within `classes` add further control states.
+    /// Takes the control states of a proof, each given by the locations of all threads. Their permutations within `classes` are control states too.
     pub fn new(
         source: Source<'a>,
         classes: Vec<Vec<usize>>,
@@ -203,7 +203,7 @@ impl<'a> Controls<'a> {
         together
     }
 
-    /// Successors of a control state: each reachable state, with the thread that moves.
+    /// The successors of a control state among `states`, each with the thread that moves.
     fn successors(&self, state: &[usize]) -> BTreeMap<Vec<usize>, usize> {
         let mut targets = BTreeMap::new();
         for (thread, moves) in self.moves.iter().enumerate() {
@@ -225,7 +225,7 @@ impl<'a> Controls<'a> {
             return String::new();
         }
         let start = &self.start;
-        // The nodes nearest to the start, each with its layer.
+        // Collects the nodes nearest to the start, each with its layer.
         let mut layer_of: BTreeMap<Vec<usize>, usize> = BTreeMap::from([(start.clone(), 0)]);
         let mut successors: BTreeMap<Vec<usize>, BTreeMap<Vec<usize>, usize>> = BTreeMap::new();
         let mut queue = VecDeque::from([start.clone()]);
@@ -294,12 +294,12 @@ impl<'a> Controls<'a> {
                         let middle = (from + to) / 2;
                         format!("M{x} {from}C{x} {middle} {to_x} {middle} {to_x} {to}")
                     }
-                    // Within a layer, the edge bends below it.
+                    // An edge within a layer bends below it.
                     Ordering::Equal => {
                         let (from, below) = (y + 13, y + 36);
                         format!("M{x} {from}C{x} {below} {to_x} {below} {to_x} {from}")
                     }
-                    // An edge to an earlier layer goes around the right side.
+                    // An edge to an earlier layer passes on the right side.
                     Ordering::Less => {
                         let (from, to, bend) = (x + half, to_x + half, x.max(to_x) + half + 30);
                         format!("M{from} {y}C{bend} {y} {bend} {to_y} {to} {to_y}")
@@ -380,7 +380,7 @@ fn points_of(source: Source<'_>, id: ThreadId, reached: &BTreeSet<LocationId>) -
             _ => Point { kind, file: 0, line: 0, number: 0 },
         };
         let (known, locations) = points.entry(point).or_insert_with(|| (name.clone(), Vec::new()));
-        // A label is more telling than a line number.
+        // A label is preferred as the name of a point, because it is more informative than a line number.
         if !at.labels.is_empty() && kind == 0 {
             known.clone_from(&name);
         }

@@ -1,8 +1,8 @@
 //! Departures from SC: the steps of an execution that would have a different effect if every store reached memory at once.
 //!
-//! Under SC a load reads the store to its cell that was *issued* last, and no store overwrites one that was issued later. If both hold for
-//! every step, the execution without its flushes is an SC execution. So every execution that is impossible under SC has a departure. The
-//! converse does not hold: a departure may be undone by reordering independent steps.
+//! Under SC a load reads from the last store *issued* to its cell, and no store overwrites a store that was issued later. If both hold for every step, the execution
+//! without its flushes is an SC execution. So every execution that is impossible under SC has a departure. The converse does not hold: reordering independent steps
+//! may turn an execution with departures into an SC execution.
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,26 @@ use fencewright_program::{EventKind, Program, Replayed};
 pub struct Departure {
     /// The memory cell.
     pub cell: u32,
-    /// The step that issued the last store to the cell, which SC would have in memory; counted from 0.
+    /// The index of the step that issued the last store to the cell, which would be in memory under SC.
     pub store: usize,
     /// The value of that store.
     pub value: i64,
-    /// The effect that the step had instead.
+    /// The actual effect of the step.
     pub instead: Instead,
 }
 
 /// The effect of a step that departs from SC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// A load read this value, from an older store or from initial memory.
+    /// A load read this value, from an older store or from the initial memory.
     Read(i64),
-    /// The store of this step reached memory after one that was issued later, and overwrote it.
+    /// The store of this step reached memory after the store issued by a later step, and overwrote it.
     Overwritten(usize),
 }
 
 /// The departures of each step of an execution.
 pub fn departures(program: &Program, replayed: &Replayed) -> Vec<Vec<Departure>> {
-    // For each cell, the last store issued and the store whose value memory holds.
+    // For each cell, the last store issued to it, and the store whose value is in memory.
     let mut issued: Vec<Option<(usize, i64)>> = vec![None; program.cells()];
     let mut memory: Vec<Option<usize>> = vec![None; program.cells()];
     let mut pending: Vec<VecDeque<(usize, u32)>> = vec![VecDeque::new(); program.threads.len()];

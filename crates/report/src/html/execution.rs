@@ -1,7 +1,7 @@
 //! An execution as data for the viewer: the initial state, the changes of each step, the happens-before relation, and the departures from SC.
 //!
-//! Each step stores its difference from the state before it, which keeps the page small; the viewer reconstructs the states. Steps that are
-//! left out become one entry with their combined difference.
+//! Each step has only its difference from the previous state, which keeps the page small; the viewer reconstructs the states. Steps that are left out are
+//! represented by one entry with their combined difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::texts::Numbers;
 use crate::step::{Step, buffered_cell, cell_of, steps};
 use crate::words::{Source, grouped, shortened};
 
-/// In an execution with more steps than these together, only the first and the last steps are shown.
+/// Of a long execution, only the first `FIRST_STEPS` and the last `LAST_STEPS` steps are shown.
 const FIRST_STEPS: usize = 500;
 const LAST_STEPS: usize = 1_500;
 /// Maximum number of steps for which happens-before is computed.
@@ -47,9 +47,9 @@ pub struct Execution {
     /// The happens-before relation, as (first step, name of the relation, second step, cell if the relation is about one).
     relations: Vec<(usize, &'static str, usize, Option<String>)>,
     cycle: Vec<LinkData>,
-    /// The meaning of the cycle, or of its absence.
+    /// A sentence about the happens-before cycle, or about its absence.
     because: String,
-    /// The meaning of the last state for the property.
+    /// A sentence that says what the last state means for the property.
     conclusion: String,
     /// Sentences about the parts that are not shown.
     left_out: Vec<String>,
@@ -84,7 +84,7 @@ struct StepData {
     /// Cells with their new values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<(usize, String)>,
-    /// Cells with the values of stores as they are issued: memory as SC would have it.
+    /// For each store that the step issues, the cell and the value: with these, memory is as it would be under SC.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     issued: Vec<(usize, String)>,
     /// Changes of buffers: the thread, the index of the change, the number of entries removed there, and the entries inserted.
@@ -94,13 +94,13 @@ struct StepData {
     values: Vec<(usize, usize, String)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     places: Vec<(usize, Place)>,
-    /// The name of the thread that holds the lock after the step, if that changes; empty if the lock is free.
+    /// If the holder of the global lock changes, the name of the thread that holds it after the step; empty if the lock is free.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
     /// For a flush, the number of the step that issued the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<usize>,
-    /// For steps that are left out, the earlier steps whose stores they flush.
+    /// For steps that are left out, the numbers of the earlier steps whose stores they flush.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     flushed: Vec<usize>,
     /// The departures of the step from SC, as sentences.
@@ -117,7 +117,7 @@ struct LinkData {
     cell: Option<String>,
 }
 
-/// The parts of an execution that are shown.
+/// An execution to show on a page.
 pub struct View<'a> {
     /// The program, with its source text.
     pub source: Source<'a>,
@@ -125,11 +125,11 @@ pub struct View<'a> {
     pub replayed: &'a Replayed,
     /// The property that the execution is evidence about.
     pub property: Option<&'a Property>,
-    /// A happens-before cycle, if the caller has one.
+    /// A happens-before cycle, if the caller has found one.
     pub cycle: Option<&'a [Link]>,
-    /// The meaning of the last state for the property.
+    /// A sentence that says what the last state means for the property.
     pub conclusion: String,
-    /// The original program, if the execution is one of a version with other fences.
+    /// The original program, if the execution is of a variant with other fences.
     pub written: Option<&'a Program>,
 }
 
@@ -228,7 +228,7 @@ impl View<'_> {
         shown
     }
 
-    /// Adds the happens-before relation of the execution, completed by flushing all buffers. Returns a cycle, if there is one, and its meaning.
+    /// Adds the happens-before relation of the execution, after flushing all buffers. Returns a cycle, if there is one, and a sentence about it.
     fn relations(
         &self,
         relations: &mut Vec<(usize, &'static str, usize, Option<String>)>,
@@ -277,7 +277,7 @@ impl View<'_> {
         format!("{}: {what}", line_of(&self.source.program.thread(event.thread).name))
     }
 
-    /// The statement of a step; `None` for a flush. An inserted fence is shown as such, not as the statement it was put beside.
+    /// The statement of a step; `None` for a flush. For an inserted fence, this is the fence and not the statement beside it.
     fn statement(&self, event: &Event) -> Option<String> {
         let EventKind::Step { edge, .. } = &event.kind else { return None };
         let edge = self.source.program.thread(event.thread).edge(*edge);
@@ -392,7 +392,7 @@ impl Shown<'_> {
         Some((*file, self.view.source.position(span).line))
     }
 
-    /// The steps that are shown, and their indices in the execution.
+    /// The data of the steps that are shown, and the indices of these steps in the execution.
     fn steps(&self, left_out: &mut Vec<String>) -> (Vec<StepData>, Vec<usize>) {
         let view = self.view;
         let all = view.replayed.events.len();
@@ -420,7 +420,7 @@ impl Shown<'_> {
                 flushed.extend(stores[n].filter(|store| *store <= gap.start));
                 if n + 1 == gap.end {
                     let words = format!("{} steps are left out", grouped(gap.len() as u64));
-                    // Of several stores to a cell, the last one determines its value.
+                    // If several steps that are left out store to a cell, the last store determines its value.
                     let issued: BTreeMap<usize, String> = std::mem::take(&mut issued).into_iter().collect();
                     let (issued, flushed) = (issued.into_iter().collect(), std::mem::take(&mut flushed));
                     let mut skipped =
@@ -444,7 +444,7 @@ impl Shown<'_> {
         (data, numbers)
     }
 
-    /// A step without its differences.
+    /// The data of a step, without the differences between its states.
     fn step(&self, step: &Step<'_>) -> StepData {
         let source = self.view.source;
         let faults = step.effect.iter().any(|access| matches!(access, Access::Fault(_)));
@@ -466,7 +466,7 @@ impl Shown<'_> {
         }
     }
 
-    /// The cells and values that a step stores, to memory or to its buffer; none for a flush.
+    /// The cells and values that a step stores, to memory or to its buffer; empty for a flush.
     fn issued(&self, step: &Step<'_>) -> impl Iterator<Item = (usize, String)> {
         let is_flush = matches!(step.event.kind, EventKind::Flush { .. });
         step.effect.iter().filter(move |_| !is_flush).filter_map(|access| match *access {

@@ -27,7 +27,7 @@ const AROUND: usize = 8;
 const LONGEST_LINE: usize = 300;
 
 impl Page {
-    /// Adds the result of fence synthesis; `edited` is the sources with the fences inserted, or the reason why there are none.
+    /// Adds the result of fence synthesis; `edited` has the source texts with the fences inserted, or the reason why there are none.
     pub fn fences(
         &mut self,
         source: Source<'_>,
@@ -139,7 +139,7 @@ impl Page {
         }
     }
 
-    /// Adds an execution of the program with a different set of fences.
+    /// Adds an execution of a variant of the program with another set of fences.
     fn because(
         &mut self,
         source: Source<'_>,
@@ -168,7 +168,7 @@ impl Page {
     }
 }
 
-/// The effect of leaving a fence out, as a sentence.
+/// A sentence about the violation that occurs without a fence.
 fn without(because: &Because) -> String {
     match (&because.property, because.overfull) {
         (_, Some(thread)) => {
@@ -245,7 +245,7 @@ fn changed(source: Source<'_>, file: FileId, old: &str, new: &str, found: &Synth
             text: change.value().trim_end_matches(['\n', '\r']),
         })
         .collect();
-    // Each fence is matched to the inserted line nearest to its place that no other fence is matched to.
+    // Matches each fence to the nearest inserted line that is not matched to another fence.
     let mut old_line = 0;
     let mut added: Vec<(usize, usize)> = Vec::new();
     for (n, line) in lines.iter().enumerate() {
@@ -289,7 +289,7 @@ fn changed(source: Source<'_>, file: FileId, old: &str, new: &str, found: &Synth
             html,
             "<tr{class}><td class=\"number\">{}</td><td><code>{}</code></td><td class=\"why\">{}</td></tr>",
             line.number.map_or(String::new(), |n| n.to_string()),
-            // A blank keeps the height of an empty line.
+            // A blank instead of an empty text keeps the height of the line.
             match line.text {
                 "" => " ".to_owned(),
                 line => text(&line_of(&shortened(line, LONGEST_LINE))),

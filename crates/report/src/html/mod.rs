@@ -1,11 +1,11 @@
 //! Answers as one self-contained HTML page: a browser loads nothing else, neither from the network nor from other files.
 //!
-//! A [`Page`] collects answers. Everything that is static is written as HTML here: the table of answers, the evidence for each verdict,
-//! invariants, drawings of control states, programs with their fences. Executions are JSON, which the script of the page (`page.js`) turns into
-//! a viewer; each execution is also there as text, for readers without scripts.
+//! A [`Page`] collects answers. All static contents are written as HTML here: the table of answers, the evidence for each verdict, invariants, drawings of control
+//! states, programs with their fences. Executions are written as JSON, from which the script of the page (`page.js`) builds a viewer; each execution is also written
+//! as text, for readers without scripts.
 //!
-//! All program text is hostile. It becomes HTML only through `escape.rs`, and the script creates elements and text nodes, never markup. The
-//! content security policy of the page allows only this script and this style sheet, by their hashes.
+//! All program text is treated as hostile. It becomes HTML only through `escape.rs`, and the script creates elements and text nodes, never markup. The content
+//! security policy of the page allows only this script and this style sheet, by their hashes.
 
 mod controls;
 mod departures;
@@ -51,16 +51,16 @@ const IN_EDITOR: &str = concat!(
     include_str!("editor.css"),
 );
 
-/// Maximum size of a page in bytes; beyond it, answers appear only in the table.
+/// Maximum size of a page in bytes; further answers appear only in the table.
 const MOST_BYTES: usize = 32 << 20;
 /// Maximum number of answers in the table.
 const MOST_ANSWERS: usize = 5_000;
 
-/// A page of answers, which is filled as they are found.
+/// A page of answers, to which answers are added as they are found.
 pub struct Page {
     answers: Vec<Answer>,
     texts: Texts,
-    /// The number of answers for each verdict, including those that the page has no room for.
+    /// The number of answers for each verdict, including answers for which the page has no room.
     counts: BTreeMap<&'static str, usize>,
     room: Room,
 }
@@ -80,7 +80,7 @@ impl Default for Page {
 /// One answer of a page.
 struct Answer {
     file: String,
-    /// The name of the property, or another question.
+    /// The name of the property, or the question if it is not about a property.
     question: String,
     model: String,
     verdict: &'static str,
@@ -88,14 +88,14 @@ struct Answer {
     class: &'static str,
     /// The engine, the number of states, and the time.
     facts: Vec<String>,
-    /// HTML in which a NUL character stands before each index of an execution of this answer and before each name that must be unique in the page;
-    /// [`section`] replaces both.
+    /// HTML in which a NUL character marks each index of an execution of this answer and each name that must be unique in the page. [`section`] replaces the marked
+    /// indices and names.
     body: String,
     executions: Vec<Execution>,
 }
 
 impl Answer {
-    /// The bytes that the answer needs, without the source files.
+    /// The number of bytes that the answer needs, without the source files.
     fn bytes(&self) -> usize {
         self.body.len() + self.executions.iter().map(|execution| execution.json.len()).sum::<usize>()
     }
@@ -203,7 +203,7 @@ impl Page {
         }
     }
 
-    /// Adds an execution: its data, and the element in which the script shows it.
+    /// Adds an execution: its data to `executions`, and to `body` the element in which the script shows it.
     fn execution(&mut self, view: &View<'_>, body: &mut String, executions: &mut Vec<Execution>) {
         let (files, numbers) = texts::files(view.source, view.spans());
         let json = escape::data(&view.data(&numbers));
@@ -388,7 +388,7 @@ fn section(number: usize, answer: &Answer, first: usize) -> String {
         let _ = write!(html, "<span>{}</span> ", text(&fact));
     }
     html.push_str("</p>\n");
-    // Makes indices of executions and names of elements unique in the page.
+    // Replaces the indices of executions and the names of elements by ones that are unique in the page.
     let mut parts = body.split('\u{0}');
     html.push_str(parts.next().unwrap_or_default());
     for part in parts {
@@ -407,7 +407,7 @@ fn section(number: usize, answer: &Answer, first: usize) -> String {
     html
 }
 
-/// The text and the line of a property.
+/// The text of a property and its line.
 fn stated(source: Source<'_>, property: &Property) -> String {
     if property.span == Span::default() {
         return String::new();
@@ -417,7 +417,7 @@ fn stated(source: Source<'_>, property: &Property) -> String {
     format!("<p class=\"stated\"><code>{}</code> <span>line {}</span></p>\n", text(&excerpt), text(&at))
 }
 
-/// For an unknown verdict: the engines that were tried, and the explanations such as what grew without bound.
+/// For an unknown verdict: the engines that were tried, and explanations such as variables that grew without bound.
 fn tried(source: Source<'_>, checked: &Checked) -> String {
     let mut html = String::new();
     if !checked.tried.is_empty() {

@@ -17,11 +17,11 @@ use crate::words::{Source, grouped, shortened};
 
 /// Maximum number of states of a set whose values are listed.
 const MOST_STATES: u64 = 200_000;
-/// Maximum number of values that all states of a set have together, if they are to be listed.
+/// Maximum number of values to read (states times values per state) for listing values.
 const MOST_READ: usize = 20_000_000;
 /// Maximum work for deriving facts from an invariant, as an estimate of operations.
 const MOST_WORK: usize = 1_000_000_000;
-/// Maximum number of values that are listed one by one; above it, only the least and the greatest are shown.
+/// Maximum number of values that are listed; if there are more, only the least and the greatest are shown.
 const MOST_VALUES: usize = 8;
 /// Maximum number of rows of the table.
 const MOST_ROWS: usize = 1_000;
@@ -68,7 +68,7 @@ pub fn proof(source: Source<'_>, checked: &Checked) -> String {
     html
 }
 
-/// The explanation for a proof whose control points are not those of the program.
+/// The explanation for a proof whose control states are not those of the program.
 fn elsewhere(certificate: &Certificate) -> &'static str {
     match &certificate.claim {
         Claim::Sliced { .. } => {
@@ -107,7 +107,7 @@ fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
     html + &Controls::new(source, classes, locations).html()
 }
 
-/// The classes of threads that the proof treats up to symmetry.
+/// A sentence about the classes of threads that the proof treats up to symmetry.
 fn exchanged<'s>(source: Source<'_>, classes: impl Iterator<Item = &'s Vec<u32>>) -> String {
     let name = |thread: &u32| text(&source.program.threads[*thread as usize].name);
     let classes: Vec<String> =
@@ -173,7 +173,7 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
     html + &Controls::new(source, classes, controls.into_iter()).html()
 }
 
-/// Those of these registers of a thread that are shown, with their names.
+/// Of these registers of a thread, those that are shown, with their names.
 fn shown_registers<'s>(
     source: Source<'s>,
     thread: usize,

@@ -1,4 +1,4 @@
-//! The source files of programs, as data of a page. Each distinct set of files is stored once, shared by all answers about it.
+//! The source files of programs, as data of a page. Each distinct set of files is kept once and shared by all answers about it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::words::{Source, shortened};
 
 /// A file with more lines is shown only near the lines that the page mentions.
 const MOST_LINES: usize = 3_000;
-/// Number of lines shown before and after each of them.
+/// Number of lines shown before and after each line that the page mentions.
 const AROUND: usize = 20;
 /// Maximum length of a line, in characters.
 const LONGEST_LINE: usize = 300;
@@ -41,7 +41,7 @@ struct File {
 pub type Numbers = BTreeMap<FileId, usize>;
 
 impl Texts {
-    /// Returns the stored copy of these files, and whether there was one already.
+    /// Returns the shared copy of these files, and whether the page already had one.
     pub fn shared(&mut self, files: &Arc<str>) -> (Arc<str>, bool) {
         match self.0.get(files) {
             Some(known) => (known.clone(), true),
@@ -52,13 +52,13 @@ impl Texts {
         }
     }
 
-    /// Drops the files that no execution refers to any more.
+    /// Drops the files that no execution refers to.
     pub fn forget_unused(&mut self) {
         self.0.retain(|files| Arc::strong_count(files) > 1);
     }
 }
 
-/// The files of a program as JSON; `places` are the positions that the page mentions. A built-in file is included only if one of them lies in it.
+/// The files of a program as JSON; `places` are the positions that the page mentions. A built-in file is included only if it contains one of these positions.
 pub fn files(source: Source<'_>, places: impl Iterator<Item = Span>) -> (String, Numbers) {
     let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
     for span in places.collect::<HashSet<Span>>() {

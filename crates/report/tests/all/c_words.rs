@@ -1,4 +1,4 @@
-//! Executions of C programs in the words of C: snapshots, and what must never be seen.
+//! Executions of C programs in the notation of C: snapshots, and names of the translation that must never appear.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -81,7 +81,7 @@ fn example(name: &str) -> Loaded {
 fn checked(loaded: &Loaded, model: MemoryModel, properties: Vec<Property>) -> Vec<Checked> {
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
     let task = Task::new(&loaded.program, model, properties);
-    // What is shown are executions: proofs need not be confirmed, nor searched for long.
+    // Only executions are compared, so proofs are neither confirmed nor searched for long.
     let limits = Limits::default().within(Duration::from_secs(5));
     check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING)
 }
@@ -137,8 +137,8 @@ fn json_and_sarif_have_the_words_of_c_beside_the_names_of_the_translation() {
     assert!(!file.contains("mutex_interested"), "{file}");
 }
 
-/// A number that the program computes looks like the number of undefined values: it is shown as the number that it is, because values are told by what they are, and not by
-/// their digits in a finished text.
+/// Uninitialised values are recognised before values are printed, and not by their digits in the printed text. So a longer number that contains these digits is shown
+/// unchanged.
 #[test]
 fn digits_of_undefined_values_are_no_undefined_values() {
     let program = loaded("digits.c", "int main(void) { return 0; }");
@@ -151,7 +151,7 @@ fn digits_of_undefined_values_are_no_undefined_values() {
     let with_digits = loaded("digits.c", &text);
     let shown = executions(&with_digits, Style::PLAIN);
     assert!(!shown.contains(&undefined.to_string()), "{shown}");
-    // A text of the author that has these digits keeps them.
+    // A text in the source that contains these digits is not changed.
     let text = format!(
         "#include <assert.h>\n#include <pthread.h>\nstatic volatile long x;\nstatic void *f(void *u) {{ x = {undefined}0; return u; }}\n\
          int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); assert(x == 0); return 0; }}"
@@ -163,7 +163,7 @@ fn digits_of_undefined_values_are_no_undefined_values() {
     assert!(!shown.contains("undefined0"), "{shown}");
 }
 
-/// Whatever is told, no name of the translation is in it, accesses come in the order in which they happen, and no execution has more rows than steps.
+/// In all executions, no name of the translation appears, accesses are in the order in which they occur, and there are no more rows than steps.
 #[test]
 fn no_name_of_the_translation_is_seen_in_examples() {
     let mut compared = 0;

@@ -62,8 +62,8 @@ fn shown_result(loaded: &Loaded, model: MemoryModel, result: &Checked) -> String
     text::verdict(source, model, result, Style::PLAIN) + &text::evidence(source, result, Style::PLAIN)
 }
 
-/// The execution that a schedule describes, as evidence about a property. In the schedule `p` is a step of that thread
-/// (the first enabled edge), `p=2` a step whose `*` is 2, and `p!x` a flush of `x` from its buffer.
+/// The execution that a schedule describes, as evidence about a property. In a schedule, `p` is a step of thread `p` (its first enabled edge), `p=2` a step whose
+/// `*` is 2, and `p!x` a flush of `x` from its buffer.
 fn walk(name: &str, text: &str, model: MemoryModel, property: Option<Property>, schedule: &str) -> String {
     let loaded = loaded(name, text);
     let program = &loaded.program;
@@ -228,7 +228,7 @@ fn long_executions_are_cut_in_the_middle() {
     assert!(shown.contains("... 2,601 steps are left out here; --full shows them"), "{shown}");
 }
 
-/// The counterexample to the first property of an example.
+/// The violating execution of the first property of an example.
 fn example(name: &str, style: Style) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     let loaded = loaded(name, &std::fs::read_to_string(path).expect("an example"));
@@ -293,7 +293,7 @@ fn a_long_counterexample_has_fewer_lines_than_steps() {
 
 #[test]
 fn passes_through_loops_become_one_row() {
-    // The first loop touches registers only; the second one runs alone until the other thread moves.
+    // The first loop accesses only registers; the second loop runs alone until the other thread moves.
     let text = "\
 shared x, y;
 thread p {
@@ -374,7 +374,7 @@ fn litmus_summaries() {
         "exists (x=2)",
     ];
     let outcomes = conditions.map(|condition| {
-        // The last one has more states than may be explored, so that it is not confirmed.
+        // The last test has more states than the confirming exploration may visit, so its answer is not confirmed.
         let states = if condition.contains("x=2") { 3 } else { 1_000 };
         let exploration = Some(Exploration { states, ..Exploration::default() });
         outcome("t.litmus", &format!("{program}{condition}"), exploration)

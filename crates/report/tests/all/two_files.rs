@@ -1,5 +1,5 @@
-//! A front end in one file, for a toy language with includes: every message about such a program names
-//! the right file, and fences are inserted into the right file.
+//! A front end in one file, for a toy language with includes. Every message about a program in two files names the right file, and fences are inserted into the
+//! right file.
 //!
 //! A line of the language is `include FILE`, `thread NAME`, `set X VALUE`, `get REGISTER X`, `fence`, or `forbid P Q`: the registers `r` of
 //! threads P and Q are not both 0 in a final state.
@@ -154,7 +154,7 @@ fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
-/// The formula that register `r` of this thread is 0.
+/// The formula that register `r` of a thread is 0.
 fn is_zero(thread: Name) -> Expr {
     let span = thread.span;
     let register = Name { text: "r".into(), span };
@@ -195,7 +195,7 @@ fn check_message(main: &str, library: &[u8], message: &str, place: &str) {
 fn diagnostics_name_the_file_they_are_about() {
     check_message(MAIN, b"thread q\nput y 1\n", "a toy cannot say this", "lib.toy:2:1");
     check_message("include lib.toy\nput y 1\n", LIBRARY.as_bytes(), "a toy cannot say this", "main.toy:2:1");
-    // An error found by lowering.
+    // An error that is found only by lowering.
     check_message(MAIN, b"thread q\nset y 1\nget s x\n", "`s`", "lib.toy:3:1");
     check_message(MAIN, b"thread q\nset y \xff\n", "not UTF-8", "lib.toy:2:7");
     let missing = "cannot include `other.toy`: no such file";

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven over the pipes of its DevTools protocol: JSON messages, each with a zero byte behind it.
+//! A headless Chromium, driven over the pipes of its DevTools protocol: JSON messages, each followed by a zero byte.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// By then it has answered, however slow the machine.
+/// Maximum time to wait for an answer, on any machine.
 const LONG: Duration = Duration::from_secs(120);
 
-/// The program, if it is installed. `FENCEWRIGHT_CHROMIUM` names another one.
+/// The path of Chromium, if it is installed. `FENCEWRIGHT_CHROMIUM` overrides it.
 pub fn installed() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FENCEWRIGHT_CHROMIUM") {
         return Some(path.into());
@@ -31,9 +31,9 @@ pub struct Browser {
     from: Receiver<Value>,
     next: u64,
     session: Option<String>,
-    /// Events since the last page was opened.
+    /// The events received since the last page was opened.
     pub events: Vec<Value>,
-    /// Its profile, removed when it ends.
+    /// The directory of its profile, which is removed when the browser is dropped.
     _directory: TempDir,
 }
 
@@ -43,7 +43,7 @@ impl Browser {
         let (input, output) = (directory.path().join("to"), directory.path().join("from"));
         let made = Command::new("mkfifo").args([&input, &output]).status();
         assert!(made.expect("mkfifo can be run").success());
-        // It reads from descriptor 3 and writes to 4. Opening a pipe waits for the other end, so both sides open them in the same order.
+        // Chromium reads from descriptor 3 and writes to 4. Opening a pipe waits for the other end, so both processes open the pipes in the same order.
         let script = "exec \"$0\" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
                       --disable-background-networking --disable-component-update --disable-sync --disable-dev-shm-usage \
                       --user-data-dir=\"$1/profile\" --remote-debugging-pipe 3<\"$1/to\" 4>\"$1/from\"";
@@ -109,7 +109,7 @@ impl Browser {
         self.from.recv_timeout(LONG).expect("the browser answers")
     }
 
-    /// Opens a page in a window of this width, and waits until it is there.
+    /// Opens a page in a window of this width, and waits until the page is loaded.
     pub fn open(&mut self, page: &Path, width: u32) {
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", size);
@@ -131,7 +131,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression; a promise is waited for.
+    /// The value of a JavaScript expression; if it is a promise, the value it resolves to.
     pub fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let answer = self.call("Runtime.evaluate", asked);
@@ -173,7 +173,7 @@ impl Browser {
         }
     }
 
-    /// Failures in the page: errors, exceptions, dialogs, and messages of any kind.
+    /// Problems reported by the page: errors, exceptions, dialogs, and console messages.
     pub fn complaints(&self) -> Vec<&Value> {
         let methods = [
             "Log.entryAdded",
@@ -187,7 +187,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It is this process' own child, and its own children end with it.
+        // Ends only the child process of this test, whose own child processes end with it.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -2,12 +2,12 @@
 
 use super::program::*;
 
-/// Choices for one test.
+/// The random choices for one test.
 pub struct Random {
     pub choices: fencewright_testing::Random,
-    /// Whether numbers are small.
+    /// Whether all numbers are small.
     pub small: bool,
-    /// Whether jumps may go back.
+    /// Whether backward jumps are allowed.
     pub back: bool,
 }
 
@@ -54,13 +54,13 @@ pub fn generate(random: &mut Random) -> Program {
     program
 }
 
-/// A number that is interesting for this width.
+/// A random number, often near a boundary of this width.
 pub fn number(random: &mut Random, bits: u32) -> i64 {
     let all =
         [0, 1, 1, 2, -1, 3, 127, 128, 255, -128, 256, 32767, 65535, 0x7fff_ffff, -0x8000_0000, 0xffff_ffff];
     match bits {
         _ if random.small => random.pick(&[0, 1, 1, 2, 3, 5, 7, 100, -1][..if random.back { 5 } else { 9 }]),
-        // Now and then something that may leave 64 bits.
+        // Sometimes a number with which results may exceed 64 bits.
         64 if random.chance(2) => i64::MAX,
         32 | 64 => random.pick(&all),
         _ => random.pick(&all[..13]),
@@ -71,7 +71,7 @@ pub fn register(random: &mut Random, bits: u32) -> Reg {
     Reg { number: random.below(REGISTERS), bits, high: bits == 8 && random.chance(30) }
 }
 
-/// A register, or with some luck a location of this width.
+/// A random register or, less often, a location of this width.
 pub fn place(random: &mut Random, bits: u32, widths: &[u32]) -> Arg {
     let fitting: Vec<usize> = (0..LOCATIONS).filter(|l| widths[*l] == bits).collect();
     match !fitting.is_empty() && random.chance(75) {
@@ -80,7 +80,7 @@ pub fn place(random: &mut Random, bits: u32, widths: &[u32]) -> Arg {
     }
 }
 
-/// A random source operand for a target: at most one of the two is in memory.
+/// A random source operand for a target operand: at most one of the two is in memory.
 pub fn source(random: &mut Random, bits: u32, widths: &[u32], target: Arg) -> Arg {
     match (random.below(3), target) {
         (0, _) => Arg::Imm(number(random, bits)),

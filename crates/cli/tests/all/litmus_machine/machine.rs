@@ -1,4 +1,4 @@
-//! The machine: registers of 64 bits, flags from bits, store buffers.
+//! The machine: 64-bit registers, flags computed from bits, and store buffers.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use super::program::*;
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Thread {
     pub next: usize,
-    /// The value loaded by an instruction that has not finished.
+    /// The value loaded by the current instruction, if it has loaded but not finished.
     pub loaded: Option<u64>,
     pub registers: [u64; REGISTERS],
     pub zero: bool,
@@ -44,7 +44,7 @@ impl Thread {
         self.sign = result >> (bits - 1) & 1 == 1;
     }
 
-    /// `a op b` with all flags; `carries` says whether the carry flag changes.
+    /// Computes `a op b` and sets the flags; `carries` says whether the carry flag changes.
     pub fn alu(&mut self, op: Alu, a: u64, b: u64, bits: u32, carries: bool) -> u64 {
         let sign = |v: u64| v >> (bits - 1) & 1;
         let (result, carry, overflow) = match op {
@@ -102,7 +102,7 @@ impl Thread {
     }
 }
 
-/// The location that an instruction loads from, whether it has to be alone, and whether it stores later.
+/// The location that an instruction loads from, and whether the instruction is locked; `None` if it loads from no location.
 pub fn memory_use(instr: Instr) -> Option<(usize, bool)> {
     let of = |arg: Arg| if let Arg::Mem(location) = arg { Some(location) } else { None };
     match instr {
@@ -248,10 +248,10 @@ pub fn shown(value: u64, d: Declared) -> String {
     }
 }
 
-/// More states than this are not looked at.
+/// Maximum number of states that are explored.
 pub const MOST_STATES: usize = 30_000;
 
-/// All final states as the tool shows them, and whether the claim holds in each; nothing if there are too many states.
+/// All final states in the notation of the tool, and whether the claim holds in each; `None` if there are too many states.
 pub fn final_states(program: &Program) -> Option<BTreeSet<(String, bool)>> {
     let thread = |registers: &[(u64, Declared); REGISTERS]| Thread {
         registers: registers.map(|(v, _)| v),

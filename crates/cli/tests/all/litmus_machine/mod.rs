@@ -1,5 +1,5 @@
-//! Random litmus tests, against a second interpreter of x86 that shares nothing with the tool: registers are 64 bits, flags
-//! are computed from bits, stores wait in a buffer.
+//! Random litmus tests, compared with a second interpreter of x86 that shares no code with the tool: registers have 64 bits, flags are computed from bits, and
+//! stores wait in a buffer.
 
 mod generate;
 mod machine;
@@ -35,7 +35,7 @@ fn random_tests_have_the_final_states_of_the_machine() {
         assert!(answer["error"].is_null(), "{}\n{text}", answer["error"]);
         let Some(expected) = final_states(program) else { continue };
         if let Some(reason) = answer["reason"].as_str() {
-            // 64 bits do not wrap around: there is no answer then. Nor is there if a loop does not end.
+            // The tool has no answer if values exceed 64 bits, because they do not wrap around, or if a loop does not end.
             let known = ["64 bits", "no answer within", "when the condition was decided"];
             assert!(known.iter().any(|k| reason.contains(k)), "{reason}\n{text}");
             continue;

@@ -52,7 +52,7 @@ pub enum Instr {
     Cmpxchg(usize, Reg, bool),
     Cmp(Arg, Arg),
     Test(Arg, Arg),
-    /// A condition by name, and the instruction that is next if it holds.
+    /// A conditional jump: the name of the condition, and the index of the next instruction if the condition holds.
     Jump(&'static str, usize),
     Cmov(&'static str, Reg, Arg),
     Set(&'static str, Reg),
@@ -68,7 +68,7 @@ pub const CONDITIONS: [&str; 30] = [
 pub struct Declared {
     pub bits: u32,
     pub signed: bool,
-    /// Whether the test says so.
+    /// Whether the test declares the type explicitly.
     pub said: bool,
 }
 
@@ -194,7 +194,7 @@ pub fn text(program: &Program, name: &str) -> String {
     text
 }
 
-/// The value of `rax` in the condition.
+/// The value that the condition compares with `rax`.
 pub const CLAIM: i64 = 0xffff_ffff;
 
 // ---- the machine

@@ -1,6 +1,6 @@
-//! What such a program can do: all of its interleavings, with all choices of the allocator and all orders of addresses.
+//! An interpreter for these programs: explores all interleavings, with all choices of the allocator and all orders of addresses.
 //!
-//! Memory is a list of blocks. An allocation gives any block that is free, or a new one; a pointer is the number of a block. Nothing is shared with the
+//! Memory is a list of blocks. An allocation returns any free block, or a new one; a pointer is the index of a block. The interpreter shares no code with the
 //! translation of C.
 
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ struct Block {
     next: Pointer,
 }
 
-/// A thread: what it does next, the last statement first, and its variables.
+/// A thread: the statements that it has still to execute, in reverse order, and its local variables.
 #[derive(Clone)]
 struct Thread<'a> {
     rest: Vec<&'a Stmt>,
@@ -29,14 +29,14 @@ struct State<'a> {
     memory: Vec<Block>,
     globals: [Pointer; GLOBALS],
     threads: Vec<Thread<'a>>,
-    /// 0 before the thread is created, 1 beside it, 2 behind the join.
+    /// 0 before `main` creates the thread, 1 while both run, 2 after the join.
     phase: usize,
 }
 
-/// What a state is known by.
+/// The parts of a state that identify it: memory, globals, statements and variables of the threads, and the phase.
 type Key = (Vec<Block>, [Pointer; GLOBALS], Vec<(Vec<*const Stmt>, [Pointer; LOCALS])>, usize);
 
-/// What goes wrong in some execution.
+/// The kinds of violations that occur in some execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// An assertion fails.
@@ -45,13 +45,13 @@ pub struct Found {
     pub memory: bool,
 }
 
-/// Why a path goes no further.
+/// The reason why an execution is not continued.
 enum End {
     Assertion,
     Memory,
 }
 
-/// Explores a program; nothing if it has more states than this.
+/// Explores a program; `None` if it has more than `most` states.
 pub fn explore(program: &Program, most: usize) -> Option<Found> {
     let count = program.allocations();
     let orders = if program.is_ordered() { permutations(count) } else { vec![(0..count).collect()] };
@@ -102,7 +102,7 @@ fn key(state: &State<'_>) -> Key {
     (state.memory.clone(), state.globals, state.threads.iter().map(thread).collect(), state.phase)
 }
 
-/// All ways in which a thread can take its next step.
+/// All possible next steps of a thread: the state after each, or the violation.
 fn steps<'a>(
     program: &'a Program,
     order: &[usize],
@@ -136,7 +136,7 @@ fn next_phase<'a>(program: &'a Program, mut state: State<'a>) -> Option<State<'a
     Some(state)
 }
 
-/// New memory, or any block that is free.
+/// The states after an allocation: of each free block, or of a new one.
 fn allocated<'a>(state: &State<'a>, thread: usize, local: usize) -> Vec<State<'a>> {
     let free = (0..state.memory.len()).filter(|&block| state.memory[block].free);
     let give = |block: usize| {

@@ -1,7 +1,7 @@
-//! Memory that comes back: random C programs with `malloc`, `free`, comparisons of pointers and two threads have the verdicts that an interpreter finds,
-//! which knows nothing but blocks that an allocation may give ([`interpret`]).
+//! Reuse of freed memory: random C programs with `malloc`, `free`, comparisons of pointers and two threads. Their verdicts are compared with those of an interpreter
+//! whose memory is only a list of blocks that an allocation may return ([`interpret`]).
 //!
-//! `FENCEWRIGHT_PROGRAMS=N` takes N programs; `FENCEWRIGHT_SEED=N` takes that one and shows it.
+//! `FENCEWRIGHT_PROGRAMS=N` sets the number of programs; `FENCEWRIGHT_SEED=N` tests only the program with this seed, and prints it.
 
 mod interpret;
 mod program;
@@ -15,19 +15,19 @@ use interpret::{Found, explore};
 
 /// Maximum number of states that the interpreter visits.
 const MOST_STATES: usize = 200_000;
-/// Maximum number of objects whose order in memory is a choice.
+/// Maximum number of objects in programs that compare addresses for order, because all orders of the objects are explored.
 const MOST_ORDERED: usize = 4;
 
-/// What became of a program.
+/// The outcome of comparing the two verdicts on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Both agree on this.
+    /// Translation and interpreter find these violations.
     Agrees(Found),
-    /// One of the two gives no answer.
+    /// One of the two does not decide the program.
     Undecided,
 }
 
-/// What is violated in executions of the translation; nothing if some of them leave what is modelled, or there are too many states.
+/// The violations that the translation has; `None` if the program has too many states. An undecided property is an error.
 fn found(text: &str) -> Result<Option<Found>, String> {
     let loaded = load("test.c", text.as_bytes(), None, &[])
         .map_err(|error| format!("{}\n{text}", error.sources.render(&error.diagnostics, false)))?;
@@ -45,7 +45,7 @@ fn found(text: &str) -> Result<Option<Found>, String> {
     Ok(Some(found))
 }
 
-/// Compares the verdicts with what the interpreter finds. Behind a violation of `memory` anything may happen, so assertions are compared only if there is none.
+/// Compares the verdicts of translation and interpreter. After a violation of `memory` anything may happen, so assertions are compared only if there is none.
 fn compare(program: &program::Program) -> Result<Outcome, String> {
     if program.is_ordered() && (program.allocates_in_loops() || program.allocations() > MOST_ORDERED) {
         return Ok(Outcome::Undecided);

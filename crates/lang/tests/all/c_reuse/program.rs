@@ -1,12 +1,12 @@
-//! Small programs that allocate, free and compare, at random, and how they are written in C.
+//! Random small programs that allocate, free and compare, and their text in C.
 
 use std::fmt::Write;
 
 use fencewright_testing::Random;
 
-/// A local pointer variable of the thread.
+/// The index of a local pointer variable of a thread.
 pub type Local = usize;
-/// A pointer variable that all threads share.
+/// The index of a pointer variable that all threads share.
 pub type Global = usize;
 
 /// Number of local variables of each thread.
@@ -14,41 +14,41 @@ pub const LOCALS: usize = 3;
 /// Number of shared variables.
 pub const GLOBALS: usize = 2;
 
-/// A statement: at most one access to shared memory, so one step.
+/// A statement. It has at most one access to shared memory, so it is a single step.
 #[derive(Clone, Debug)]
 pub enum Stmt {
     Allocate(Local),
     Free(Local),
     Copy(Local, Local),
     Clear(Local),
-    /// Writes a number to what the variable points to, if it is not null.
+    /// If the variable is not null, writes a number to its block.
     Set(Local, i64),
-    /// Writes a pointer to what the first variable points to, if it is not null.
+    /// If the first variable is not null, writes a pointer (the second variable, or null) to its block.
     Link(Local, Option<Local>),
-    /// Reads the pointer in what the second variable points to, if it is not null.
+    /// If the second variable is not null, reads the pointer in its block into the first variable.
     Follow(Local, Local),
     Publish(Global, Local),
     Fetch(Local, Global),
     Swap(Local, Global),
-    /// `atomic_compare_exchange` from one pointer to another, and what is done if it succeeds.
+    /// `atomic_compare_exchange` of a global from one pointer to another (or null), and the statements to execute if it succeeds.
     Exchange(Global, Local, Option<Local>, Vec<Stmt>),
     If(Condition, Vec<Stmt>, Vec<Stmt>),
     Assert(Condition),
     Twice(Vec<Stmt>),
 }
 
-/// What is compared.
+/// A test of pointers.
 #[derive(Clone, Copy, Debug)]
 pub enum Test {
     IsNull(Local),
     Same(Local, Local),
-    /// Neither is null, and the first one comes first in memory.
+    /// Neither pointer is null, and the address of the first one is lower.
     Before(Local, Local),
-    /// The pointer is null, or points to this number.
+    /// The pointer is null, or its block holds this number.
     Holds(Local, i64),
 }
 
-/// A test, or its negation, and the way in which C says it.
+/// A test or its negation, and which of several C notations is used for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
     pub test: Test,
@@ -56,7 +56,7 @@ pub struct Condition {
     pub style: usize,
 }
 
-/// `main` before it creates the thread, the thread, `main` beside it, and after it has joined it.
+/// A program: `main` before it creates the thread, the thread, `main` while the thread runs, and `main` after the join.
 #[derive(Debug)]
 pub struct Program {
     pub before: Vec<Stmt>,
@@ -66,7 +66,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// All of its statements, in blocks.
+    /// The statements of its four parts.
     pub fn blocks(&self) -> [&[Stmt]; 4] {
         [&self.before, &self.thread, &self.beside, &self.after]
     }
@@ -108,11 +108,11 @@ fn in_loops(block: &[Stmt]) -> bool {
     })
 }
 
-/// Writes random statements of one thread, and remembers which variables point to memory that is likely to be there.
+/// Writes random statements of one thread, and tracks which variables point to memory that is probably alive.
 struct Writer<'a> {
     random: &'a mut Random,
     alive: [bool; LOCALS],
-    /// The variables that may point to memory that was freed.
+    /// The variables that may point to freed memory.
     dangling: [bool; LOCALS],
     order: bool,
 }
@@ -130,7 +130,7 @@ impl Writer<'_> {
         self.random.below(GLOBALS)
     }
 
-    /// A variable to follow: mostly one that points to something, sometimes one that may dangle.
+    /// A variable to dereference: mostly one that points to live memory, sometimes one that may dangle.
     fn alive(&mut self) -> Option<Local> {
         let dangling = self.chance(12);
         let of = if dangling { self.dangling } else { self.alive };
@@ -165,7 +165,7 @@ impl Writer<'_> {
         let before = self.alive;
         let length = 1 + self.random.below(2);
         let block = self.block(length, depth + 1);
-        // What may have been freed is not followed afterwards.
+        // A variable whose memory may have been freed in the block does not count as alive after it.
         for (alive, before) in self.alive.iter_mut().zip(before) {
             *alive &= before;
         }
@@ -189,7 +189,7 @@ impl Writer<'_> {
             }
             8 => {
                 block.push(Stmt::Copy(local, other));
-                // Mostly one of the two frees it.
+                // Mostly, the copy does not count as alive, so that only one of the two pointers is used to free the memory.
                 self.alive[local] = self.alive[other] && self.chance(30);
                 self.dangling[local] = true;
             }
@@ -345,7 +345,7 @@ fn block(text: &mut String, stmts: &[Stmt], depth: usize) {
     }
 }
 
-/// The program in C.
+/// The text of the program in C.
 pub fn c(program: &Program) -> String {
     let locals = "    struct node *a = NULL, *b = NULL, *c = NULL;\n";
     let mut text = format!("{START}void *thread(void *argument)\n{{\n{locals}");

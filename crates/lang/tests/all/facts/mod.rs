@@ -1,4 +1,4 @@
-//! Facts about small programs under SC, TSO and PSO, decided by exploring the reference semantics.
+//! Checks facts about small programs under SC, TSO and PSO, by exploring the reference semantics.
 #![allow(dead_code)]
 
 use fencewright_executions::oracle::explore;
@@ -27,7 +27,7 @@ pub fn check(text: &str, expected: &[MemoryModel]) {
     }
 }
 
-/// The program as loaded for `deadlock`.
+/// The program, read as for the property `deadlock`.
 pub fn blocking(text: &str) -> Result<Program, String> {
     let mut options = Options::default();
     options.ask(&["deadlock".into()]);

@@ -1,4 +1,4 @@
-//! Verdicts about small C programs, found by exploring the reference semantics.
+//! Verdicts on small C programs, found by exploring the reference semantics.
 
 use fencewright_executions::oracle;
 use fencewright_lang::options::Options;
@@ -8,7 +8,7 @@ use fencewright_program::{MemoryModel, Property};
 pub const HEADERS: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <assert.h>\n";
 const MODELS: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
 
-/// The verdicts about a property under SC, TSO and PSO: `s` for safe, `u` for unsafe.
+/// The verdicts on a property under SC, TSO and PSO: `s` for safe, `u` for unsafe.
 pub fn verdicts(text: &str, options: &Options, property: &str) -> String {
     let text = format!("{HEADERS}{text}");
     let open = |name: &str| Err(format!("there is no `{name}`"));
@@ -39,13 +39,13 @@ pub fn verdicts(text: &str, options: &Options, property: &str) -> String {
     MODELS.iter().map(verdict).collect()
 }
 
-/// Checks the assertions of a program.
+/// Checks the verdicts on the assertions of a program.
 #[track_caller]
 pub fn assertions(text: &str, expected: &str) {
     assert_eq!(verdicts(text, &Options::default(), "assertions"), expected, "{text}");
 }
 
-/// Checks its memory accesses.
+/// Checks the verdicts on the memory accesses of a program.
 #[track_caller]
 pub fn memory(text: &str, expected: &str) {
     assert_eq!(verdicts(text, &Options::default(), "memory"), expected, "{text}");
