@@ -1,7 +1,7 @@
 //! Runs the command on algorithms from outside this project, and reports answers, engines and times.
 //!
-//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row per choice of constants with the verdict
-//! under each memory model. This runs the real command with its defaults on every row, and fails if an answer is wrong.
+//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row for each choice of constants, with the expected verdict under each
+//! memory model. This module runs the real command with its default options on every row, and fails if a verdict is wrong.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::{command, out};
 
 const MODELS: [&str; 3] = ["sc", "tso", "pso"];
 
-/// A question with its result.
+/// One run of the command: a program under a memory model, with the expected verdict and the result.
 struct Row {
     program: String,
     model: &'static str,
@@ -69,7 +69,7 @@ fn ask(
     let text = String::from_utf8_lossy(&output.stdout);
     let answers: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let has = |verdict: &str| answers.iter().any(|answer| answer["verdict"] == verdict);
-    // One violated property makes the program unsafe.
+    // If one property is violated, the program is unsafe even if other properties have no verdict.
     let verdict = match () {
         () if has("unsafe") => "unsafe",
         () if answers.is_empty() || has("unknown") => "unknown",
@@ -92,7 +92,7 @@ fn ask(
     })
 }
 
-/// Runs the rows whose program or constants contain one of `parts`, or all, and prints the answers; fails if one is wrong.
+/// Runs the rows whose program or constants contain one of `parts` (all rows if `parts` is empty) and prints the verdicts. Returns whether none is wrong.
 pub fn table(parts: &[String]) -> Result<bool, String> {
     let folder = std::env::var_os(VARIABLE).ok_or_else(|| format!("{VARIABLE} is not set"))?;
     let folder = Path::new(&folder).join("algorithms");

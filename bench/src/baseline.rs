@@ -1,4 +1,4 @@
-//! Runs as CSV: one row per measurement, of this tool and of others, in a form that a later run can compare with.
+//! The CSV file of a run, with a row for each measurement of this tool and of other tools. A later run can compare its measurements with the file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::measurement::{Measurement, Other, Source};
 use crate::run::Section;
 
-/// The columns. The first three identify a measurement; `ratio` is the time of another tool divided by ours.
+/// The columns of the CSV file. The first three identify a measurement; `ratio` is the time of another tool divided by ours.
 const COLUMNS: [&str; 11] = [
     "section",
     "program",
@@ -30,7 +30,7 @@ pub const EARLIER: &str = "baseline";
 /// Identifies a measurement: section, program and setting.
 type Key = (String, String, String);
 
-/// An earlier run.
+/// The measurements of an earlier run.
 pub struct Baseline {
     rows: HashMap<Key, Row>,
 }
@@ -57,7 +57,7 @@ impl Baseline {
         };
         let [section, program, setting] = [column("section")?, column("program")?, column("setting")?];
         let [tool, outcome, seconds] = [column("tool")?, column("outcome")?, column("seconds")?];
-        // Optional: distinguishes waiting from computing.
+        // The column is optional. It shows whether a slower run computed more or only waited for other processes.
         let processor = header.iter().position(|column| column == "processor");
         let mut rows = HashMap::new();
         for record in reader.records() {
@@ -73,7 +73,7 @@ impl Baseline {
             let key = (cell(section), cell(program), cell(setting));
             let row = Row { outcome: cell(outcome), seconds: took, processor: processor.and_then(time) };
             if let Some(section) = rows.insert(key, row).map(|_| cell(section)) {
-                // Two files may have been concatenated, so that it is unclear which row is meant.
+                // Two files may have been concatenated. Then it is unclear which of the two rows to compare with.
                 let named = [section, cell(program), cell(setting)].join(", ");
                 return Err(format!("line {line}: `{named}` is there twice"));
             }
@@ -115,7 +115,7 @@ impl Baseline {
 /// All measurements of a run as CSV.
 pub fn write(sections: &[Section]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing to memory cannot fail, and all rows have the same length.
+    // The result is ignored because writing to memory cannot fail and all rows have the same length.
     let _ = writer.write_record(COLUMNS);
     for section in sections {
         for measurement in &section.measurements {
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((before.outcome.as_str(), before.seconds), ("safe", Some(0.5)));
         assert_eq!(before.ratio(&again), Some(0.5));
         assert!(baseline.of("lazy", &again).is_none());
-        // Without an answer, the time cannot be compared.
+        // The earlier run has no answer to this measurement, so its time is not compared.
         let other =
             baseline.of("fences", &Measurement::new("b.fw", "tso", "safe", 1.0)).expect("it was measured");
         assert_eq!(other.seconds, None);

@@ -7,9 +7,9 @@ use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
 use crate::{out, table};
 
-/// Minimum ratio of the times after and before of a regression.
+/// A measurement is a regression only if its time is more than this many times the time of the earlier run.
 const TIMES: f64 = 2.0;
-/// Minimum difference of the two times of a regression, in seconds; smaller differences are noise.
+/// A measurement is a regression only if its time exceeds the time of the earlier run by more than this many seconds. Smaller differences are noise.
 const SECONDS: f64 = 0.05;
 
 /// A regression, as a sentence.
@@ -40,13 +40,13 @@ fn regression(now: &Measurement, earlier: &Other) -> Option<String> {
         return Some(format!("{}, was {}", now.outcome, earlier.outcome));
     }
     let is_slower = |now: f64, before: f64| now > TIMES * before && now > before + SECONDS;
-    // On a busy machine the wall-clock time grows, but the processor time hardly does.
+    // On a busy machine the wall-clock time increases, but the processor time hardly does. So both times must have increased.
     let computes = now.processor.zip(earlier.processor).is_none_or(|(now, before)| is_slower(now, before));
     (computes && is_slower(now.seconds, before))
         .then(|| format!("{}, was {} ({:.1} times)", time(now.seconds), time(before), now.seconds / before))
 }
 
-/// Prints how a section compares with the earlier run and with peers, if there are any; papers are in the section's own tables.
+/// Prints how a section compares with the earlier run and with peers, if there are any. The section's own tables compare it with papers.
 pub fn section(run: &mut Run) {
     let Some(section) = run.sections.last() else { return };
     let mut tools: Vec<String> = Vec::new();
@@ -93,7 +93,7 @@ pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let mut ratios: BTreeMap<&str, Vec<(f64, &Measurement)>> = BTreeMap::new();
         for measurement in &section.measurements {
             for other in &measurement.others {
-                // Peers cannot have the name of a published tool.
+                // The name identifies the tool, because peers cannot have the name of a published tool.
                 let of_tool = ratios.entry(&other.tool).or_default();
                 of_tool.extend(other.ratio(measurement).map(|ratio| (ratio, measurement)));
             }
@@ -132,7 +132,7 @@ pub fn finish(run: &Run) -> Result<bool, String> {
     Ok(worse.is_empty())
 }
 
-/// The number of measurements that only one of the runs has, as a text; an error if the runs have none in common.
+/// A text with the number of measurements that only one of the two runs has; an error if the runs have no measurement in common.
 fn coverage(baseline: &Baseline, sections: &[Section]) -> Result<String, String> {
     let measurements = sections.iter().flat_map(|section| &section.measurements);
     let is_old = |m: &&Measurement| m.others.iter().any(|other| other.source == Source::Baseline);
@@ -190,9 +190,9 @@ mod tests {
             "lazy: a.fw, tso: unknown, was safe in 400.0 ms"
         );
         assert_eq!(said(compared("unsafe", 0.1, "safe", Some(0.4))), "lazy: a.fw, tso: unsafe, was safe");
-        // It waited for other processes, and did not compute more.
+        // The wall-clock time increased, but the processor time did not: the run waited for other processes.
         assert_eq!(said(compared("safe", 0.7, "safe", Some(0.3))), "");
-        // Not much slower, too short to tell, or never answered.
+        // In turn: less than twice as slow, a difference below the noise, and no answer in either run.
         assert_eq!(said(compared("safe", 0.7, "safe", Some(0.4))), "");
         assert_eq!(said(compared("safe", 0.004, "safe", Some(0.001))), "");
         assert_eq!(said(compared("unknown", 60.0, "unknown", None)), "");

@@ -1,4 +1,4 @@
-//! CONTEXT24: the bakery of Algorithm 1, and the programs of the hardness proofs (sections 5 and 6.1).
+//! Measures engine `contexts` on programs of CONTEXT24: the bakery of Algorithm 1, and the programs of the hardness proofs (sections 5 and 6.1).
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn contexts(run: &mut Run) {
     channels(run);
 }
 
-/// Runs an engine on a program with one property under TSO.
+/// Runs an engine under TSO on a program with one stated property, and returns its verdict.
 fn ask(run: &Run, engine: &dyn Engine, text: &str, time: Duration) -> Checked {
     let program = program(text);
     let named = program.properties.iter().filter(|p| p.formula().is_some()).cloned().collect();
@@ -75,7 +75,7 @@ fn broken_bakeries(run: &mut Run) {
     run.table(&["without fences", "verdict", "contexts", "states", "seconds"], &rows);
 }
 
-/// The cost of each further context if there is no violation, and for comparison a proof by abstraction.
+/// The cost of each further context in programs without a violation, and for comparison the cost of a proof by abstraction.
 fn fenced_bakeries(run: &mut Run) {
     let (mut rows, mut ends) = (Vec::new(), Vec::new());
     for threads in [2, 3, 4] {
@@ -122,7 +122,7 @@ fn fenced_bakeries(run: &mut Run) {
     run.table(&["fenced", "verdict", "contexts", "seconds", "cegar", "seconds"], &ends);
 }
 
-/// Intersection of automata: one thread, so that one context is sufficient.
+/// Intersection of automata. The programs have a single thread, so one context is sufficient.
 fn automata(run: &mut Run) {
     let mut row = |(automata, states)| {
         let text = intersection(&random_automata(1, automata, states, 2), 2);
@@ -140,7 +140,7 @@ fn automata(run: &mut Run) {
     run.table(&["intersection", "verdict", "states", "seconds"], &rows);
 }
 
-/// Lossy channel systems: undecidable, but violations within few contexts are found.
+/// Lossy channel systems. Their reachability problem is undecidable, but violations within few contexts are found.
 fn channels(run: &mut Run) {
     let mut row = |seed| {
         let text = channel(&random_lossy(seed, 4, 2, 2, 8));

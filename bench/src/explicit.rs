@@ -36,7 +36,7 @@ fn bytes_per_state(statistics: &Work) -> f64 {
     statistics.state_bytes() as f64 / statistics.states.max(1) as f64
 }
 
-/// States per second and bytes per state, without and with reductions, on one core and on all.
+/// States per second and bytes per state, without and with reductions, on one core and on all cores.
 pub fn throughput(run: &mut Run) {
     let plain = Options {
         order: Order::BreadthFirst,

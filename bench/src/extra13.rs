@@ -1,5 +1,5 @@
-//! EXTRA13 Tables 1 and 2: proofs under SC extrapolated to TSO and PSO, beside the figures of the paper. Each program is verified twice: with fences
-//! that suffice for k = 1, as in the paper, and with as few fences as possible at the k that this requires.
+//! EXTRA13 Tables 1 and 2: proofs under SC extrapolated to TSO and PSO, beside the numbers of the paper. Each program is verified twice: with fences
+//! that suffice for buffer bound k = 1, as in the paper, and with as few fences as possible, for the bound k that these fences require.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,14 +22,14 @@ use crate::thesis::word;
 /// The tool of the paper.
 pub const CUPEX: &str = "Cupex";
 
-/// The figures of the paper for a run: predicates, thousands of solver calls, seconds to build the boolean program, cubes used, thousands of
-/// states, megabytes, seconds to check. Empty if the paper does not say; a build that timed out took more than ten hours.
+/// The numbers of the paper for a run: predicates, thousands of solver calls, seconds to build the boolean program, cubes used, thousands of states,
+/// megabytes, seconds to check. A string is empty if the paper has no number there. `T/O` means that the build took more than ten hours.
 type Paper = [&'static str; 7];
 
-/// The paper has no such run.
+/// The numbers for a run that the paper does not have.
 const NONE: Paper = [""; 7];
 
-/// The paper gave up after ten hours, with this many predicates.
+/// The numbers for a run with this many predicates that the authors stopped after ten hours.
 const fn given_up(predicates: &'static str) -> Paper {
     [predicates, "", "T/O", "", "", "", ""]
 }
@@ -37,8 +37,8 @@ const fn given_up(predicates: &'static str) -> Paper {
 /// The time limit of the paper, in seconds.
 const TEN_HOURS: f64 = 36_000.0;
 
-/// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and the figures of the paper: under SC, and under PSO
-/// and TSO for predicates and for cubes.
+/// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and the numbers of the paper: under SC, and under PSO and TSO,
+/// there with predicates and with cubes.
 #[derive(Clone)]
 struct Row {
     name: &'static str,
@@ -47,11 +47,12 @@ struct Row {
     sc: Paper,
     pso: [Paper; 2],
     tso: [Paper; 2],
-    /// The explanation of the number of additional predicates at k = 1.
+    /// Explains the number of additional predicates at k = 1.
     why: &'static str,
 }
 
-/// The cubes of Table 2 are those that were used. Its predicate counts for cubes exclude the extrapolated cubes: 99, 422 and 622.
+/// The two tables of the paper. The numbers of cubes in Table 2 count the cubes that were used. Its numbers of predicates in runs with cubes exclude the
+/// extrapolated cubes, of which there are 99, 422 and 622.
 const TABLES: [Row; 7] = [
     Row {
         name: "dekker",
@@ -118,7 +119,7 @@ const TABLES: [Row; 7] = [
     },
 ];
 
-/// One minute and 4 GiB.
+/// The limits of each run: one minute and 4 GiB.
 fn limits(run: &Run) -> Limits {
     run.limits(Duration::from_secs(60), Some(4 << 30))
 }
@@ -128,7 +129,7 @@ struct Attempt {
     checked: Checked,
     /// The cost of each abstraction; the last one belongs to the proof.
     accounts: Vec<Account>,
-    /// The total time: SC proof, every attempt with every k, and the check of the certificate.
+    /// The total time: the SC proof, the attempts with all values of k, and the check of the certificate.
     took: Took,
 }
 
@@ -151,7 +152,7 @@ impl Attempt {
         if self.checked.checked() == Some(true) { "proved" } else { word(self.checked.verdict()) }
     }
 
-    /// The number of predicates under SC, and the number of additional ones.
+    /// The number of predicates under SC, and the number of additional predicates; `None` unless there were at least two abstractions.
     fn predicates(&self) -> Option<(usize, usize)> {
         let [first, .., last] = self.accounts.as_slice() else { return None };
         let count = |account: &Account| account.effort.size.predicates;
@@ -196,7 +197,7 @@ impl Attempt {
     }
 }
 
-/// The seconds that the paper reports for building and checking, and whether it gave up after that time.
+/// The seconds that the paper reports for building and checking, and whether the run was stopped after that time.
 fn published(paper: &Paper) -> Option<(f64, bool)> {
     match (paper[2], paper[2].parse::<f64>()) {
         ("T/O", _) => Some((TEN_HOURS, true)),
@@ -205,7 +206,7 @@ fn published(paper: &Paper) -> Option<(f64, bool)> {
     }
 }
 
-/// The program with the cheapest fences such that it is safe and no buffer ever holds more than one store.
+/// The program with the cheapest fences such that it is safe and no buffer ever holds more than one store; `None` if they were not found.
 fn with_fences(run: &Run, name: &str, property: &str, model: MemoryModel) -> Option<Program> {
     let placed = placed(&format!("{name}.fw"), &[]);
     let bound = match model {
@@ -226,7 +227,7 @@ fn with_fences(run: &Run, name: &str, property: &str, model: MemoryModel) -> Opt
 
 const METHODS: [(Method, &str); 2] = [(Method::Predicates, "predicates"), (Method::Cubes, "cubes")];
 
-/// Records an attempt.
+/// Records an attempt together with the numbers of the paper.
 fn record(run: &mut Run, words: [&str; 4], attempt: &Attempt, paper: &Paper) {
     let setting = words[1..].iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(", ");
     let states = attempt.accounts.last().map_or(0, |account| account.effort.states);
@@ -255,7 +256,7 @@ pub fn tables(run: &mut Run) {
             (MemoryModel::Pso, "pso", row.pso, row.fewest[1]),
             (MemoryModel::Tso, "tso", row.tso, row.fewest[0]),
         ] {
-            // A quick run may not have enough time to find them.
+            // `None` if a quick run does not have enough time to find the fences.
             let kept = with_fences(run, row.name, row.property, model);
             let fewest = example(fewest, &[]);
             for ((method, by), paper) in METHODS.into_iter().zip(&papers) {

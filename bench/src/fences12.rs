@@ -20,7 +20,7 @@ use crate::thesis::limits;
 /// The tool of the paper, which has no name.
 pub const FENCES12: &str = "FENCES12";
 
-/// Program, and the figures of the paper: seconds, fences per process, predicates.
+/// The programs with the numbers of the paper: seconds, fences per process, predicates.
 const TABLE: [(&str, f64, usize, usize); 8] = [
     ("burns", 0.02, 1, 1),
     ("simple-dekker", 0.04, 1, 1),
@@ -126,7 +126,7 @@ pub fn table_1(run: &mut Run) {
     ));
 }
 
-/// More threads: the ticket lock and the bakery.
+/// Proofs for more threads, which the paper does not have: the ticket lock and the bakery.
 pub fn threads(run: &mut Run) {
     let mut rows = Vec::new();
     let programs = [

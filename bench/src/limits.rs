@@ -1,10 +1,10 @@
 //! Measures how far the command exceeds its limits, on hard programs in every mode.
 //!
-//! It runs the real command as a process and measures its time and peak memory. A run that exceeds the tolerance
-//! is repeated, because other processes may have disturbed it; the best repetition counts.
+//! Each run is a process of the real command, whose time and peak memory are measured. If a run is late, other processes may have disturbed it, so
+//! it is repeated, and the best repetition counts.
 //!
-//! With `--gaps`, the command also reports where it computes for long without checking its limits, which is the cause of delays. Gaps are
-//! measured in processor time, which other processes hardly influence.
+//! With `--gaps`, the command also reports the places where a thread computes for a long time without checking its limits, which is the usual cause of
+//! delays. Gaps are measured in processor time, which other processes hardly influence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,11 +20,12 @@ use fencewright_testing::measure::{Measured, measure_with};
 use crate::table::print;
 use crate::{command, out};
 
-/// The tolerance beyond the limits.
+/// The time by which a run may exceed its time limit.
 const MOST_TIME: Duration = Duration::from_millis(300);
+/// The number of bytes by which a run may exceed its memory limit.
 const MOST_MEMORY: u64 = 64 << 20;
 
-/// The limits that are set: milliseconds, and MiB.
+/// The limits with which each program is run: milliseconds, and MiB.
 const SETTINGS: [(u64, u64); 2] = [(100, 256), (1000, 64)];
 
 /// A run that exceeds its time limit by this much is killed.
@@ -58,7 +59,7 @@ const MODES: [(&str, &[&str]); 18] = [
     ("show extended", &["show", "--extended"]),
 ];
 
-/// A hard program: a name, its text with the extension of its format, and constants.
+/// A hard program: its name, its text, the file extension of its format, and values for its constants.
 struct Hard {
     name: &'static str,
     text: String,
@@ -171,7 +172,7 @@ impl Row {
         self.late() > MOST_TIME || self.excess() > MOST_MEMORY || self.is_crash()
     }
 
-    /// Verdicts, `unknown` and refusals are answers; signals and panics are not.
+    /// Whether the command was ended by a signal or a panic, and not with one of the statuses for verdicts, `unknown` and refusals.
     fn is_crash(&self) -> bool {
         !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
     }
@@ -222,7 +223,7 @@ fn run(
     };
     let mut best = once();
     for _ in 0..REPETITIONS {
-        // Repeats only slight delays: memory does not depend on other processes, and neither do very long delays.
+        // Only runs with a moderate delay are repeated: other processes influence neither memory use nor whether a delay is very long.
         if best.late() <= MOST_TIME || best.late() > 20 * MOST_TIME {
             break;
         }
@@ -234,7 +235,7 @@ fn run(
     best
 }
 
-/// Prints the longest gap between each pair of places, and the run it was in.
+/// Prints the longest gap between each pair of places, with the run in which it occurred.
 fn print_gaps(rows: &[Row]) {
     let mut longest: BTreeMap<&[String; 2], (u64, usize, &Row)> = BTreeMap::new();
     for row in rows {
@@ -257,8 +258,8 @@ fn print_gaps(rows: &[Row]) {
     out::line("");
 }
 
-/// Runs the programs and modes whose names contain one of `parts`, or all, and prints the worst runs; fails if one exceeds the tolerance.
-/// `gaps` also prints the gaps that are longer than this many milliseconds.
+/// Runs the programs and modes whose names contain one of `parts` (all if `parts` is empty) and prints the worst runs. Returns whether none exceeds the
+/// tolerance. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
 pub fn table(parts: &[String], gaps: Option<u64>) -> Result<bool, String> {
     let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");

@@ -1,10 +1,10 @@
 //! Benchmarks of the engines: `cargo run --profile dist -p fencewright-bench [SECTION...]`.
 //!
-//! `limits` and `algorithms` run the `fencewright` command beside this one: the first on hard programs, failing if a limit
-//! is exceeded, the second on the algorithms of the corpora, failing if an answer is wrong. `tasks` writes the examples and the corpora as tasks
-//! for BenchExec.
+//! The subcommands `limits` and `algorithms` run the `fencewright` command from the folder of this command. `limits` runs it on hard programs and fails if
+//! a limit is exceeded; `algorithms` runs it on the algorithms of the corpora and fails if a verdict is wrong. `tasks` writes the examples and the
+//! corpora as tasks for BenchExec.
 //!
-//! Machines differ and are noisy, so compare ratios within one run. Every section prints what it measures.
+//! Times depend on the machine and on other processes, so compare ratios within one run. Every section prints a description of its measurements.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ use baseline::Baseline;
 use peers::Peers;
 use run::Run;
 
-/// A section: its name, its description, its function.
+/// A section: its name, its description, and the function that measures it.
 type Section = (&'static str, &'static str, fn(&mut Run));
 
 /// The sections, in the order in which they run.
@@ -126,7 +126,7 @@ fn sections(cli: Cli) -> Result<bool, String> {
             save::save(path, &page::page(&run.sections))?;
         }
         if out::is_gone() && cli.csv.is_none() && cli.html.is_none() {
-            // No reader is left for the output.
+            // The reader has closed the standard output and no file is written, so further measurements would be lost.
             return Ok(true);
         }
     }
@@ -139,7 +139,7 @@ fn sections(cli: Cli) -> Result<bool, String> {
     compare::finish(&run)
 }
 
-/// The command to measure: the one in the same folder, unless FENCEWRIGHT names another.
+/// The `fencewright` command to measure: the file in the folder of this command, unless the variable FENCEWRIGHT names another one.
 fn command() -> Result<PathBuf, String> {
     let beside = || std::env::current_exe().map(|exe| exe.with_file_name("fencewright"));
     let command = std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from);

@@ -1,4 +1,4 @@
-//! Measurements, and the figures they are compared with.
+//! Measurements, and the results of other tools and of earlier runs that they are compared with.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use fencewright_program::MemoryModel;
 
 use crate::stopwatch::Took;
 
-/// One run of an engine.
+/// The measurement of one run of an engine.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// The program, with its constants.
     pub program: String,
     /// The memory model and the options. Within a section, program and setting identify the measurement.
     pub setting: String,
-    /// The family and the size of the program, if it is part of a plot of time over size.
+    /// The family and the size of the program, if the measurement is part of a plot of time over size.
     pub size: Option<(String, i64)>,
     /// The verdict, or another result.
     pub outcome: String,
@@ -25,28 +25,28 @@ pub struct Measurement {
     pub states: Option<u64>,
     /// Results of other tools, papers and earlier runs for the same question.
     pub others: Vec<Other>,
-    /// The question to put to other tools (`--peer`), if they can answer it.
+    /// The question for other tools (`--peer`); `None` if they cannot answer it.
     pub question: Option<Question>,
 }
 
-/// The result of another tool or an earlier run for the same question.
+/// The result of another tool, a paper or an earlier run for the same question.
 #[derive(Clone, Debug)]
 pub struct Other {
-    /// The name of the tool.
+    /// The name of the tool, or of the earlier run.
     pub tool: String,
-    /// The origin of the figure.
+    /// The origin of the result.
     pub source: Source,
-    /// The verdict, or how the run ended; empty if unknown.
+    /// The verdict, or the way in which the run ended; empty if unknown.
     pub outcome: String,
-    /// The time; `None` if there was no answer.
+    /// The wall-clock time in seconds; `None` if there was no answer.
     pub seconds: Option<f64>,
     /// The processor time, if known.
     pub processor: Option<f64>,
-    /// Whether the tool was given up after that time.
+    /// Whether the run was stopped after `seconds` without an answer.
     pub at_least: bool,
 }
 
-/// The origin of a figure.
+/// The origin of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A paper.
@@ -58,20 +58,20 @@ pub enum Source {
 }
 
 impl Other {
-    /// The other's time divided by ours; `None` unless both have an answer.
+    /// The other time divided by ours; `None` unless both runs have an answer, or a time after which the other run was stopped.
     pub fn ratio(&self, ours: &Measurement) -> Option<f64> {
         self.seconds.filter(|_| ours.is_answered()).map(|seconds| seconds / ours.seconds.max(1e-6))
     }
 }
 
-/// A question that another tool can be asked too.
+/// A question for other tools.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The command of `fencewright`.
+    /// The subcommand of `fencewright` that answers the question.
     pub command: &'static str,
     /// The memory model of the question.
     pub model: MemoryModel,
-    /// The program in question.
+    /// The program that the question is about.
     pub program: Input,
 }
 
@@ -128,7 +128,7 @@ impl Measurement {
         })
     }
 
-    /// Adds the time after which a tool was given up according to a paper.
+    /// Adds the time after which a run of a tool was stopped without an answer, according to a paper.
     pub fn given_up(self, tool: &str, seconds: f64) -> Self {
         self.compared(Other {
             tool: tool.to_string(),
@@ -146,12 +146,12 @@ impl Measurement {
         self
     }
 
-    /// Adds the question to put to other tools (`--peer`).
+    /// Adds the question for other tools (`--peer`).
     pub fn asked(self, command: &'static str, model: MemoryModel, program: Input) -> Self {
         Measurement { question: Some(Question { command, model, program }), ..self }
     }
 
-    /// Whether there is an answer; otherwise the time means nothing.
+    /// Whether the run has an answer. Otherwise its time cannot be compared.
     pub fn is_answered(&self) -> bool {
         !self.outcome.contains("unknown")
     }

@@ -1,8 +1,8 @@
 //! Runs other tools on the same questions in the same run: `--peer NAME=COMMAND`.
 //!
-//! A command is a shell command with placeholders for files in one of several languages ([`FILES`]), for the memory model and for the
-//! question. Unsupported questions are skipped: a command without `{model}` is run for TSO only, and one without `{question}`
-//! for verdicts only; a program that its language cannot express is reported as such.
+//! A command is a shell command with placeholders for files in one of several languages ([`FILES`]), for the memory model and for the question.
+//! Unsupported questions are skipped: a command without `{model}` is run for TSO only, and a command without `{question}` for verdicts only. If the
+//! language of the placeholder cannot express a program, the result says so.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -32,13 +32,14 @@ const FILES: [(&str, &str); 5] =
     [("{file}", "fw"), ("{rmm}", "rmm"), ("{trencher}", "txt"), ("{litmus}", "litmus"), ("{c}", "c")];
 /// The placeholder for the memory model: sc, tso or pso.
 const MODEL: &str = "{model}";
-/// The placeholder for the command of `fencewright`: check, fences or robust.
+/// The placeholder for the subcommand of `fencewright` that answers the question: check, fences or robust.
 const QUESTION: &str = "{question}";
 
-/// Names that peers cannot have, because the column `tool` uses them: this tool, an earlier run, the tools of the papers, and Spin in section `lamport`.
+/// Names that peers cannot have, because the column `tool` uses them: for this tool, for an earlier run, for the tools of the papers, and for Spin in
+/// section `lamport`.
 const NAMES: [&str; 9] = [OURS, EARLIER, FENCES12, TRENCHER, TRENCHER_WITH_SPIN, CUPEX, MEMORAX, CBMC, SPIN];
 
-/// Size of store buffers in programs exported as C, where buffers are variables.
+/// Maximum number of stores in a buffer of programs exported as C, in which buffers are variables.
 const BUFFERED: u32 = 2;
 
 /// The interval at which a process is polled.
@@ -47,7 +48,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Number of bytes of a process's standard error that are kept.
 const MOST_COMPLAINTS: u64 = 1000;
 
-/// How long to wait for the standard error of a process that has ended.
+/// Maximum time to wait for the standard error of a process that has ended.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// Another tool.
@@ -86,7 +87,7 @@ impl Peer {
     }
 
     fn can_be_asked(&self, question: &Question) -> bool {
-        // A program in C contains its store buffers.
+        // A program exported as C contains its store buffers, so its tool need not know the memory model.
         let knows_model = self.command.contains(MODEL) || self.command.contains("{c}");
         (knows_model || question.model == MemoryModel::Tso)
             && (self.command.contains(QUESTION) || question.command == "check")
@@ -149,12 +150,12 @@ fn in_c(loaded: &Loaded, model: MemoryModel) -> Result<String, String> {
 pub struct Peers {
     peers: Vec<Peer>,
     limit: Duration,
-    /// The answers, as a cache: several tables ask the same questions.
+    /// A cache of answers by peer and question, because several tables have the same questions.
     known: HashMap<(usize, String), Other>,
 }
 
 impl Peers {
-    /// These tools, each with a time limit per question.
+    /// The peers without answers yet, with a time limit for each question; an error if two of them have the same name.
     pub fn new(peers: Vec<Peer>, limit: Duration) -> Result<Self, String> {
         let mut names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
         names.sort_unstable();
@@ -164,7 +165,7 @@ impl Peers {
         }
     }
 
-    /// Runs all tools that support the question.
+    /// Runs all peers that support the question of a measurement, and returns their results.
     pub fn ask(&mut self, measurement: &Measurement) -> Vec<Other> {
         let Some(question) = &measurement.question else { return Vec::new() };
         let mut answers = Vec::new();
@@ -229,11 +230,11 @@ fn timed(
         std::thread::sleep(PAUSE);
     };
     let took = start.elapsed();
-    // Kills the processes that it has started.
+    // Kills the remaining processes of the process group, which the command may have started.
     stop::end_peer();
     stop::peer_is(None);
     child.wait()?;
-    // The pipe has been read to its end, unless an escaped process still holds it.
+    // All writers of the pipe have ended, so the first bytes arrive soon, unless a process that left the process group keeps the pipe open.
     let first = complaints.and_then(|first| first.recv_timeout(AFTERWARDS).ok());
     Ok((ended, took, first_line(&first.unwrap_or_default())))
 }
@@ -243,7 +244,7 @@ fn first_bytes(mut pipe: ChildStderr) -> Receiver<Vec<u8>> {
     let (to, from) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut first = Vec::new();
-        // A broken pipe ends like a closed one.
+        // A read error is treated like the end of the pipe.
         let _ = pipe.by_ref().take(MOST_COMPLAINTS).read_to_end(&mut first);
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         let _ = to.send(first);

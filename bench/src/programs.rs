@@ -13,7 +13,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
-/// Checks that the examples are there, in the checkout that this was built from.
+/// Checks that the examples exist in the checkout in which this command was built.
 pub fn are_there() -> Result<(), String> {
     let folder = path("");
     folder.is_dir().then_some(()).ok_or_else(|| {
@@ -33,7 +33,7 @@ pub fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Result<Loa
     load(name, bytes, None, defines).map_err(|error| error.sources.render(&error.diagnostics, false))
 }
 
-/// Unwraps the result for a program that is part of this repository.
+/// Unwraps the result of loading a program that is part of this repository or generated.
 fn known<T>(found: Result<T, String>) -> T {
     found.unwrap_or_else(|error| panic!("{error}"))
 }

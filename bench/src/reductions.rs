@@ -14,7 +14,7 @@ use crate::robustness::{not_measured, of_table};
 use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
 
-/// The reductions, each named with its unit where that is not states: dynamic reduction counts executions.
+/// The reductions with their names in tables. The name includes the unit if that is not states: dynamic reduction counts executions.
 const REDUCTIONS: [(&str, Reduction); 7] = [
     ("none", Reduction::None),
     ("local", Reduction::Local),
@@ -28,7 +28,7 @@ const REDUCTIONS: [(&str, Reduction); 7] = [
 /// Time limit of each run.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Explores a program under a model, as far as the limit allows, and measures the time.
+/// Explores a program under a model until the exploration ends or reaches the time limit, and measures the time.
 fn explored(run: &Run, program: &Program, model: MemoryModel, reduction: Reduction) -> (Checks, Took) {
     let task = Task::new(program, model, program.properties.clone());
     let limits = run.limits(LIMIT, Some(4 << 30));
@@ -49,7 +49,7 @@ fn size(run: &Run, checks: &Checks, ms: f64) -> Option<u64> {
     whole.then(|| executions.map_or(checks.statistics.states, |e| e.complete + e.blocked))
 }
 
-/// The cells of a run: the number explored, or a dash if incomplete, and the time.
+/// The table cells of a run: the number of states or executions (a dash if the exploration is incomplete), and the time.
 fn cells(
     run: &mut Run,
     label: &str,
@@ -81,7 +81,7 @@ pub fn tables(run: &mut Run) {
         let program = example("indexer.fw", &[("N", n)]);
         let mut row = vec![n.to_string()];
         for reduction in REDUCTIONS {
-            // More threads take longer: a reduction that does not finish with six threads does not finish with eight.
+            // Only dynamic reduction is run with more threads than this (six, four in a quick run); the others would not finish.
             let few = if run.quick { 4 } else { 6 };
             if n > few && reduction.1 != Reduction::Dynamic {
                 row.extend(["".to_string(), "".to_string()]);

@@ -1,5 +1,5 @@
-//! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), breadth first and depth first, with each reduction switched off (Fig. 5.11), and
-//! a program on which depth first fails (Fig. 5.10).
+//! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), by breadth-first and depth-first search; the same with each reduction switched
+//! off (Fig. 5.11); and a program on which depth-first search fails (Fig. 5.10).
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn asked(file: &str) -> Option<Input> {
     of_corpora("trencher", file).ok().map(|path| Input::File(path, Vec::new()))
 }
 
-/// A row with the reason why it has no measurements.
+/// A table row that gives the reason why the program was not measured.
 pub fn not_measured(name: &str, why: &str, columns: usize) -> Vec<String> {
     let mut row = vec![String::new(); columns];
     row[0] = name.to_string();
@@ -69,7 +69,7 @@ fn fences(run: &Run, placed: &Placed, options: robust::Options) -> (String, Took
     (format!("{}{sure}", found.count), start.took())
 }
 
-/// The speed-up; empty if the time of the thesis is rounded to 0.
+/// The time of the thesis divided by ours; empty if the time of the thesis is rounded to 0.
 fn times(thesis: f64, ours: f64) -> String {
     if thesis == 0.0 { String::new() } else { format!("{:.1}", thesis / ours) }
 }
@@ -146,8 +146,8 @@ pub fn tables(run: &mut Run) {
     with_reductions(run);
 }
 
-/// Fig. 5.10: the first alternative of a thread is an infinite loop, which depth first enters; the attack is a few steps away. The program of the
-/// thesis is lost; this one is similar.
+/// Fig. 5.10: the first alternative of a thread is an infinite loop, which depth-first search enters and never leaves. The attack is on another
+/// alternative, after a few steps. The program of the thesis is lost; this one is similar.
 fn depth_first_fails(run: &mut Run) {
     run.say(
         "Fig. 5.10: depth first never comes back from a loop without end, the attack is beside it (5 s each)",
@@ -175,14 +175,15 @@ fn depth_first_fails(run: &mut Run) {
     run.table(&["search", "verdict", "states", "ms"], &rows);
 }
 
-/// Fig. 5.11: live variables and local events first, each switched off. The data of the thesis are lost.
+/// Fig. 5.11: the times without two reductions, with each of them, and with both. The reductions are live variables and local events first. The data of the
+/// thesis are lost.
 fn with_reductions(run: &mut Run) {
     run.say(
         "Fig. 5.11: milliseconds to find the fences with live variables, local events first, both or neither; the data of this plot are lost",
     );
     let header = ["program", "dfs, none", "live", "local", "both", "bfs, none", "live", "local", "both"];
     let mut rows = Vec::new();
-    // Programs that took the thesis more than ten milliseconds; a quick run also leaves out those above a second.
+    // Only programs that took more than ten milliseconds in the thesis; in a quick run, only those that took less than a second.
     let most = if run.quick { 1e3 } else { f64::INFINITY };
     let slow = TABLE.into_iter().filter(|(.., depth, _)| *depth > 10.0);
     let all = slow.clone().count();

@@ -11,12 +11,12 @@ use crate::measurement::Measurement;
 use crate::peers::Peers;
 use crate::{out, table};
 
-/// Maximum time of a measurement in a quick run.
+/// Time limit of each measurement in a quick run.
 const QUICK: Duration = Duration::from_secs(2);
 
 /// A run of the benchmarks.
 pub struct Run {
-    /// Whether only short measurements are made.
+    /// Whether this is a quick run: fewer sizes, and at most two seconds for each measurement.
     pub quick: bool,
     /// The reduction of explicit searches, except in tables that compare reductions.
     pub reduction: Reduction,
@@ -24,9 +24,9 @@ pub struct Run {
     pub baseline: Option<Baseline>,
     /// Other tools to compare with.
     pub peers: Peers,
-    /// The sections so far.
+    /// The sections measured so far; the last one may be incomplete.
     pub sections: Vec<Section>,
-    /// Whether tables are printed; not if the standard output is used for a file.
+    /// Whether tables are printed. They are not if the CSV or the page is written to the standard output.
     pub prints: bool,
     start: Instant,
 }
@@ -35,11 +35,11 @@ pub struct Run {
 pub struct Section {
     /// The name on the command line.
     pub name: &'static str,
-    /// A description of what it measures.
+    /// A description of the measurements of the section.
     pub about: &'static str,
-    /// Its text and tables.
+    /// The paragraphs and tables of the section.
     pub blocks: Vec<Block>,
-    /// Its measurements.
+    /// The measurements of the section.
     pub measurements: Vec<Measurement>,
 }
 
@@ -84,17 +84,17 @@ impl Run {
         Limits::starting_now(Some(self.at_most(time)), memory, Default::default())
     }
 
-    /// This time, or at most [`QUICK`] in a quick run.
+    /// `time`, or in a quick run the smaller of `time` and [`QUICK`].
     pub fn at_most(&self, time: Duration) -> Duration {
         if self.quick { time.min(QUICK) } else { time }
     }
 
-    /// All of these, or in a quick run the first `few`.
+    /// All elements of `all`, or in a quick run the first `few`.
     pub fn some<T: Clone>(&self, all: &[T], few: usize) -> Vec<T> {
         all[..if self.quick { few.min(all.len()) } else { all.len() }].to_vec()
     }
 
-    /// Notes how many items a quick run has left out.
+    /// In a quick run, prints how many of all items it measures; `what` names the items.
     pub fn say_few(&mut self, what: &str, few: usize, all: usize) {
         if self.quick {
             self.say(&format!("A quick run has {few} of {all} {what}."));
@@ -106,7 +106,7 @@ impl Run {
         explicit::Options { reduction: self.reduction, ..explicit::Options::default() }
     }
 
-    /// Records a measurement, compares it with others, and reports progress.
+    /// Records a measurement with the results of peers and of the earlier run for the same question, and reports progress.
     pub fn record(&mut self, mut measurement: Measurement) {
         let section = self.section().name;
         let mut line = format!(

@@ -1,5 +1,5 @@
-//! Lamport's fast mutex: under SC compared with the model checker Spin (Debian package `spin`), if installed, and with fences under TSO, with the memory
-//! used (THESIS16 Fig. 5.6: two other tools run out of 8 GB with five threads).
+//! Time and memory for Lamport's fast mutex: without fences under SC, compared with the model checker Spin (Debian package `spin`) if it is installed, and
+//! with fences under TSO. In THESIS16 Fig. 5.6, two other tools exceed 8 GB with five threads.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ use crate::thesis::word;
 /// The name of the other model checker.
 pub const SPIN: &str = "Spin";
 
-/// The program of examples/lamport-fast.fw in Promela, step by step: every read of shared memory goes through `r`.
+/// The program of examples/lamport-fast.fw in Promela, with the same steps: every read of shared memory is an assignment to `r`.
 fn promela(threads: u32) -> String {
     format!(
         "byte b[{size}]; byte x, y; byte inside;
@@ -82,7 +82,7 @@ fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
     }
 }
 
-/// The number that precedes these words in the output of Spin.
+/// The number before the given words in the output of Spin; `None` if there is none.
 fn number(text: &str, words: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.contains(words))?;
     line[..line.find(words)?].split_whitespace().next_back()?.parse().ok()
@@ -130,7 +130,7 @@ pub fn lamport(run: &mut run::Run) {
             Measurement::new(label(file, &defines), model.name(), mine.verdict.clone(), mine.took)
                 .states(mine.states)
                 .asked("check", model, input(file, &defines));
-        // Spin gets the unfenced program under SC; it takes too long for a quick run.
+        // Spin is run only on the unfenced program under SC, and not in a quick run, because it would take too much time.
         let is_same = file == "lamport-fast.fw" && model == sc && !run.quick;
         if let Some(theirs) = is_same.then(|| spin(threads)).flatten() {
             rows.push(row("Spin, the same", threads, model, &theirs));

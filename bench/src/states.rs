@@ -22,7 +22,7 @@ fn row(run: &mut Run, name: String, program: &Program, model: MemoryModel) -> Ve
     let statistics = &checks.statistics;
     let states = statistics.states.max(1) as f64;
     let search = checks.verdicts.iter().map(|v| v.seconds).fold(0.0, f64::max);
-    // All properties share one check.
+    // All properties share one check, and only the first of them has its time. So the sum is the time of that check.
     let check: f64 = checks.verdicts.iter().map(|v| v.check_seconds).sum();
     let mut text = Vec::new();
     if let Some(certificate) = checks.verdicts.iter().find_map(|v| v.certificate()) {

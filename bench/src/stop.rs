@@ -1,4 +1,4 @@
-//! Signal handling: a signal ends the process, but not while a file is being written, and it kills a running peer.
+//! Signal handling: a signal kills the running peer and ends this process, but not while a file is being written.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,13 +19,13 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 /// Installs the handler. If that fails, signals have their default effect.
 pub fn install() {
     let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
-    // A thread rather than a signal handler, so that it may block.
+    // A thread waits for signals, because unlike a signal handler it may block on the locks.
     let watch = move || {
         for signal in signals.forever() {
             let _complete = while_writing();
             end_peer();
             if let Some((_, folder)) = &*lock(&PEER) {
-                // The peer's own clean-up no longer runs.
+                // The process is about to end, so the destructor that would remove the peer's folder does not run.
                 let _ = std::fs::remove_dir_all(folder);
             }
             let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -50,7 +50,7 @@ pub fn peer_is(group: Option<(u32, &Path)>) {
 /// Kills the running peer with its process group.
 pub fn end_peer() {
     if let Some((group, _)) = &*lock(&PEER) {
-        // It may have ended already.
+        // An error is ignored: the process group may have ended already.
         let _ = kill_process_group(*group, Signal::KILL);
     }
 }

@@ -1,4 +1,4 @@
-//! A stopwatch for wall-clock and processor time; other processes disturb the latter less.
+//! A stopwatch for wall-clock time and processor time. Other processes influence the processor time less.
 
 use std::time::Instant;
 

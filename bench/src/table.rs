@@ -12,7 +12,7 @@ fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
-        // A column may be empty, including its header; its rule is still one character wide.
+        // Even if all cells of a column are empty, including its header, the line below the header needs one character for it.
         cells.max().unwrap_or(0).max(1)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
@@ -30,7 +30,7 @@ fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The text of a cell, with control characters and bars escaped, because it may come from other tools.
+/// The text of a cell, with control characters replaced and bars escaped, because the text may come from other tools.
 fn cell(text: &str) -> String {
     out::plain(text).replace('|', "\\|")
 }

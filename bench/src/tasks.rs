@@ -6,7 +6,7 @@
 //! DIR/examples.set             the task definitions of one origin, for `includesfile`
 //! ```
 //!
-//! The expected answers come from `expected.toml` of the examples and from `expected.csv` of the corpora. The same inputs give the same files.
+//! The expected answers are read from `expected.toml` of the examples and from `expected.csv` of the corpora. The same inputs give the same files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use toml::{Table, Value};
 
 use crate::save::save;
 
-/// The questions: the name of the property file and its contents, which the tool-info module reads.
+/// The questions: the name of each property file without its extension, and its contents, which the tool-info module for BenchExec reads.
 const QUESTIONS: [(&str, &str); 9] = [
     ("sc", "safe under sc"),
     ("tso", "safe under tso"),
@@ -35,9 +35,9 @@ const QUESTIONS: [(&str, &str); 9] = [
 struct Task {
     /// The file of the program.
     file: PathBuf,
-    /// The property in question; `None` for all of them.
+    /// The name of the property that the question is about; `None` for all properties.
     property: Option<String>,
-    /// Values of constants, as for -D.
+    /// Values of constants, in the form of arguments of `-D`.
     define: Vec<String>,
     /// The name of each question, and whether the answer is yes.
     expected: Vec<(&'static str, bool)>,
@@ -57,13 +57,13 @@ pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
     let mut sets = vec![("examples", from_toml(examples)?), ("examples-c", from_toml(&examples.join("c"))?)];
     if let Some(corpora) = corpora("tasks for the corpora") {
         for (corpus, read) in CORPORA {
-            // The corpora are optional, each of them.
+            // Each corpus is optional.
             if corpora.join(corpus).join("expected.csv").exists() {
                 sets.push((corpus, from_csv(&corpora.join(corpus), read)?));
             }
         }
     }
-    // BenchExec names outputs after tasks without their folders, so that names must be unique.
+    // BenchExec names its output files after tasks without their folders, so task names must be unique across folders.
     let mut names = BTreeSet::new();
     for (set, tasks) in sets {
         let place = folder.join(set);
@@ -82,7 +82,7 @@ pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
 }
 
 impl Task {
-    /// A unique name: the program (with its extension unless it is .fw), its constants, the property.
+    /// A name for the task that is not in `taken`. It consists of the program (with its extension unless that is .fw), its constants, and the property.
     fn name(&self, taken: &BTreeSet<String>) -> String {
         let is_ours = self.file.extension().is_some_and(|extension| extension == "fw");
         let file = if is_ours { self.file.file_stem() } else { self.file.file_name() };
@@ -98,7 +98,7 @@ impl Task {
         std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name)
     }
 
-    /// The task definition, for a file in this folder.
+    /// The text of the task definition, in which paths are relative to `folder`.
     fn definition(&self, folder: &Path) -> Result<String, String> {
         let file = std::fs::canonicalize(&self.file);
         let file = file.map_err(|error| format!("{}: {error}", self.file.display()))?;
@@ -146,7 +146,7 @@ fn pattern(path: &str) -> String {
     path.chars().map(|c| if "[*?".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
-/// The headers that a C program may include.
+/// The headers in the folder of a C program, which it may include; empty for other programs.
 fn headers(file: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some("c")) = (file.parent(), file.extension().and_then(|e| e.to_str())) else {
         return Vec::new();
@@ -158,7 +158,7 @@ fn headers(file: &Path) -> Vec<PathBuf> {
     headers
 }
 
-/// The relative path from a folder to a file, both absolute, so that the result survives moving the checkout.
+/// The relative path from a folder to a file, both of which are absolute. The task definitions contain relative paths so that the checkout can be moved.
 fn relative(folder: &Path, file: &Path) -> String {
     let common = folder.components().zip(file.components()).take_while(|(a, b)| a == b).count();
     let back = folder.components().skip(common).map(|_| Component::ParentDir);
@@ -212,7 +212,7 @@ fn verdict(question: &'static str, word: &str) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Adds implied answers: an execution under SC is possible under TSO, and one under TSO is possible under PSO.
+/// Adds implied answers. Every execution under SC is possible under TSO, and every execution under TSO is possible under PSO.
 fn implied(expected: &mut Vec<(&'static str, bool)>) {
     let models = ["sc", "tso", "pso"];
     let answer =
@@ -228,7 +228,8 @@ fn implied(expected: &mut Vec<(&'static str, bool)>) {
     expected.sort_by_key(|(question, _)| QUESTIONS.iter().position(|(name, _)| name == question));
 }
 
-/// The format of a corpus: the columns of `expected.csv` that answer questions or count fences, and the property in question.
+/// The format of a corpus: the columns of `expected.csv` that answer questions or count fences, each with the name of its question, and the name of the
+/// property that the questions are about (`None` for all properties).
 struct Corpus {
     answers: &'static [(&'static str, &'static str)],
     fences: &'static [(&'static str, &'static str)],
@@ -241,7 +242,7 @@ const MODELS: [(&str, &str); 3] = [("sc", "sc"), ("tso", "tso"), ("pso", "pso")]
 
 const CORPORA: [(&str, Corpus); 6] = [
     ("algorithms", Corpus { answers: &MODELS, fences: &[], property: None, is_safety: true }),
-    // Some tests ask whether an outcome is possible.
+    // Some tests state that an outcome is possible, which is not a safety property.
     ("litmus-x86", Corpus { answers: &MODELS, fences: &[], property: None, is_safety: false }),
     (
         "memorax",
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(all(&[]), []);
     }
 
-    /// Columns of a corpus become questions, and numbers of fences become options.
+    /// Columns of a corpus become questions, and expected numbers of fences become options of the task.
     #[test]
     fn a_corpus_becomes_tasks() {
         let folder = tempfile::tempdir().expect("a folder");

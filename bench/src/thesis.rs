@@ -1,5 +1,5 @@
-//! THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the scaling families (Figs. 5.3 to 5.8), beside the figures of the
-//! thesis.
+//! Repeats the experiments of THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the scaling families (Figs. 5.3 to 5.8). Our measurements are
+//! printed beside the numbers that the thesis reports.
 
 use std::time::Duration;
 
@@ -15,13 +15,14 @@ use crate::stopwatch::{Stopwatch, Took};
 
 /// The tool of the thesis, with its own explicit search.
 pub const TRENCHER: &str = "Trencher";
-/// The same tool with the model checker Spin as its search.
+/// The tool of the thesis with the model checker Spin as its search.
 pub const TRENCHER_WITH_SPIN: &str = "Trencher+Spin";
-/// The tools that the thesis compares with.
+/// A tool that the thesis compares with.
 pub const MEMORAX: &str = "Memorax";
+/// A tool that the thesis compares with.
 pub const CBMC: &str = "CBMC";
 
-/// Half a minute, and the memory that the thesis used.
+/// The limits of each run: half a minute, and 8 GiB as in the thesis.
 pub fn limits(run: &Run) -> Limits {
     run.limits(Duration::from_secs(30), Some(8 << 30))
 }
@@ -51,7 +52,7 @@ fn words(results: &[Checked]) -> String {
     results.iter().map(|r| word(r.verdict())).collect::<Vec<_>>().join(", ")
 }
 
-/// A lock-free stack of the size given for Fig. 5.1: four threads with about 11 control states each. Two push, two pop.
+/// A lock-free stack of the size that the thesis gives for Fig. 5.1: four threads with about 11 control states each. Two threads push, and two pop.
 const STACK: &str = "
     shared top, next[1..=2];
     thread push[me in 1..=2] {
@@ -71,8 +72,8 @@ const STACK: &str = "
     forbid twice: pop[1].got != 0 && pop[1].got == pop[2].got;
 ";
 
-/// Fig. 5.1: program, threads, and the milliseconds of the thesis, with its own search and with Spin. In the last program, our example, all
-/// threads push and then pop: it is larger than that of the thesis, so there is no figure to compare it with.
+/// Fig. 5.1: each program with its number of threads and the milliseconds that the thesis reports, with its own search and with Spin. In the last program,
+/// which is our example, all threads push and then pop. It is larger than the program of the thesis, so there is no time to compare it with.
 pub fn lazy(run: &mut Run) {
     let programs = [
         ("parker.fw", 2, vec![], Some((5.0, 1229.0))),
@@ -100,7 +101,7 @@ pub fn lazy(run: &mut Run) {
                 measured.published(TRENCHER, thesis / 1e3).published(TRENCHER_WITH_SPIN, with_spin / 1e3);
         }
         run.record(measured);
-        // Without an answer the time means nothing.
+        // The time of a run without an answer is not compared.
         let is_answered = !words(&results).contains("unknown");
         let published = |theirs: Option<f64>, digits: usize| {
             let faster = theirs.filter(|_| is_answered).map(|theirs| format!("{:.digits$}", theirs / ours));
@@ -132,7 +133,8 @@ pub fn lazy(run: &mut Run) {
     run.say("Fig. 5.5, Memorax and CBMC on the first four, is a plot whose data are lost; `--peer` measures these tools here.");
 }
 
-/// Figs. 5.3 to 5.8: how time grows for the branching and the unwinding family and Lamport's fast mutex, with the figures of the thesis for other tools.
+/// Figs. 5.3 to 5.8: the time over the size of the programs of the branching family, of the unwinding family and of Lamport's fast mutex, with the numbers
+/// that the thesis reports for other tools.
 pub fn families(run: &mut Run) {
     let others = |file: &str, n: i64| match (file, n) {
         ("branching-dekker.fw", 50) => "Memorax 90 s",

@@ -1,4 +1,4 @@
-//! Tests of the real command: small runs with all their outputs, and tasks that the real BenchExec runs.
+//! Tests of the real benchmark command: small runs with all their outputs, and tasks that the real BenchExec runs.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -27,13 +27,13 @@ fn output(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap_or(-1), stdout, stderr)
 }
 
-/// The CSV rows of a tool. Only names of programs contain commas.
+/// The CSV rows of a tool. Only the column of programs may contain commas, so `,tool,` matches the column `tool` only.
 fn rows<'t>(text: &'t str, tool: &str) -> Vec<&'t str> {
     let of_tool = format!(",{tool},");
     text.lines().filter(|line| line.contains(&of_tool)).collect()
 }
 
-/// A small section with a table of a paper, compared with papers, with itself and with two peers, one of which fails.
+/// Runs a small section that repeats a table of a paper, and compares it with the paper, with an earlier run, and with peers, some of which fail.
 #[test]
 fn a_run_is_text_csv_and_a_page() {
     let folder = tempdir().expect("a folder");
@@ -45,7 +45,7 @@ fn a_run_is_text_csv_and_a_page() {
     let before = fs::read_to_string(&csv).expect("it was written");
     assert!(rows(&before, "fencewright").len() >= 8 && rows(&before, "Trencher").len() >= 7, "{before}");
 
-    // An earlier run with a different answer.
+    // The CSV file is changed so that the earlier run seems to have another verdict.
     let change = |line: &str| match line {
         line if line.contains("lazy,parker.fw") && line.contains(",fencewright,") => {
             line.replace(",unsafe,", ",safe,")
@@ -58,11 +58,11 @@ fn a_run_is_text_csv_and_a_page() {
     let mut command = bench();
     command.args(["--quick", "lazy", "--baseline"]).arg(&csv).arg("--html").arg(&html).arg("--csv").arg(&now);
     command.args(["--peer", "shell=grep -q thread {file}", "--peer-timeout", "3"]);
-    // A tool with a long error output, found in the user's working directory.
+    // A tool in the working directory of the user, with a long error output.
     fs::write(folder.path().join("tool"), "echo '<b>no</b>' >&2; head -c 3000000 /dev/zero >&2; exit 3\n")
         .expect("it can be written");
     command.args(["--peer", "broken[1]=sh ./tool \"a 'b\" {file}"]).current_dir(folder.path());
-    // Only the first question takes long, to keep the test short.
+    // Only the first question exceeds the time limit, to keep the test short.
     command.args(["--peer", "late=test -e asked || { touch asked; sleep 60 & wait; }; cat {file}"]);
     let start = Instant::now();
     let (status, stdout, stderr) = output(&mut command);
@@ -81,7 +81,7 @@ fn a_run_is_text_csv_and_a_page() {
         fs::read_dir(folder.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
     assert_eq!(left.len(), 5, "{left:?}");
 
-    // An earlier run with other measurements: nothing can be compared. The standard output has only the CSV.
+    // The earlier run has only other measurements, so nothing can be compared. The standard output has only the CSV.
     fs::write(&csv, before.replace("lazy,", "lazy-families,")).expect("it can be written");
     let (status, stdout, stderr) =
         output(bench().args(["--quick", "lazy", "--csv", "-", "--baseline"]).arg(&csv));
@@ -94,7 +94,7 @@ fn a_run_is_text_csv_and_a_page() {
     assert_eq!(stdout.lines().count(), before.lines().count(), "{stdout}");
 }
 
-/// Whenever the process is killed, a file exists as a whole or not at all, no temporary file is left, and its peers end.
+/// If a signal ends the process, the output file is complete or does not exist, no temporary file is left, and the running peer ends.
 #[test]
 fn a_run_that_is_ended_leaves_nothing_half_done() {
     let folder = tempdir().expect("a folder");
@@ -124,7 +124,7 @@ fn a_run_that_is_ended_leaves_nothing_half_done() {
     assert!(killed.expect("a shell").success());
     let status = child.wait().expect("it can be waited for");
     assert_eq!(status.signal(), Some(15));
-    // The peer is no longer waited for: it has ended, or is about to.
+    // The process has ended without waiting for the peer, which may end a little later.
     let gone = || {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")
@@ -207,7 +207,8 @@ fn python() -> Option<String> {
     command.status().is_ok_and(|status| status.success()).then_some(python)
 }
 
-/// Has the real BenchExec run some tasks: one has a wrong expectation, one is not a program, and two are about fences, one of them with a wrong number.
+/// The real BenchExec runs some tasks. One has a wrong expected verdict, one is not a program, and two are about fences, one of which expects a wrong
+/// number.
 #[test]
 fn benchexec_runs_the_tasks() {
     const TEST: &str = "benchexec_runs_the_tasks";

@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 
-/// The area of the plot without its labels, in pixels.
+/// The left edge of the plot without its labels, in pixels.
 pub const LEFT: f64 = 78.0;
+/// The top edge of the plot, in pixels.
 pub const TOP: f64 = 14.0;
+/// The right edge of the plot, in pixels.
 pub const RIGHT: f64 = 508.0;
+/// The bottom edge of the plot without its labels, in pixels.
 pub const BOTTOM: f64 = 384.0;
-/// The size of the whole picture; the legend is to the right of the plot.
+/// The width of the whole picture in pixels. The legend is to the right of the plot.
 pub const WIDTH: f64 = 760.0;
+/// The height of the whole picture, in pixels.
 pub const HEIGHT: f64 = 440.0;
 
 /// The shortest time on an axis, in seconds.
@@ -17,9 +21,9 @@ const SHORTEST: f64 = 1e-6;
 /// An axis.
 #[derive(Clone, Debug)]
 pub enum Axis {
-    /// Times in seconds on a logarithmic scale, from one power of ten to another.
+    /// Times in seconds on a logarithmic scale. The fields are the exponents of the powers of ten at both ends.
     Times(i32, i32),
-    /// Sizes on a linear scale.
+    /// Sizes on a linear scale, from the first field to the second.
     Sizes(f64, f64),
 }
 
@@ -30,7 +34,7 @@ impl Axis {
         let least = exponents.iter().copied().fold(f64::INFINITY, f64::min);
         let most = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         match least.is_finite() && most.is_finite() {
-            // A margin, so that no mark sits on the frame, but nothing below the shortest time.
+            // The axis has a margin so that no mark is on the frame, but it does not extend below the shortest time.
             true => Axis::Times(((least - 0.1).floor() as i32).max(-6), (most + 0.1).ceil() as i32),
             false => Axis::Times(-3, 0),
         }
@@ -68,7 +72,7 @@ impl Axis {
     }
 }
 
-/// The least step of at least `least` in the sequence 1, 2, 5, 10, 20, 50, ...
+/// The smallest number in the sequence 1, 2, 5, 10, 20, 50, ... that is at least `least`.
 fn step(least: f64) -> f64 {
     let mut step = 1.0;
     for factor in [2.0, 2.5, 2.0].into_iter().cycle() {
@@ -156,12 +160,12 @@ mod tests {
         let axis = Axis::sizes([2, 4, 16].into_iter());
         assert_eq!(axis.ticks().first().map(|(_, label)| label.as_str()), Some("2"));
         assert!(axis.ticks().len() <= 9);
-        // No two ticks have the same position, however short the times.
+        // Times below the shortest one do not extend the axis, so no two ticks have the same position.
         assert_eq!(
             Axis::times([0.0, 1e-5].into_iter()).ticks().first().map(|(_, label)| label.as_str()),
             Some("1 µs")
         );
-        // Axes without values.
+        // Axes without values or with a single value have ticks too.
         assert_eq!(Axis::times(std::iter::empty()).ticks().len(), 4);
         assert!(!Axis::sizes([5].into_iter()).ticks().is_empty());
     }

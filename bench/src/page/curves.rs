@@ -9,7 +9,7 @@ use super::axis::{Axis, across, frame, up};
 use super::mark::{colour, legend, mark};
 use super::scatter::figure;
 
-/// A curve: its name, whether it belongs to another tool, and its points in order of size.
+/// A curve: its name, whether it belongs to another tool, and its points in order of size. A point has a size, a time in seconds, and a tooltip.
 struct Curve {
     name: String,
     theirs: bool,

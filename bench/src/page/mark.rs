@@ -13,13 +13,13 @@ pub fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]
 }
 
-/// A mark with a tooltip. The text is escaped here.
+/// A mark with a tooltip. The text of the tooltip is escaped by this function.
 pub fn mark(series: usize, x: f64, y: f64, hollow: bool, text: &str) -> String {
     let colour = colour(series);
     let fill = if hollow { "var(--page)" } else { colour };
     let paint = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.5\"");
     let title = format!("<title>{}</title>", escape(text));
-    // Seven colours and four shapes: 28 distinct series.
+    // Seven colours and four shapes distinguish 28 series.
     match series % 4 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" {paint}>{title}</circle>\n"),
         1 => format!(
@@ -37,7 +37,7 @@ fn polygon(x: f64, y: f64, corners: &[(f64, f64)], paint: &str, title: &str) -> 
     format!("<polygon points=\"{}\" {paint}>{title}</polygon>\n", points.join(" "))
 }
 
-/// The legend beside the plot. The names are escaped here.
+/// The legend beside the plot, with the name of each series and whether its marks are hollow. The names are escaped by this function.
 pub fn legend(series: &[(String, bool)]) -> String {
     let mut svg = String::new();
     for (n, (name, hollow)) in series.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::run::{Block, Section};
 use curves::curves;
 use scatter::scatter;
 
-/// The page about these sections.
+/// The page with the tables and plots of these sections.
 pub fn page(sections: &[Section]) -> String {
     let mut body = String::from("<h1>Fencewright: what it takes</h1>\n");
     body += "<p>Times are on the wall clock of one machine, which others may have used too: compare what was measured in one run. \
@@ -182,7 +182,7 @@ mod tests {
         }])
     }
 
-    /// The number of tags must not depend on the names of programs.
+    /// Names of programs and other measured texts must not add tags to the page.
     #[test]
     fn measured_texts_never_become_markup() {
         let tags = |page: &str| page.matches('<').count();

@@ -1,4 +1,4 @@
-//! Scatter plots of our times against another tool's, both logarithmic: points below the diagonal are ours.
+//! Scatter plots of our times against those of another tool, with logarithmic axes. Points below the diagonal are measurements in which we are faster.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::axis::{Axis, HEIGHT, WIDTH, across, frame, up};
 use super::escape;
 use super::mark::{legend, mark};
 
-/// A point: the number of its series, and the two measurements.
+/// A point of a plot: the number of its series, and the results of both tools. `seconds` is the time of the other tool.
 struct Point<'m> {
     series: usize,
     ours: &'m Measurement,
@@ -18,7 +18,7 @@ struct Point<'m> {
     seconds: f64,
 }
 
-/// The plot of all measurements that have a matching `Other`, one series per section; `None` if there are none.
+/// The plot of all measurements with an `Other` that satisfies `wanted`, one series for each section; `None` if there are no such measurements.
 pub fn scatter(
     sections: &[Section],
     title: &str,
@@ -43,7 +43,7 @@ pub fn scatter(
     if points.is_empty() {
         return None;
     }
-    // Both axes are the same, so that the diagonal goes from corner to corner.
+    // Both axes have the same range, so the line of equal times is the diagonal of the plot.
     let x = Axis::times(points.iter().flat_map(|point| [point.seconds, point.ours.seconds]));
     let y = x.clone();
     let mut svg = frame(&x, &y, &escape(x_label), "Fencewright, time");
@@ -85,12 +85,12 @@ pub fn figure(title: &str, note: &str, svg: &str) -> String {
     )
 }
 
-/// The lines of equal ratios: the same time, and ten, a hundred, ... times as long.
+/// The lines of equal ratios: the other tool takes the same time, or a power of ten times our time.
 fn diagonals(x: &Axis, y: &Axis) -> String {
     let (Axis::Times(left, right), Axis::Times(low, high)) = (x, y) else { return String::new() };
     let mut svg = String::new();
     for exponent in -2..=6 {
-        // On this line, the other tool takes ten to the `exponent` times as long.
+        // On this line, the time of the other tool is 10^`exponent` times our time.
         let (from, to) = (*left.max(&(low + exponent)), *right.min(&(high + exponent)));
         if from >= to {
             continue;

@@ -1,9 +1,9 @@
 //! The intersection problem for finite automata: is there a word that all of them accept? CONTEXT24 section 6.1 and Appendix B.
 //!
-//! The program is a single thread. Each state q of each automaton has a register with a distinct value, which identifies
-//! the state, because the program can only compare values. Each automaton i has a register with the value of its current state. The thread
-//! guesses a letter, takes one transition of every automaton with it, and repeats that until all current states are accepting. The
-//! label `accepted` is reachable if and only if such a word exists. The problem is PSPACE-hard in the number of automata.
+//! The program is a single thread. Since it can only compare values, each state of each automaton is identified by a distinct value, which is kept in
+//! a register for that state. Each automaton has another register, with the value of its current state. The thread repeatedly guesses a letter and takes
+//! one transition of every automaton with this letter, until all current states are accepting. The label `accepted` is reachable if and only if all
+//! automata accept some common word. The problem is PSPACE-hard in the number of automata.
 
 use crate::choice::Random;
 use crate::text::Text;
@@ -21,7 +21,7 @@ pub struct Automaton {
     pub accepting: Vec<usize>,
 }
 
-/// Random automata with `states` states each: about one transition for each state and letter, one or two accepting states.
+/// Random automata with `states` states each. Each has about one transition for each state and letter, and one or two accepting states.
 pub fn random_automata(seed: u64, automata: usize, states: usize, letters: usize) -> Vec<Automaton> {
     let mut random = Random::new(seed);
     (0..automata).map(|_| random_automaton(&mut random, states, letters)).collect()
@@ -37,7 +37,7 @@ fn random_automaton(random: &mut Random, states: usize, letters: usize) -> Autom
     }
     transitions.sort_unstable();
     transitions.dedup();
-    // State 0, the initial one, accepts only if it is the only state: otherwise the empty word would often be the answer.
+    // The initial state 0 is accepting only if it is the only state. Otherwise all automata would often accept the empty word, and the problem would be easy.
     let mut accepting = vec![states - 1];
     if states > 2 && random.one_in(4) {
         accepting.insert(0, 1 + random.below(states - 2));
@@ -89,13 +89,13 @@ pub fn intersection(automata: &[Automaton], letters: usize) -> String {
     text.finish()
 }
 
-/// Reads letters until the program chooses to stop.
+/// Writes a loop that guesses and reads letters until the program chooses to stop.
 fn word(text: &mut Text, automata: &[Automaton], letters: usize) {
     let moves = |i: usize, letter: usize| -> Vec<(usize, usize)> {
         let with = automata[i].transitions.iter().filter(|t| t.1 == letter);
         with.map(|&(from, _, to)| (from, to)).collect()
     };
-    // A letter that some automaton cannot read in any state need not be guessed.
+    // A letter that some automaton can read in none of its states is in no common word, so the program does not guess it.
     let readable = |letter: &usize| (0..automata.len()).all(|i| !moves(i, *letter).is_empty());
     let mut guesses: Vec<Option<usize>> = (0..letters).filter(readable).map(Some).collect();
     if guesses.is_empty() {
@@ -118,12 +118,12 @@ fn word(text: &mut Text, automata: &[Automaton], letters: usize) {
     text.close();
 }
 
-/// The register that holds the value of a state.
+/// The name of the register with the value that identifies a state.
 fn state(automaton: usize, state: usize) -> String {
     format!("a{automaton}_q{state}")
 }
 
-/// The register that holds the current state.
+/// The name of the register with the value of an automaton's current state.
 fn current(automaton: usize) -> String {
     format!("at{automaton}")
 }

@@ -1,13 +1,13 @@
 //! Lamport's bakery without arithmetic: CONTEXT24 section 4, Algorithm 1.
 //!
-//! Tickets are only compared, never incremented: a thread draws any number and draws again unless it is larger than every
-//! ticket it reads. The algorithm as printed fails even under SC; these are the differences:
+//! Tickets are only compared, never incremented: a thread draws a number and draws again unless the number is larger than every ticket that the thread
+//! reads. The algorithm as printed fails even under SC, so this program differs from it:
 //! - both loops skip the thread itself;
 //! - line 5 also retries if the tickets are equal, so that an accepted ticket is never 0, the value of FALSE;
 //! - line 17 lets the thread with the smaller number go first if two tickets are equal;
 //! - the exit resets the ticket: `ticket[me] = 0`.
 //!
-//! FALSE is 0 and TRUE is 1. `chosen` is TRUE initially: no thread has to wait for one that has not drawn a ticket yet.
+//! FALSE is 0 and TRUE is 1. `chosen` is TRUE initially, so that no thread waits for a thread that has not begun to draw a ticket.
 
 use crate::text::Text;
 

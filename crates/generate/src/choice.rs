@@ -12,14 +12,14 @@ impl Random {
         Random(Rng::with_seed(seed))
     }
 
-    /// A fresh seed, short enough to type.
+    /// A random seed with at most six digits, which is easy to type.
     pub fn fresh_seed() -> u64 {
         fastrand::u64(..1_000_000)
     }
 
     /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        // Not `usize(..)`, whose result depends on the word size of the machine.
+        // `u64(..)` is used because the result of `usize(..)` depends on the word size of the machine.
         self.0.u64(..n.max(1) as u64) as usize
     }
 

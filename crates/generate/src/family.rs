@@ -15,7 +15,7 @@ pub enum Family {
     Bakery {
         /// The number of threads.
         threads: usize,
-        /// Whether it has the fences that TSO needs.
+        /// Whether the program has the fences that make it safe under TSO.
         fences: bool,
     },
     /// The intersection problem for random automata.
@@ -44,7 +44,7 @@ pub enum Family {
     },
     /// A random program.
     Random {
-        /// Its size and features.
+        /// The size and the features of the program.
         shape: Shape,
         /// The seed that determines the program.
         seed: u64,
@@ -70,7 +70,7 @@ impl fmt::Display for OutOfRange {
 }
 
 impl Family {
-    /// The program text. It starts with a comment that has the command line.
+    /// The program text, which starts with a comment that contains the command line.
     pub fn text(&self) -> Result<String, OutOfRange> {
         for (option, value, possible) in self.sizes() {
             if !possible.contains(&value) {
@@ -90,7 +90,7 @@ impl Family {
         Ok(format!("// Written by `{}`.\n{program}", self.command()))
     }
 
-    /// The sizes with their options and limits, which keep a text below a few megabytes.
+    /// The sizes, each with its option and the range of allowed values. The ranges keep texts below a few megabytes.
     fn sizes(&self) -> Vec<(&'static str, usize, RangeInclusive<usize>)> {
         match *self {
             Family::Bakery { threads, .. } => vec![("--threads", threads, 2..=64)],

@@ -1,9 +1,8 @@
 //! Families of programs over infinite data domains, written as .fw text.
 //!
-//! They come from CONTEXT24 (Abdulla, Atig, Furbach and Garg, Verification under TSO with an infinite data domain): the
-//! lock of its section 4, the programs of its hardness proofs (sections 5 and 6.1), and random programs of the fragment
-//! it decides. They are hard tests for engines: values are only guessed, copied and compared. The same parameters give
-//! the same text on every machine, formatted as by `fencewright fmt`.
+//! The families are from CONTEXT24 (Abdulla, Atig, Furbach and Garg, Verification under TSO with an infinite data domain): the lock of its section 4, the
+//! programs of its hardness proofs (sections 5 and 6.1), and random programs of the fragment that it decides. These programs only guess, copy and
+//! compare values, and are hard for engines. The same parameters give the same text on every machine, formatted as by `fencewright fmt`.
 //!
 //! ```
 //! use fencewright_generate::Family;

@@ -1,14 +1,14 @@
 //! Lossy channel systems with data, whose channel is a store buffer: CONTEXT24 section 5, Figs. 2 and 3, Appendix A.
 //!
-//! A system has a finite control, variables over an infinite domain, and one channel that may lose any message at any time. The
-//! program has two threads. Thread `t` runs the control, with the variables in registers. Letter a has two shared variables xA and
-//! yA. To send, `t` stores the value to xA and then the separator, a value that no message carries. Thread `ch` copies from xA to
-//! yA the values that it happens to read, including separators; `t` receives from yA, and reads the separator before it continues, so that no
-//! message is received twice. Messages in transit wait in the buffers, and those overwritten before they are read are lost. A state
-//! is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
+//! A system has a finite control, variables over an infinite domain, and one channel that may lose any message at any time. The program has two
+//! threads. Thread `t` runs the control, with the variables in registers. For each letter a there are two shared variables, xA and yA. To send a message
+//! with letter a, `t` stores its value to xA, and then the separator, a value that no message has. Thread `ch` repeatedly reads xA and stores to yA the
+//! value that it has read, including separators. To receive a message, `t` reads its value from yA, and then reads the separator before it continues,
+//! so that it receives no message twice. Messages in the channel are stores in the buffers, and a message is lost if it is overwritten before it is
+//! read. A state is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
 //!
-//! Fig. 3 shows less than the text of the paper; this follows the text: `ch` stores the separator to yA after it has
-//! read it from xA.
+//! Fig. 3 of the paper lacks a step that the text of the paper describes, and that this program has: `ch` stores the separator to yA after reading it from
+//! xA.
 
 use crate::choice::Random;
 use crate::text::Text;
@@ -45,12 +45,11 @@ pub enum LossyOp {
     Receive(usize, usize),
 }
 
-/// A random system. Its target is the last state, which is reachable in the control graph if there are at least `states - 1`
-/// transitions.
+/// A random system. Its target is the last state. If there are at least `states - 1` transitions, a path of transitions leads to the target.
 pub fn random_lossy(seed: u64, states: usize, variables: usize, letters: usize, transitions: usize) -> Lossy {
     let mut random = Random::new(seed);
     let transition = |n: usize| {
-        // The first transitions are a spanning tree of the states.
+        // The first `states - 1` transitions form a spanning tree of the states.
         let (from, to) = match n + 1 < states {
             true => (random.below(n + 1), n + 1),
             false => (random.below(states), random.below(states)),
@@ -63,7 +62,7 @@ pub fn random_lossy(seed: u64, states: usize, variables: usize, letters: usize, 
 
 fn random_op(random: &mut Random, variables: usize, letters: usize) -> LossyOp {
     let (x, y, letter) = (random.below(variables), random.below(variables), random.below(letters));
-    // Operations on two variables use different ones if the system has more than one.
+    // Operations on two variables use two different variables if the system has more than one.
     let other = if x == y && variables > 1 { (x + 1) % variables } else { y };
     match random.below(12) {
         0 => LossyOp::Copy(x, other),
@@ -176,17 +175,17 @@ fn all_shared(letters: usize) -> impl Iterator<Item = String> {
     (0..letters).map(sent).chain((0..letters).map(received))
 }
 
-/// The shared variable through which `t` sends a letter.
+/// The name of the shared variable through which `t` sends messages with a letter.
 fn sent(letter: usize) -> String {
     format!("x{letter}")
 }
 
-/// The shared variable through which `t` receives a letter.
+/// The name of the shared variable through which `t` receives messages with a letter.
 fn received(letter: usize) -> String {
     format!("y{letter}")
 }
 
-/// The register that holds a variable of the system.
+/// The name of the register with the value of a variable of the system.
 fn variable(number: usize) -> String {
     format!("v{number}")
 }

@@ -1,14 +1,14 @@
 //! Random programs of the fragment that CONTEXT24 decides up to a context bound (sections 3 and 6).
 //!
-//! Registers are copied, guessed (`*`) and compared, and go to and from shared variables; the only constant is 0. With
-//! distances there is also `r + n < s`, but only as an `assume`: its negation, an upper bound, is outside the fragment.
-//! Threads are built around the shapes that distinguish memory models (store buffering, message passing), so that
-//! some of the properties hold, some fail, and some fail under TSO only.
+//! Values of registers are copied, guessed (`*`), compared, stored to shared variables and loaded from them; the only constant is 0. With distances,
+//! `assume r + n < s` occurs too. This condition is never negated, because its negation, an upper bound on a distance, is outside the fragment. Threads
+//! are built around the shapes that distinguish memory models (store buffering, message passing), so that some of the properties hold, some fail, and
+//! some fail under TSO only.
 
 use crate::choice::Random;
 use crate::text::Text;
 
-/// Maximum number of fresh values in a program, few enough to decide the program by trying all of them.
+/// Maximum number of guesses (`*`) in a program. It is small enough that tests can decide the program with finitely many values.
 const FRESH: usize = 4;
 /// Number of registers that the shapes use: `r0`, usually the value that a thread stores, and `r1`, a value that it loads.
 const CORE: usize = 2;
@@ -76,7 +76,7 @@ struct Thread {
     name: String,
     registers: usize,
     labels: usize,
-    /// Whether some register may differ from 0 by now.
+    /// Whether some statement so far may have given a register a value other than 0.
     changed: bool,
 }
 
@@ -86,7 +86,7 @@ struct Writer {
     shape: Shape,
     /// Whether all threads have the shape of store buffering.
     buffering: bool,
-    /// The number of fresh values that may still be guessed.
+    /// The number of guesses (`*`) that may still be written.
     fresh: usize,
     /// The threads so far; the last one is being written.
     threads: Vec<Thread>,
@@ -142,7 +142,7 @@ impl Writer {
             // Message passing: the receiver.
             _ => core.extend([format!("r0 = {own};"), format!("r1 = {next};")]),
         }
-        // A thread that gets past this guard has loaded an old value.
+        // A thread that passes this guard has loaded an old value.
         if shape == 0 && self.random.one_in(2) {
             core.push("assume r1 < r0;".to_string());
         }
@@ -174,7 +174,7 @@ impl Writer {
                 self.text.line(&format!("{x} = {s};"));
                 self.text.close();
             }
-            // A thread that compares its registers while all are 0 may be stuck for ever.
+            // If all registers of a thread are still 0, an `assume` that compares them may block the thread for ever, so a store is written instead.
             11 | 12 if !self.threads.last().is_some_and(|thread| thread.changed) => {
                 self.text.line(&format!("{x} = {r};"));
             }
@@ -218,7 +218,7 @@ impl Writer {
         }
     }
 
-    /// A guard that may be negated.
+    /// A condition for `if` and `while`, whose negation is in the fragment as well.
     fn guard(&mut self) -> String {
         let r = self.register();
         let s = if self.random.one_in(4) { "0".to_string() } else { self.another(&r) };
@@ -226,7 +226,7 @@ impl Writer {
         format!("{r} {} {s}", self.comparison())
     }
 
-    /// A guard for `assume`, which is never negated.
+    /// A condition for `assume`, which is never negated.
     fn assumed(&mut self) -> String {
         if !self.shape.distances || self.random.one_in(3) {
             return self.guard();
@@ -266,14 +266,14 @@ impl Writer {
         register(self.random.below(self.threads.last().map_or(1, |thread| thread.registers)))
     }
 
-    /// A register to be changed, rarely one that the core of the thread uses.
+    /// A register for a statement to change, rarely one that the core of the thread uses.
     fn target(&mut self) -> String {
         let registers = self.threads.last().map_or(CORE + 1, |thread| thread.registers);
         let first = if self.random.one_in(4) { 0 } else { CORE };
         register(first + self.random.below(registers - first))
     }
 
-    /// A register different from this one.
+    /// A register of the current thread other than this one.
     fn another(&mut self, register: &str) -> String {
         loop {
             let other = self.register();
@@ -332,8 +332,8 @@ impl Writer {
         format!("{name}@{}", label(labels - 1))
     }
 
-    /// Compares registers of two threads. Half of the time this is the relaxed outcome of store buffering: each thread has loaded
-    /// an old value.
+    /// A formula that compares registers of two threads. Half of the time it is the relaxed outcome of store buffering, in which each thread has loaded an
+    /// old value.
     fn registers(&mut self, p: usize, q: usize) -> String {
         let seen_by_both = self.random.one_in(2);
         let (p, q) = (&self.threads[p], &self.threads[q]);
@@ -349,7 +349,7 @@ impl Writer {
         if self.random.one_in(2) { one } else { format!("{one} && {other}") }
     }
 
-    /// Compares shared variables with each other or with 0.
+    /// A formula that compares two shared variables with each other or one with 0.
     fn memory(&mut self) -> String {
         let (x, y) = (self.variable(), self.variable());
         let comparison = self.comparison();

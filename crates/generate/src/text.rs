@@ -1,6 +1,6 @@
 //! A writer of formatted .fw text, which `fencewright fmt` would not change.
 
-/// Maximum number of names in a declaration, which keeps lines short.
+/// Maximum number of names in a declaration, so that lines are short.
 const NAMES: usize = 8;
 
 /// A text that grows line by line.
@@ -57,7 +57,8 @@ impl Text {
         }
     }
 
-    /// Adds a `choose` between `ways`, which must not be empty; a single way is written without `choose`.
+    /// Adds a `choose` with one alternative for each element of `ways`, which must not be empty. `write` writes the statements of an alternative. A single
+    /// alternative is written without `choose`.
     pub fn choose<T>(&mut self, ways: &[T], mut write: impl FnMut(&mut Self, &T)) {
         if let [only] = ways {
             return write(self, only);

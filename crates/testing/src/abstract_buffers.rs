@@ -1,16 +1,18 @@
 //! Abstract store buffers: the abstract machines of THESIS16 s. 3.2 with concrete data, defined as simply as possible.
 //!
-//! A buffer is a queue of at most k stores (PSO: k to each memory cell) and, for all other stores of the thread, a *multiset of values per cell*,
-//! which drops their order, except for the value of each cell that was added last. Its parameters make it one of:
+//! A buffer consists of a queue of at most k stores (under PSO: k stores to each memory cell) and, for all other stores of the thread, a *multiset of
+//! values* for each cell. The multisets ignore the order of stores, except that the value added last is known for each cell. The parameters of the
+//! buffer select one of these machines:
 //! | | k | counts | figure |
 //! |---|---|---|---|
 //! | value set | 0 | 1 means 1 or more | Fig. 3.6 |
 //! | multiset | 0 | exact | Fig. 3.8 |
 //! | partial:k | k | 1 means 1 or more | Fig. 3.10 |
 //!
-//! A thread observes its own buffer only in two ways: whether it is empty (LF, Lock, Unlock, atomic steps), and the newest value of a cell (RB, RM).
-//! So everything but the buffers is left to the reference semantics, on a stand-in: an exact buffer with one store per buffered cell, that of its
-//! newest value. What remains to be defined is how a store enters and leaves:
+//! A thread observes only two facts about its own buffer: whether it is empty (rules LF, Lock, Unlock and atomic steps), and the newest value of a cell (RB,
+//! RM). So the reference semantics defines everything except how stores enter and leave buffers. It is given a *stand-in* for each buffer: an exact
+//! buffer with one store to each buffered cell, of the newest value. These rules define how stores enter and leave; "oldest kept" and "newest kept"
+//! tell which stores the queue contains ([`Kept`]):
 //!
 //! | rule | | enabled if |
 //! |---|---|---|
@@ -24,11 +26,12 @@
 //! Under PSO these rules apply to the stores to each cell separately. In addition, a store can leave the queue only if no barrier precedes it; and
 //! with the oldest kept, a value can leave a multiset only if the queue contains no barrier.
 //!
-//! Differences from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 needs the last value in addition to
-//! the multiset, as here. Fig. 3.10 is for TSO with the oldest kept; FENCES12 s. 8 keeps the newest. Under PSO the order of stores to different cells
-//! between two barriers is irrelevant, so the queue keeps them sorted by cell. A store fence is a barrier at the end of the queue, unless the
-//! multisets hold stores that are older than it and newer than the queue: inside the multisets it has no effect. With the newest kept, a barrier is
-//! removed when the last store before it leaves the queue. So with k = 0 store fences have no effect, and PSO and TSO are the same machine.
+//! These rules differ from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 lacks the last value, which it
+//! needs in addition to the multiset. Fig. 3.10 is for TSO with the oldest kept; FENCES12 s. 8 keeps the newest. Under PSO the order of stores to
+//! different cells between two barriers is irrelevant, so such stores are sorted by cell in the queue. A store fence appends a barrier to the queue,
+//! unless the oldest are kept and the multisets contain stores: those are older than the fence and newer than the queue, and order is lost there. With
+//! the newest kept, a barrier is removed when the last store before it leaves the queue. So with k = 0 store fences have no effect, and the machines for
+//! PSO and TSO are the same.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -42,7 +45,7 @@ use fencewright_executions::oracle::{self, Incomplete, initial_states};
 /// The representation of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Abstraction {
-    /// Maximum number of stores of a thread kept in order (PSO: of those to each memory cell).
+    /// Maximum number of stores of a thread that are kept in order (under PSO: of stores to each memory cell).
     pub k: usize,
     /// Which stores are kept in order.
     pub kept: Kept,
@@ -62,9 +65,9 @@ pub enum Kept {
 /// How equal stores in a multiset are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
-    /// Exactly, up to this number of copies; a store beyond it is not explored. This under-approximates the multiset machine.
+    /// Exactly, up to this number of copies. A store that would exceed the number is not explored, so the multiset machine is under-approximated.
     UpTo(u32),
-    /// Exactly below this number, which stands for itself and all larger counts.
+    /// Exactly below this number. The number itself stands for all counts that are at least as large.
     OrMore(u32),
 }
 
@@ -89,9 +92,9 @@ impl Abstraction {
 /// The abstract store buffer of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Buffer {
-    /// The stores that are kept in order, oldest first, with barriers between them; as an exact buffer of the reference semantics.
+    /// The stores that are kept in order, oldest first, with barriers between them. The format is that of exact buffers of the reference semantics.
     pub queue: Vec<Buffered>,
-    /// The other stores, by memory cell; cells without any have no entry.
+    /// The other stores, by memory cell. Only cells with such stores have an entry.
     pub rest: BTreeMap<u32, Values>,
 }
 
@@ -107,7 +110,7 @@ pub struct Values {
 /// A state of an abstract machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AbstractState {
-    /// Everything but the buffers; its own buffers are empty.
+    /// Everything except the buffers. The buffers of this state are empty.
     pub visible: State,
     /// The buffer of each thread.
     pub buffers: Vec<Buffer>,
@@ -116,7 +119,7 @@ pub struct AbstractState {
 /// Why an event has no successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It is not a step of the program, or beyond the interpreter.
+    /// The event is disabled, or the interpreter cannot represent its result.
     Refused(Refusal),
     /// The step would exceed the bound of [`Counts::UpTo`].
     Uncounted,
@@ -131,7 +134,7 @@ impl From<Refusal> for Obstacle {
 /// An interpreter: a program under a memory model, with abstract buffers.
 #[derive(Clone, Copy)]
 pub struct AbstractMachine<'p> {
-    /// The interpreter for everything but the buffers.
+    /// The reference semantics, which defines everything except the buffers.
     pub reference: Reference<'p>,
     /// The representation of buffers.
     pub abstraction: Abstraction,
@@ -197,7 +200,7 @@ impl<'p> AbstractMachine<'p> {
         }
     }
 
-    /// (LS-Q) and (LS-S).
+    /// Rules (LS-Q) and (LS-S): adds a store to a buffer.
     fn store(&self, buffer: &mut Buffer, cell: u32, value: i64) -> Result<(), Obstacle> {
         let Abstraction { k, kept, .. } = self.abstraction;
         let together = |entry: &Buffered| self.is_with(entry, cell);
@@ -219,12 +222,12 @@ impl<'p> AbstractMachine<'p> {
         Ok(())
     }
 
-    /// Whether an entry of a queue is a store that is ordered with respect to stores to `cell`: any store under TSO, one to the same cell under PSO.
+    /// Whether an entry of a queue is a store whose order relative to stores to `cell` is kept: any store under TSO, a store to `cell` under PSO.
     fn is_with(&self, entry: &Buffered, cell: u32) -> bool {
         store_of(entry).is_some_and(|(c, _)| c == cell || !self.is_pso())
     }
 
-    /// The same for the multisets.
+    /// Whether the multisets contain a store whose order relative to stores to `cell` matters: any store under TSO, a store to `cell` under PSO.
     fn has_rest_with(&self, buffer: &Buffer, cell: u32) -> bool {
         buffer.rest.keys().any(|&c| c == cell || !self.is_pso())
     }
@@ -243,7 +246,7 @@ impl<'p> AbstractMachine<'p> {
         Ok(())
     }
 
-    /// `sfence`: under PSO a barrier at the end of the queue, unless the newest stores are in the multisets.
+    /// Executes `sfence`: under PSO it appends a barrier to the queue, unless the newest stores are in the multisets or the barrier would be redundant.
     fn store_fence(&self, buffer: &mut Buffer) {
         let forgotten = self.abstraction.kept == Kept::Oldest && !buffer.rest.is_empty();
         if self.is_pso() && !forgotten && !matches!(buffer.queue.last(), None | Some(Buffered::Barrier)) {
@@ -251,7 +254,7 @@ impl<'p> AbstractMachine<'p> {
         }
     }
 
-    /// (WM-Q), (WM-D) and (WM-ND): all ways in which a store to `cell` can leave the buffer.
+    /// Rules (WM-Q), (WM-D) and (WM-ND): the states after a store to `cell` has left the buffer.
     fn flush(
         &self,
         state: &AbstractState,
@@ -305,7 +308,7 @@ impl<'p> AbstractMachine<'p> {
     }
 }
 
-/// The cell and the value of a store.
+/// The cell and the value of a store; `None` for a barrier.
 fn store_of(entry: &Buffered) -> Option<(u32, i64)> {
     match entry {
         Buffered::Store { cell, value } => Some((*cell, *value)),
@@ -313,7 +316,7 @@ fn store_of(entry: &Buffered) -> Option<(u32, i64)> {
     }
 }
 
-/// Removes the store at this index from a queue, with a barrier that becomes redundant: the first entry, or one directly behind another barrier.
+/// Removes the store at index `place` from a queue, and then barriers that are redundant: at the start of the queue, or directly after another barrier.
 fn take(queue: &mut Vec<Buffered>, place: usize) -> (u32, i64) {
     let taken = store_of(&queue.remove(place)).expect("there is a store");
     queue.dedup_by(|entry, before| *entry == Buffered::Barrier && *before == Buffered::Barrier);
@@ -349,7 +352,7 @@ pub struct Reachable<'p> {
     pub cut: bool,
 }
 
-/// All reachable states, at most `limit`; `stop` is polled from time to time.
+/// All reachable states; an error if there are more than `limit`. `stop` is polled before each event.
 pub fn explore<'p>(
     machine: AbstractMachine<'p>,
     limit: usize,
@@ -388,8 +391,9 @@ pub fn explore<'p>(
 }
 
 impl Reachable<'_> {
-    /// Whether `property` holds of the reachable states; `None` if that cannot be computed. If it holds, it holds of the program, unless steps were
-    /// left out. Deadlock is never answered, because an over-approximation may have steps where the program has none.
+    /// Whether the reachable states satisfy `property`; `None` if that cannot be computed. If they do and [`Reachable::cut`] is false, then the program
+    /// satisfies `property` as well, except for `finally exists`. The result for deadlock is always `None`, because an over-approximation may have steps
+    /// where the program has none.
     pub fn satisfies(&self, property: &Property) -> Option<bool> {
         if property.kind == PropertyKind::NoDeadlock {
             return None;

@@ -1,11 +1,11 @@
-//! Makes programs in which partial order reductions apply: threads that mostly access variables of their own, and threads with locked sections.
+//! Changes random programs so that partial order reductions apply to them: threads mostly access variables that belong to them, or have locked sections.
 
 use fencewright_program::{Action, Address, Op, Program, VariableId};
 
 use crate::Random;
 use crate::bystanders::own_variable;
 
-/// Gives each thread a variable of its own and redirects most of its accesses there; a few go to another thread's variable instead.
+/// Adds a variable for each thread and redirects most accesses of the thread to it; a few accesses are redirected to the variable of another thread.
 pub fn keep_apart(random: &mut Random, program: &mut Program) {
     let first = program.variables.len();
     let threads = program.threads.len();

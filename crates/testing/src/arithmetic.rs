@@ -1,12 +1,12 @@
-//! Makes programs with realistic arithmetic: remainders and quotients of counters, bit operations, shifts, numbers that wrap around.
+//! Changes random programs so that they have realistic arithmetic: remainders and quotients of counters, bit operations, shifts, and wraparound.
 
 use fencewright_generate::Random;
 use fencewright_program::{
     Action, BinaryOp, Expr, Numbers, Op, Program, PropertyKind, RegisterId, UnaryOp, Width,
 };
 
-/// Inserts operators beyond sums into many expressions of a program: into assignments, stores, assumptions, indices and
-/// properties. Programs over the reals are unchanged, because the reals have no such operators.
+/// Inserts operators other than addition and subtraction into many expressions of a program: into assignments, stores, assumptions, indices and
+/// properties. Programs over the reals are unchanged, because these operators do not exist there.
 pub fn compute(random: &mut Random, program: &mut Program) {
     if program.numbers == Numbers::Real {
         return;
@@ -29,7 +29,7 @@ fn compute_in(random: &mut Random, op: &mut Op) {
     match op {
         Op::Skip | Op::Havoc(..) => {}
         Op::Assign(register, e) => {
-            // A counter, whose remainders are then computed.
+            // The assignment becomes a counter, of which an operator such as a remainder is then computed.
             if random.one_in(4) {
                 let step = Expr::Const(random.between(1, 3));
                 *e = Expr::binary(BinaryOp::Add, Expr::Leaf(*register), step);

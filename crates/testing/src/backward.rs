@@ -1,30 +1,30 @@
-//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B): what engine `buffers` computes forward, decided in another way.
+//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B). It decides the same question as engine `buffers`, which searches forward.
 //!
 //! A state of the multiset machine (Fig. 3.8) consists of a *skeleton* (locations, registers, memory, lock, and for each thread and memory cell the
 //! value buffered last) and *counts*: how often each value of each cell occurs in the buffer of each thread. States are ordered: `s <= s'` if they
 //! have the same skeleton and each count of `s'` is at least that of `s`. If there are finitely many skeletons and values, this is a
 //! well-quasi-order, and transitions are monotone up to additional flushes of the same cell. So the set of states from which a violation is reachable
-//! is the upward closure of finitely many minimal states. These are computed backward from the minimal violations, until a fixpoint is reached (Lemma
-//! 36). A violation is reachable if one of them is an initial state.
+//! is the upward closure of finitely many minimal states. The minimal states are computed backward from the minimal violations, until a fixpoint is
+//! reached (Lemma 36). A violation is reachable if and only if one of the minimal states is an initial state.
 //!
-//! Least counts before a step such that the counts after it are at least `n`:
+//! The table shows the least counts before a step such that the counts after the step are at least `n`:
 //!
-//! | step | before it |
+//! | step | counts before the step |
 //! |---|---|
-//! | a store of `v`, the value added last before it being `u` | one `v` less, if there is one; at least one `u` |
-//! | a store of `v` to a cell of which nothing was buffered | nothing of the cell; possible only if `n` has at most one `v` and nothing else of it |
-//! | a flush of `v`, others of its cell stay | one `v` more |
-//! | a flush of `v`, the only one of its cell, which was added last | one `v`, and nothing else of the cell |
-//! | any other | `n` |
+//! | a store of `v` to a cell whose last value is `u` | one `v` less, if `n` has one; at least one `u` |
+//! | a store of `v` to a cell without buffered values | no value of the cell; possible only if `n` has at most one `v` and no other value of the cell |
+//! | a flush of `v` after which other values of its cell are buffered | one `v` more |
+//! | a flush of `v`, the only buffered value of its cell | one `v`, and no other value of the cell |
+//! | any other step | `n` |
 //!
-//! Every state counts at least one of each value that was added last. The table corrects items 1 and 2 of `minpred`, which as printed refer to the
-//! last value of the wrong state.
+//! In every state, the value that was added last for a cell has a count of at least one. The table corrects items 1 and 2 of `minpred`, which as printed
+//! refer to the last value of the wrong state.
 //!
-//! The skeletons and values are computed first, by a forward search in which buffers are sets of values: one set per skeleton, which only grows. If
-//! there are infinitely many skeletons, the memory limit is reached and there is no answer. Skeletons are states of the reference semantics that buffer one
-//! store per cell, and the reference semantics takes their steps: this code is meant for comparison, not for speed.
+//! The skeletons and values are computed first, by a forward search in which buffers are sets of values. There is one such set for each skeleton, and it
+//! only grows. If there are infinitely many skeletons, the memory limit is reached and there is no answer. A skeleton is a state of the reference
+//! semantics with one store for each buffered cell, and the reference semantics computes its steps: this code is meant for comparison, not for speed.
 //!
-//! Under PSO the machine is the same. PSO relaxes only the order of stores to different cells, which multisets ignore anyway; and a store fence,
+//! The machine for PSO is the same. PSO relaxes only the order of stores to different cells, which multisets ignore anyway; and a store fence,
 //! which restores part of that order, has no effect on a multiset.
 
 use std::collections::VecDeque;
@@ -39,16 +39,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The result of [`decide`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the multiset machine reaches no violation. This is a proof for the program; the converse is not.
+    /// Whether the multiset machine reaches no violation. If so, the program has no violation either. If not, the program may have none.
     pub safe: bool,
-    /// Upper bound on the number of reachable skeletons.
+    /// The number of skeletons found by the forward search, an upper bound on the number of reachable skeletons.
     pub skeletons: usize,
-    /// The number of minimal states found from which a violation is reachable.
+    /// The number of minimal states from which a violation is reachable. The search stops early if one of them is an initial state.
     pub minimal: usize,
 }
 
-/// Decides whether a violation of `property` is reachable with multiset buffers. `None` if the property is no state property, if a `*` has infinitely many
-/// values, if a step cannot be computed, or if that takes more memory than `most_bytes`.
+/// Decides whether a violation of `property` is reachable with multiset buffers. `None` if the property is not about single states, if a `*` has infinitely
+/// many values, if a step or the formula cannot be computed, or if the search needs more than `most_bytes` bytes of memory.
 pub fn decide(
     program: &Program,
     model: MemoryModel,
@@ -71,7 +71,7 @@ pub fn decide(
     Some(Decision { safe, skeletons: graph.skeletons.len(), minimal })
 }
 
-/// Whether a state violates a property; `None` for properties that are not about single states, and if the formula has no value.
+/// Whether a state violates a property; `None` if the property is not about single states, or if its formula cannot be computed.
 fn is_violation(reference: &Reference<'_>, state: &State, property: &Property) -> Option<bool> {
     match &property.kind {
         PropertyKind::Never(formula) => holds(state, formula),
@@ -80,7 +80,7 @@ fn is_violation(reference: &Reference<'_>, state: &State, property: &Property) -
     }
 }
 
-/// The thread whose buffer it is, the memory cell, and the buffered value.
+/// A buffered value: the thread, the memory cell, and the value.
 type Pair = (ThreadId, u32, i64);
 
 /// The number of occurrences of each pair, at least 1; sorted.
@@ -89,13 +89,13 @@ type Counts = Vec<(Pair, u32)>;
 /// How a step changes the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Change {
-    /// The counts stay.
+    /// The step does not change the counts.
     None,
-    /// One more copy of the pair.
+    /// The step adds a copy of the pair.
     Store(Pair),
-    /// One copy less; other values of the cell remain.
+    /// The step removes a copy of the pair; other values of the cell, or other copies, remain in the buffer.
     Flush(Pair),
-    /// One copy less; it was the only buffered value of its cell.
+    /// The step removes the pair, which was the only buffered value of its cell.
     FlushOnly(Pair),
 }
 
@@ -105,7 +105,7 @@ struct Graph {
     numbers: FxHashMap<State, usize>,
     /// For each skeleton, a superset of the pairs that its buffers can contain.
     pairs: Vec<FxHashSet<Pair>>,
-    /// For each skeleton, the steps that lead to it.
+    /// For each skeleton, the incoming steps: the index of the skeleton before the step, and the change of counts.
     into: Vec<FxHashSet<(usize, Change)>>,
     /// Skeletons with a smaller index than this are initial.
     initial: usize,
@@ -131,7 +131,7 @@ impl Graph {
         (self.bytes <= self.most_bytes).then_some(())
     }
 
-    /// Computes all skeletons, with one set of pairs per skeleton. A skeleton is processed again when its set has grown.
+    /// Computes all skeletons, with one set of pairs for each. When the set of a skeleton has grown, its steps are computed again.
     fn explore(&mut self, reference: &Reference<'_>) -> Option<()> {
         let initial = initial_states(reference, MOST_INITIAL, &mut || false).ok()?;
         for skeleton in initial {
@@ -175,7 +175,7 @@ impl Graph {
         n
     }
 
-    /// Adds to the pairs of skeleton `m` those that a step from `n` keeps or adds. Returns whether `m` has new ones.
+    /// Adds to the pairs of skeleton `m` the pairs that a step from `n` keeps or adds. Returns whether `m` has new pairs.
     fn grow(&mut self, n: usize, m: usize, change: Change) -> bool {
         let stays = |pair: &&Pair| match change {
             Change::FlushOnly((thread, cell, _)) => (pair.0, pair.1) != (thread, cell),
@@ -192,7 +192,7 @@ impl Graph {
         known.len() > before
     }
 
-    /// The steps that leave a skeleton.
+    /// The outgoing steps of a skeleton, each with the skeleton after it; `None` if one cannot be computed.
     fn steps(&self, reference: &Reference<'_>, n: usize) -> Option<Vec<(State, Change)>> {
         let skeleton = &self.skeletons[n];
         if reference.has_unbounded_choice(skeleton) {
@@ -223,7 +223,7 @@ impl Graph {
         Some(steps)
     }
 
-    /// The flushes of one cell of one thread.
+    /// Adds the flushes of stores to one cell from the buffer of one thread.
     fn flushes(&self, n: usize, thread: ThreadId, cell: u32, steps: &mut Vec<(State, Change)>) {
         let skeleton = &self.skeletons[n];
         if skeleton.lock.is_some_and(|holder| holder != thread) {
@@ -252,12 +252,12 @@ fn store(entry: &Buffered) -> (u32, i64) {
     }
 }
 
-/// The value that a thread buffered last for a cell.
+/// The value that a thread buffered last for a cell; `None` if the buffer has no store to the cell.
 fn last(skeleton: &State, thread: ThreadId, cell: u32) -> Option<i64> {
     skeleton.buffers[thread.index()].iter().map(store).find(|(c, _)| *c == cell).map(|(_, value)| value)
 }
 
-/// The skeleton with another value buffered last for a cell.
+/// The skeleton after a thread has buffered another value for a cell.
 fn with_last(mut skeleton: State, (thread, cell, value): Pair) -> State {
     let buffer = &mut skeleton.buffers[thread.index()];
     buffer.retain(|entry| store(entry).0 != cell);
@@ -266,10 +266,10 @@ fn with_last(mut skeleton: State, (thread, cell, value): Pair) -> State {
     skeleton
 }
 
-/// The upward closed set of states from which a violation is reachable.
+/// An upward closed set of states from which a violation is reachable, represented by its minimal states.
 struct Closure<'g> {
     graph: &'g Graph,
-    /// For each skeleton, the counts of the minimal states with it.
+    /// For each skeleton, the counts of the minimal states with this skeleton.
     minimal: Vec<Vec<Counts>>,
     /// The worklist: states whose predecessors have not been computed.
     queue: VecDeque<(usize, Counts)>,
@@ -286,7 +286,8 @@ impl<'g> Closure<'g> {
         }
     }
 
-    /// Computes the closure of the goal skeletons with arbitrary counts. Returns true if it contains no initial state.
+    /// Computes the set of states from which a state with a goal skeleton is reachable. Returns true if it contains no initial state; `None` if the memory
+    /// limit is reached.
     fn go_backward(&mut self, goals: &[usize]) -> Option<bool> {
         for &n in goals {
             let buffers = self.graph.skeletons[n].buffers.iter().zip(0..);
@@ -297,7 +298,7 @@ impl<'g> Closure<'g> {
             }
         }
         while let Some((m, counts)) = self.queue.pop_front() {
-            // A smaller state may have replaced this one since it was queued.
+            // A smaller state may have replaced this state after it was queued. Then its predecessors are not needed.
             if !self.minimal[m].contains(&counts) {
                 continue;
             }
@@ -314,7 +315,7 @@ impl<'g> Closure<'g> {
         Some(true)
     }
 
-    /// The least counts before a step from skeleton `n` such that the counts after it are at least `counts`; `None` if there are none.
+    /// The least counts before a step from skeleton `n` such that the counts after the step are at least `counts`; `None` if there are no such counts.
     fn before(&self, n: usize, change: Change, counts: &Counts) -> Option<Counts> {
         let mut before = counts.clone();
         match change {
@@ -338,11 +339,11 @@ impl<'g> Closure<'g> {
                 set_count(&mut before, pair, one_more);
             }
         }
-        // Prune counts with values that the buffers of `n` can never contain.
+        // Counts of values that the buffers of `n` can never contain are unreachable.
         before.iter().all(|(pair, _)| self.graph.pairs[n].contains(pair)).then_some(before)
     }
 
-    /// Adds a state and thereby its upward closure. Returns whether an initial state was added.
+    /// Adds the upward closure of a state, unless it is in the set already. Returns whether an initial state was added.
     fn add(&mut self, n: usize, counts: Counts) -> bool {
         if self.minimal[n].iter().any(|smaller| is_at_most(smaller, &counts)) {
             return false;

@@ -1,4 +1,4 @@
-//! Random bounds on store buffers, and whether a state of the reference semantics exceeds one.
+//! Random bounds on store buffers, and a function that checks whether a state of the reference semantics exceeds such a bound.
 
 use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::State;
@@ -6,7 +6,7 @@ use fencewright_program::reference::Buffered;
 
 use crate::Random;
 
-/// A small bound, per thread or per memory cell.
+/// A small random bound, per thread or per memory cell.
 pub fn bound(random: &mut Random) -> Bound {
     if random.one_in(2) {
         return Bound::Thread(random.below(4) as u32);

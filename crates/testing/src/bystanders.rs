@@ -1,4 +1,5 @@
-//! Makes programs with threads that cannot affect some properties: readers, some of them identical, and threads with variables of their own.
+//! Changes random programs so that some threads cannot affect some properties: readers, some of which are identical, and threads that share no variable with
+//! other threads.
 
 use fencewright_program::{
     Action, BinaryOp, Expr, Formula, Init, LocationId, Observable, Op, Program, Property, PropertyKind,
@@ -8,7 +9,8 @@ use fencewright_program::{
 use crate::Random;
 use crate::properties::{at, mixed};
 
-/// Turns some threads of a random program into bystanders, sometimes duplicates a reader, and states properties that name threads.
+/// Turns some threads of a random program into bystanders (readers, or threads that share no variable), sometimes duplicates a reader, and adds properties
+/// that name threads.
 pub fn detach(random: &mut Random, program: &mut Program) {
     for t in 0..program.threads.len() {
         match random.below(4) {
@@ -88,7 +90,7 @@ fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
     let quantifier = *random.pick(&[Quantifier::Exists, Quantifier::Never, Quantifier::Forall]);
     let id = ThreadId(random.below(program.threads.len()) as u32);
     let each: Vec<Formula> = program.threads().map(|(id, _)| about(random, program, id)).collect();
-    // The same condition on every thread, so that identical threads are in the same position.
+    // The condition is the same for every thread, so that exchanging identical threads does not change the property.
     let place = LocationId(random.below(2) as u32);
     let same = |(id, _)| {
         let value =

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The environment variable that names the folder of the corpora.
 pub const VARIABLE: &str = "FENCEWRIGHT_CORPORA";
 
-/// The folder of the corpora, if this machine has it. Otherwise prints that `test` is skipped; the test must then return.
+/// The folder of the corpora, if the environment variable names it. Otherwise prints that `test` is skipped and returns `None`; the test must return then.
 pub fn corpora(test: &str) -> Option<PathBuf> {
     let found = std::env::var_os(VARIABLE).map(PathBuf::from);
     if found.is_none() {
@@ -17,6 +17,6 @@ pub fn corpora(test: &str) -> Option<PathBuf> {
 
 /// Reports a skipped test directly on standard error, because the test harness hides the output of passing tests.
 pub fn tell_skipped(test: &str, why: &str) {
-    // If writing fails, there is no way to report that.
+    // A write error is ignored, because it could not be reported either.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
 }

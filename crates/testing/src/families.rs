@@ -1,11 +1,11 @@
-//! Random families of threads, as .fw text: threads that differ only in their numbers, which occur as indices of cells and as values in
-//! memory, registers and buffers; and programs that break this symmetry slightly.
+//! Random families of threads, as .fw text. The threads of a family differ only in their numbers, which occur as indices of cells and as values in memory,
+//! registers and buffers. Some programs break this symmetry slightly.
 
 use std::fmt::Write;
 
 use fencewright_generate::Random;
 
-/// A random program around a family of two or three threads. With `near`, some statement may distinguish its threads.
+/// A random program with a family of two or three threads. With `near`, some statement may distinguish the threads of the family.
 pub fn family(random: &mut Random, near: bool) -> String {
     let threads = if random.one_in(3) { 3 } else { 2 };
     let low = random.between(0, 1);
@@ -60,7 +60,7 @@ pub fn family(random: &mut Random, near: bool) -> String {
 struct Writer {
     low: i64,
     high: i64,
-    /// The value that represents no thread.
+    /// A value that is the number of no thread.
     nobody: i64,
     near: bool,
 }

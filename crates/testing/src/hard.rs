@@ -1,4 +1,4 @@
-//! Programs that stress resource limits: long, wide, deep, or with very many states. Each is large in one way.
+//! Programs that stress resource limits: long, wide, deep, or with very many states. Each program is large in one respect.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ pub fn long_loop(statements: usize) -> String {
     format!("shared x, y;\n{}{}forbid f: p.s < 0 && q.s < 0;\n", thread("p"), thread("q"))
 }
 
-/// The maximum number of memory cells, each a variable of its own.
+/// Two threads that access `count` memory cells, each of which is a separate variable.
 pub fn cells(count: usize) -> String {
     let names = repeat(count, |n| format!("shared v{n};\n"));
     let thread = |name: &str, other: usize| {
@@ -62,7 +62,7 @@ pub fn cells(count: usize) -> String {
     format!("{names}{}{}forbid f: v0 == 3;\n", thread("p", 1), thread("q", 3))
 }
 
-/// A very long thread of stores and loads into an array of this size, whose cells all get large values.
+/// A very long thread that stores large values to all cells of an array of this size, and loads between the stores.
 pub fn long_array(cells: usize, stores: usize) -> String {
     let body = repeat(stores, |n| format!("    x[{}] = {n};\n    r = y;\n", n % cells));
     format!(
@@ -78,7 +78,7 @@ pub fn computed_indices(count: usize) -> String {
     )
 }
 
-/// The maximum number of threads.
+/// `count` short threads that communicate through an array.
 pub fn threads(count: usize) -> String {
     format!(
         "const N = {count};\nshared x, a[N];\nthread p[me in 0..N] {{\n    var r;\n    a[me] = 1;\n    r = a[(me + 1) % N];\n    \
@@ -86,7 +86,7 @@ pub fn threads(count: usize) -> String {
     )
 }
 
-/// Deeply nested expressions, and long ones.
+/// Expressions that are nested `depth` deep, and expressions with `width` terms.
 pub fn expressions(depth: usize, width: usize) -> String {
     let mut deep = String::from("r");
     (0..depth).for_each(|n| deep = format!("({deep} {} s)", ["+", "-", "*"][n % 3]));
@@ -141,7 +141,7 @@ pub fn properties(count: usize) -> String {
     format!("shared x, y;\n{}{}{stated}", thread("p"), thread("q"))
 }
 
-/// A loop that is unrolled very often.
+/// A `for` loop that is unrolled `count` times.
 pub fn long_for(count: usize) -> String {
     format!(
         "shared x, y, a[8];\nthread p[me in 0..2] {{\n    var r;\n    for i in 0..{count} {{\n        a[i % 8] = i;\n        \
@@ -169,7 +169,7 @@ pub fn jumps(labels: usize) -> String {
     )
 }
 
-/// A violation that takes this many steps.
+/// A program whose violation needs at least this many steps.
 pub fn long_execution(steps: usize) -> String {
     format!(
         "shared x, y, pad[64];\nthread p {{\n    var r;\n    while r < {steps} {{\n        r = r + 1;\n        x = r;\n        \

@@ -1,13 +1,13 @@
 //! Random programs for differential tests, and other test inputs.
 //!
-//! The random programs are small, with every kind of action and with properties over labels, registers, memory, faults,
-//! deadlocks and final states. The same seed gives the same program on every machine. These modules modify them: [`arithmetic`] adds operators,
-//! [`apart`] separates the variables of threads, [`bystanders`] adds irrelevant threads, [`waiting`] makes threads wait for each other. [`hard`] has
-//! programs that stress resource limits, [`measure`] measures a command on them, [`corpora`] finds external test inputs, and [`sets`] interprets
-//! the commands of machines with summary cells.
+//! The random programs are small. They have every kind of action, and properties over labels, registers, memory, faults, deadlocks and final states. The
+//! same seed gives the same program on every machine. Four modules change random programs: [`arithmetic`] adds operators, [`apart`] separates the
+//! variables of threads, [`bystanders`] adds irrelevant threads, and [`waiting`] makes threads wait for each other. Other modules are for other tests:
+//! [`hard`] has programs that stress resource limits, [`measure`] measures the time and memory of a command, [`corpora`] finds external test inputs, and
+//! [`sets`] interprets the commands of machines with summary cells.
 //!
 //! Three oracles are written for clarity, not for speed: [`abstract_buffers`] has the machines with abstract store buffers, [`backward`] decides
-//! reachability with multisets, [`traces`] counts executions up to the order of independent events.
+//! reachability with multisets, and [`traces`] counts executions up to the order of independent events.
 
 #![forbid(unsafe_code)]
 
@@ -49,8 +49,8 @@ pub struct Shape {
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
-    /// Whether to test corner cases of the language: ranges and choices below 0, often with `numbers nat`; open arrays
-    /// and arrays of a single cell; atomic steps that store after they may have faulted; `numbers real`.
+    /// Whether to test corner cases of the language: negative lower bounds of declared ranges and of choices, often with `numbers nat`; open arrays and
+    /// arrays of a single cell; atomic steps in which an operation that may fault stands between two stores; `numbers real`.
     pub corners: bool,
 }
 
@@ -104,7 +104,7 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
             program.threads.push(twin);
             continue;
         }
-        // Three long threads have too many interleavings for the oracle.
+        // If there are more than two threads, they are short, because long ones have too many interleavings for the oracle.
         let length = if threads > 2 { shape.length.min(3) } else { shape.length };
         let thread = thread(random, &program, t, length, shape, fewer);
         program.threads.push(thread);
@@ -116,13 +116,13 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
     program
 }
 
-/// A random range of a declaration.
+/// A random declared range, whose upper bound is at most `high`. With `corners`, the lower bound may be -1.
 fn declared(random: &mut Random, corners: bool, high: i64) -> Range {
     Range { low: if corners { random.between(-1, 0) } else { 0 }, high: random.between(1, high) }
 }
 
-/// Removes choices, and operators that the reals do not have, so that all values are integers although the program declares
-/// reals.
+/// Removes choices, and operators that do not exist for reals. Then all values are integers, which the oracle can represent, although the program
+/// declares reals.
 fn make_exact(program: &mut Program) {
     let registers = program.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
     for init in program.variables.iter_mut().flat_map(|v| &mut v.init).chain(registers) {

@@ -1,11 +1,11 @@
-//! Changes to random programs, so that stores that leave late are seen, are kept in order, or may change their order.
+//! Changes random programs so that other threads observe delayed stores, so that fences keep stores in order, or so that stores can leave in several orders.
 
 use fencewright_program::{Action, Address, Edge, Expr, Op, Program, Range, RegisterId, VariableId};
 
 use crate::Random;
 
-/// Makes delayed stores observable: most edges become stores to a variable that another thread loads, or loads
-/// of one that another thread stores; one edge in `kept` stays as it is. Without this, almost all random programs are robust.
+/// Makes delayed stores observable: most edges become stores to variables that another thread loads, or loads of variables that another thread stores to.
+/// About one edge in `kept` is not changed. Without such changes, almost all random programs are robust.
 pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for (t, thread) in program.threads.iter_mut().enumerate() {
@@ -49,8 +49,8 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes groups of stores that may leave in any order under PSO: some consecutive steps become stores to any cells, perhaps with other steps between them, and most
-/// groups are separated by fences from the code before and after.
+/// Makes groups of stores that may leave the buffer in any order under PSO: some consecutive steps become stores to random cells, perhaps with other steps
+/// between them. Fences separate most groups from the code before and after.
 pub fn group(random: &mut Random, program: &mut Program) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {

@@ -7,7 +7,7 @@ use fencewright_memory::linear::{Constraint, Cube};
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_program::{BinaryOp, Expr};
 
-/// The values of ordinary cells, and the sets of summary cells. No set is empty.
+/// A state: the values of ordinary cells, and the sets of values of summary cells. No set is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
     /// The value of each ordinary cell.
@@ -117,7 +117,7 @@ impl Vocabulary {
         match random.below(6) {
             0 if self.arithmetic => Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2))),
             1 if self.arithmetic => Expr::binary(BinaryOp::Sub, left, self.operand(random)),
-            // The truth value of a comparison, which splits the command into two cases.
+            // The value of a comparison is 0 or 1, so domains have to split the command into two cases.
             2 => Expr::binary(BinaryOp::Lt, left, self.operand(random)),
             3 if self.remainders => Expr::binary(BinaryOp::Rem, left, Expr::Const(random.between(2, 4))),
             4 if self.remainders => Expr::binary(BinaryOp::Div, left, Expr::Const(random.between(2, 3))),

@@ -27,7 +27,7 @@ pub fn thread(
         .collect();
     let places = 2 + random.below(length);
     let mut edges = Vec::new();
-    // Some threads are a locked section: `lock` first, `unlock` before the last step.
+    // Some threads are a locked section: they begin with `lock`, and `unlock` is the step before the last one.
     let locked = places > 3 && random.one_in(6);
     for from in 0..places - 1 {
         let bracket = match from {
@@ -53,7 +53,7 @@ pub fn thread(
             };
             let (from, to) = (LocationId(from as u32), LocationId(to as u32));
             if ways == 2 && way == 0 && random.one_in(2) {
-                // A branch: a condition and its negation.
+                // A branch: two edges, with a condition and its negation.
                 let e = condition(random, registers.len());
                 let after = LocationId(random.below(places) as u32);
                 let after = if after <= from { LocationId(from.0 + 1) } else { after };
@@ -78,7 +78,7 @@ pub fn thread(
     }
 }
 
-/// Locations with labels, the fault location last, for edges that are sorted by the location they leave.
+/// The locations of a thread: `places` locations with labels, followed by the fault location. `edges` must be sorted by source.
 fn locations(places: usize, edges: &[Edge]) -> Vec<Location> {
     let mut locations: Vec<Location> = Vec::new();
     let mut first = 0;
@@ -121,7 +121,7 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
     }
 }
 
-/// An atomic step that stores, does something that may fault, and stores again.
+/// An atomic step with an operation that may fault. The operation stands between two stores, or, in a step that does not drain the buffer, after a load.
 fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
     let register = RegisterId(random.below(registers) as u32);
     let store =

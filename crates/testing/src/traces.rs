@@ -1,16 +1,19 @@
-//! The maximal traces of a small program, counted by brute force: all executions of the reference semantics, step by step, up to equality of traces.
+//! Counts the maximal traces of a small program by brute force: it extends all executions of the reference semantics step by step, and keeps one
+//! execution for each trace.
 //!
-//! A trace is `Tr` = po, fo and cf (THESIS16 s. 4.2): program order of each thread, each store before its flush, and the order of conflicting
-//! accesses. It is represented by the events of each agent (the program of a thread; its buffer; under PSO its buffer for a cell), each with the
-//! number of events of every agent that happen before it. The dependence of events is defined here independently, on the reference semantics and pair
-//! by pair, as a check of the dynamic reduction, whose module comment explains it:
-//! * events of one agent;
-//! * accesses to a memory cell, one of them a write; the buffered store that a load takes and its flush; a store and its flush;
-//! * `lock` and `unlock` with all accesses of other threads;
-//! * a flush and a later step of the thread that waits for an empty buffer; flushes of stores ordered by an `sfence`;
-//! * at a location, the objects that some step waits for, whichever step is taken: the lock, cells, and, if only some steps wait for it, the empty
-//!   buffer; several cells awaited at one location are merged with respect to writes;
-//! * the accesses of steps that are enabled together at one location, whichever step is taken.
+//! The trace of an execution is `Tr` = po, fo and cf (THESIS16 s. 4.2): program order of each thread, each store before its flush, and the order of
+//! conflicting accesses. It is represented by the sequence of events of each *agent* (the program of a thread, or its buffer, under PSO its buffer for a
+//! cell). Each event has, for every agent, the number of events of that agent that happen before it. To check the dynamic reduction, this module defines
+//! independently which pairs of events are dependent; the module comment of that reduction explains why:
+//! * two events of one agent;
+//! * two accesses to a memory cell, at least one of which is a write; a load from the buffer and the flush of the store that it reads; a store and its flush;
+//! * `lock` or `unlock`, and an access of another thread;
+//! * a flush and a later step of the same thread that waits for an empty buffer; two flushes of stores that an `sfence` orders.
+//!
+//! Each step from a location also counts as an access to everything that decides which steps are enabled there:
+//! * the lock, the cells and the empty buffer that some step from the location waits for; the empty buffer only if some other step does not wait for it. If
+//!   steps from a location wait for several cells, writes to any of these cells are dependent;
+//! * the accesses of all steps that are enabled at the location.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,8 +33,7 @@ pub struct Traces {
     pub blocked: u64,
 }
 
-/// The number of maximal traces; `None` if more than `limit` traces would have to be explored, including those that are not maximal, or if some step
-/// cannot be computed.
+/// The number of maximal traces; `None` if computing it needs more than `limit` steps from distinct traces, or if some step cannot be computed.
 pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Traces> {
     let reference = Reference::new(program, model);
     let places = Places::new(program, model);
@@ -74,26 +76,27 @@ pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Trac
 /// Facts about the locations of each thread.
 struct Places {
     model: MemoryModel,
-    /// For each thread and location.
+    /// The facts about each location, by thread.
     of: Vec<Vec<Place>>,
-    /// For each cell that is awaited together with others, the first of its class.
+    /// The classes of cells that steps from one location wait for together, or that overlapping such sets connect: for each cell, the first cell of its class.
     classes: BTreeMap<u32, u32>,
     uses_lock: bool,
 }
 
 #[derive(Clone, Default)]
 struct Place {
-    /// Whether some step needs the lock.
+    /// Whether some step from the location is disabled while another thread holds the lock.
     locks: bool,
     /// Whether some steps but not all wait for an empty buffer.
     sees_emptiness: bool,
-    /// The addresses of the loads whose values steps wait for; `fixed` if they can be computed before the step.
+    /// The addresses of the loads whose values decide whether steps from the location are enabled.
     awaited: Vec<Address>,
+    /// Whether the addresses in `awaited` can be computed before the step, because it does not write the registers in them.
     fixed: bool,
 }
 
 impl Place {
-    /// Whether steps wait for a single cell, determined by registers.
+    /// Whether all steps wait for the same address, which can be computed before the step, or for no cell.
     fn is_single(&self) -> bool {
         self.fixed && self.awaited.windows(2).all(|pair| pair[0] == pair[1])
     }
@@ -140,7 +143,7 @@ impl Places {
             }
             places.of.push(of);
         }
-        // Merge overlapping sets.
+        // Sets with a cell in common become one set.
         while let Some((a, b)) = (0..together.len())
             .flat_map(|a| (0..a).map(move |b| (a, b)))
             .find(|&(a, b)| !together[a].is_disjoint(&together[b]))
@@ -160,7 +163,7 @@ impl Places {
         [Thing::Cell(cell)].into_iter().chain(class)
     }
 
-    /// The accesses of an event, which is one of the steps of an execution.
+    /// The accesses of an event. `steps` are the steps that are enabled after the execution, one of which is the event.
     fn done(&self, program: &Program, execution: &Execution, steps: &[Step], event: &Event) -> Done {
         let thread = event.thread;
         let t = thread.index();
@@ -242,9 +245,9 @@ type Agent = (u32, Option<Option<u32>>);
 enum Thing {
     Cell(u32),
     Lock,
-    /// The cells that are awaited together with this one, which is the first of them.
+    /// A class of cells, named by its first cell: see [`Places::classes`].
     Class(u32),
-    /// The store of a thread with this number.
+    /// A buffered store: the thread, and the number of the store among those of the thread.
     Store(u32, u32),
 }
 
@@ -258,12 +261,13 @@ struct Done {
     flushes: Option<(u32, u32)>,
     /// The cell and the number of the store that the event buffers.
     issues: Option<(u32, u32)>,
-    /// Whether it is an `sfence`.
+    /// Whether the event is an `sfence`.
     fences: bool,
-    /// Whether it waits for an empty buffer; `sees_emptiness` if it only observes whether it is empty.
+    /// Whether the event waits for an empty buffer.
     drains: bool,
+    /// Whether some steps from the location wait for an empty buffer and others do not, so that the buffer decides which steps are enabled.
     sees_emptiness: bool,
-    /// For each agent, the number of its events that happen before, this one included.
+    /// For each agent, the number of its events that happen before this one, including this one itself.
     before: BTreeMap<Agent, u32>,
 }
 
@@ -283,7 +287,7 @@ impl Done {
     }
 }
 
-/// For each agent its events, each with its clock.
+/// For each agent its events, each with the number of events of every agent that happen before it.
 type Trace = BTreeMap<Agent, Vec<(Event, BTreeMap<Agent, u32>)>>;
 
 #[derive(Clone)]
@@ -312,13 +316,13 @@ impl Execution {
         }
     }
 
-    /// The enabled steps; `None` if some cannot be computed.
+    /// The enabled steps; `None` if one of them cannot be computed.
     fn steps(&self, reference: &Reference<'_>) -> Option<Vec<Step>> {
         let mut steps: Vec<Step> = Vec::new();
         for mut event in reference.candidates(&self.state, &[]) {
             match reference.step(&self.state, &event) {
                 Ok((after, accesses)) => {
-                    // A step that faults does not reach later choices.
+                    // If a step faults before some of its choices, it is the same step for all values of these choices, so they are removed from the event.
                     while let EventKind::Step { chosen, .. } = &mut event.kind
                         && let Some(last) = chosen.pop()
                     {

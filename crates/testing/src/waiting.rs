@@ -1,4 +1,4 @@
-//! Makes programs whose threads wait for each other.
+//! Changes random programs so that their threads wait for each other.
 
 use fencewright_program::{Action, Address, BinaryOp, Expr, Op, Program, RegisterId, VariableId};
 

@@ -1,7 +1,7 @@
 //! The generated programs have their intended meaning: verdicts of engines are compared with independently computed answers.
 //!
-//! If values are only compared, a few of them are sufficient. So `*` becomes `* in 0..K`, and engine
-//! `explicit` decides.
+//! In programs that only compare values, a few values are sufficient. So the tests replace `*` by `* in 0..K`, and engine `explicit` decides the resulting
+//! programs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn verdicts(engine: &dyn Engine, text: &str, model: MemoryModel) -> Vec<bool> {
         .collect()
 }
 
-/// Whether each stated property holds with this many values.
+/// Whether each stated property holds if every `*` chooses among this many values.
 fn with_values(text: &str, values: usize, model: MemoryModel) -> Vec<bool> {
     let finite = text.replace("= *;", &format!("= * in 0..{values};"));
     verdicts(&Explicit::default(), &finite, model)
@@ -49,7 +49,7 @@ fn the_bakery_needs_its_fences_under_tso() {
     assert_eq!(verdicts(&Auto::default(), &after, Tso), [false], "the second fence alone");
 }
 
-/// The bakery with only one of its two fences.
+/// Two bakeries, each without one of the two fences.
 fn fenced_halves() -> (String, String) {
     let text = bakery(2, true);
     let (first, last) = (text.find("        fence;\n"), text.rfind("        fence;\n"));
@@ -112,8 +112,8 @@ fn automata_without_accepting_states_or_transitions() {
 /// Number of values besides the separator.
 const DATA: usize = 3;
 
-/// Whether a system whose transitions all lead to later states reaches its target (CONTEXT24 Fig. 2). A message is lost
-/// when a later one is received.
+/// Whether a system whose transitions all lead to states with larger numbers reaches its target (CONTEXT24 Fig. 2). Messages are lost only when a later
+/// message is received.
 fn reaches_target(system: &Lossy) -> bool {
     type Configuration = (usize, Vec<usize>, Vec<(usize, usize)>);
     let mut waiting: Vec<Configuration> = vec![(0, vec![0; system.variables], Vec::new())];
@@ -187,7 +187,7 @@ fn programs_of_lossy_channel_systems_do_what_the_systems_do() {
     let mut answers = [0, 0];
     for seed in 0..150 {
         let mut system = random_lossy(seed, 6, 2, 2, 12);
-        // Without cycles both state spaces are finite.
+        // Without cyclic transitions, the state spaces of the system and of the program are finite.
         system.transitions.retain(|&(from, _, to)| from < to);
         let expected = reaches_target(&system);
         answers[usize::from(expected)] += 1;
@@ -203,13 +203,13 @@ fn properties_of_random_programs_hold_fail_and_fail_under_tso_only() {
     let (mut hold, mut fail, mut only_tso) = (0, 0, 0);
     for seed in 0..200 {
         let text = random(seed, shape);
-        // 0, and a value for each of the four that may be guessed.
+        // Five values are sufficient: 0, and one for each of at most four guesses.
         let (sc, tso) = (with_values(&text, 5, Sc), with_values(&text, 5, Tso));
         for answers in sc.into_iter().zip(tso) {
             match answers {
                 (true, true) => hold += 1,
                 (true, false) => only_tso += 1,
-                // This includes a `finally exists` that holds under TSO only.
+                // These are properties that fail under SC, among them a `finally exists` that holds under TSO only.
                 (false, _) => fail += 1,
             }
         }

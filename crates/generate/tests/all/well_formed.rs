@@ -1,4 +1,4 @@
-//! Every generated text loads, is formatted as by `fencewright fmt`, and stays in its fragment.
+//! Tests that every generated text loads, is formatted as by `fencewright fmt`, and has only operations of its fragment.
 
 use fencewright_generate::Family;
 use fencewright_generate::random::{Numbers, Shape};

@@ -10,7 +10,7 @@ impl Writer<'_> {
         self.cells[number].clone()
     }
 
-    /// A cell in both languages; an array index may be computed.
+    /// A cell, or an element of an array, in `.fw` and in C. The index of the element is a constant or computed.
     fn place(&mut self, cell: &Cell) -> (String, String) {
         let Some(length) = cell.length else { return (cell.name.clone(), self.lvalue(cell, None)) };
         let (fw, c) = match self.random.one_in(2) {
@@ -73,7 +73,7 @@ impl Writer<'_> {
         self.store_to(&cell, value, kind);
     }
 
-    /// A store: with kind 0 after a store-store fence, with kind 1 draining the buffer, otherwise plain.
+    /// Writes a store: `kind` 0 is a store after a store-store fence, 1 is a store that drains the buffer, and any other kind is a plain store.
     pub(super) fn store_to(&mut self, cell: &Cell, value: Value, kind: usize) {
         let (fw, lvalue) = self.place(cell);
         let converted = if cell.of == Type::Bool { cell.of.converted(&value.fw) } else { value.fw.clone() };

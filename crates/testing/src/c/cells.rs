@@ -51,7 +51,7 @@ impl Type {
         }
     }
 
-    /// The range of values: cells of large types only hold values of registers, which are small, and sums of them.
+    /// The range of values of cells of this type. Cells of large types only have values of registers, which are small, and sums of such values.
     pub fn values(self) -> (i64, i64) {
         match self {
             Type::Bool => (0, 1),
@@ -77,7 +77,7 @@ impl Type {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     Global,
-    /// Global, and accessed through a global pointer.
+    /// The cell is global and is accessed through a global pointer.
     Behind,
     Field,
     Inner,
@@ -126,12 +126,12 @@ pub(super) fn cells(random: &mut Random) -> (Vec<Cell>, State) {
             let home = *random.pick(&[Global, Global, Behind, Field, Inner, Row]);
             let atomic = random.one_in(2);
             let volatile = !atomic && random.one_in(3);
-            // A local structure starts with 0 and gets its values by assignment.
+            // A local structure is initialised with 0, so the initial values of its cells are assigned.
             let assigned = random.one_in(4) || (is_local && matches!(home, Field | Inner | Row));
             Cell { name: format!("x{n}"), of, atomic, volatile, length, init, home, assigned }
         })
         .collect();
-    // Four cells for a litmus test: two that the threads share, and two for the values they read.
+    // Four more cells for a litmus test: two that the threads communicate through, and two for the values that they read.
     for n in count..count + 4 {
         let of = *random.pick(&[Type::I32, Type::U8, Type::I16, Type::U32, Type::Bool]);
         let home = *random.pick(&[Home::Global, Home::Behind, Home::Field, Home::Inner, Home::Row]);
@@ -155,7 +155,7 @@ impl Cell {
         }
     }
 
-    /// The cell as an lvalue; `state` is the prefix of the names of cells in the structure.
+    /// The cell as an lvalue in C. `state` is the prefix of cells in the structure, such as `s->`.
     fn lvalue(&self, state: &str) -> String {
         let name = &self.name;
         match self.home {
@@ -195,7 +195,7 @@ impl Cell {
 }
 
 impl Writer<'_> {
-    /// A cell, or an element of it, as a thread writes it.
+    /// The C expression by which a thread accesses a cell or one of its elements.
     pub(super) fn lvalue(&mut self, cell: &Cell, index: Option<&str>) -> String {
         let state = match (self.state.is_passed, self.random.below(3)) {
             (true, 0) => "(*s).",
@@ -212,7 +212,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A scalar cell through a pointer plus an offset that is always 0, computed from a register.
+    /// A C expression for a scalar cell by a pointer plus an offset, which is computed from a register and is always 0.
     fn roundabout(&mut self, lvalue: &str) -> String {
         let number = self.random.below(REGISTERS);
         let (one, other) = (self.register(number), self.register(number));
@@ -232,7 +232,7 @@ impl Writer<'_> {
         format!("(*(&{lvalue} + ({nothing})))")
     }
 
-    /// A cell as `main` writes it.
+    /// The C expression by which `main` accesses a cell or one of its elements.
     pub(super) fn lvalue_in_main(&self, cell: &Cell, index: Option<usize>) -> String {
         let lvalue = cell.lvalue("state.");
         index.map_or(lvalue.clone(), |index| format!("{lvalue}[{index}]"))

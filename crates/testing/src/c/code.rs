@@ -6,7 +6,7 @@ use super::values::Value;
 use super::{Registers, Writer};
 
 impl Writer<'_> {
-    /// Up to `length` statements, nested at most `depth` deep.
+    /// Writes up to `length` statements, nested at most `depth` deep.
     pub(super) fn block(&mut self, length: usize, depth: usize) {
         for _ in 0..1 + self.random.below(length) {
             self.statement(depth);
@@ -56,7 +56,7 @@ impl Writer<'_> {
             }
             1 => format!("if (1) {register} = {};", value.c),
             2 => format!("{{ int copy = {}; {register} = copy; }}", value.c),
-            // A local whose lifetime restarts, one whose declaration is jumped over, and one that is accessed with several types.
+            // In turn: a local whose lifetime restarts, one whose declaration is skipped by a jump, and one that is accessed with several types.
             3 => format!(
                 "for (int round = 0; round < 2; round++) {{ int copy; if (round) {{ int *at = &copy; *at = {}; {register} = copy; }} }}",
                 value.c
@@ -82,7 +82,7 @@ impl Writer<'_> {
 
     fn assertion(&mut self) {
         let condition = self.condition(1, true);
-        // Most conditions are violated; a disjunction with another one is violated less often.
+        // Most conditions are violated in some execution. The disjunction of two conditions is violated less often.
         let other = self.condition(0, false);
         let (fw, c) = match self.random.one_in(3) {
             true => (condition.fw, condition.c),
@@ -96,7 +96,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Waits until a condition about one cell holds.
+    /// Writes a loop that waits until a condition about one cell holds.
     fn wait(&mut self) {
         let Value { fw, c, .. } = self.load();
         let (op, value) = (*self.random.pick(&["==", "!="]), self.random.below(2));
@@ -149,7 +149,7 @@ impl Writer<'_> {
                     first.1, second.1, third.1
                 ),
             ),
-            // The first case falls through.
+            // The first case of the `switch` falls through to the second.
             false => self.both(
                 &format!("if {fw} == 1 || {fw} == 0 {{\nif {fw} == 1 {{\n{}}}\n{}}}", first.0, second.0),
                 &format!("switch ({c}) {{\ncase 1: {{\n{}}}\n/* fall through */\ncase 0: {{\n{}}}\n}}", first.1, second.1),
@@ -157,7 +157,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A loop of one or two iterations, in one of C's forms.
+    /// Writes a loop of one or two iterations, in one of the forms that C has.
     fn repeat(&mut self, depth: usize) {
         let (fw, c) = self.inner(depth);
         let i = self.name("i");
@@ -186,7 +186,7 @@ impl Writer<'_> {
         );
     }
 
-    /// A block as a function of its own; where registers are locals it stays a block.
+    /// Writes a block as a separate C function. If registers are locals, it remains a block, because a function could not access them.
     fn function(&mut self, depth: usize) {
         let (fw, c) = self.inner(depth);
         let parameters = match self.registers {
@@ -217,7 +217,7 @@ impl Writer<'_> {
         if self.recursive && self.random.one_in(2) {
             return self.locked_twice();
         }
-        // The block may lock the mutex again, which blocks for ever in both languages.
+        // The block may lock the mutex again, which blocks the thread for ever in both languages.
         let (fw, c) = self.inner(depth);
         self.both(
             &format!("lock m0;\n{fw}unlock m0;"),
@@ -225,7 +225,7 @@ impl Writer<'_> {
         );
     }
 
-    /// A recursive mutex that its owner locks twice, around one statement that does not lock it.
+    /// Writes a statement inside a recursive mutex that its owner locks twice. The statement itself does not lock the mutex.
     fn locked_twice(&mut self) {
         let outer = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
         self.statement(0);

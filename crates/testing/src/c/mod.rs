@@ -1,8 +1,8 @@
 //! Random C programs, each with an equivalent `.fw` program.
 //!
-//! Both texts are generated together, statement by statement. The `.fw` text is plain. The C text uses one of the many equivalent forms of
-//! C: shared cells are globals, fields, elements, locals of `main`, accessed by name, by pointers, through arguments; accesses are plain, volatile,
-//! C11, `__atomic`, `__sync` or in the style of Linux; registers are locals, elements, fields, thread-local; blocks are functions. The choice
+//! Both texts are generated together, statement by statement. The `.fw` text is plain. The C text chooses among many equivalent forms of C: shared cells
+//! may be globals, fields, array elements or locals of `main`, and are accessed by name, by pointers or through arguments; accesses are plain, volatile, C11,
+//! `__atomic`, `__sync` or in the style of Linux; registers are locals, array elements, fields or thread-local; some blocks are functions. These choices
 //! must not affect any verdict.
 //!
 //! Values stay within their C types: `values` tracks an interval for each expression, so that no signed operation overflows.
@@ -22,7 +22,7 @@ use values::{Kind, Value};
 /// A program in two languages.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// The `.fw` text. The conjunction of its properties is what the asserts of the C program check.
+    /// The `.fw` text. Its properties together state what the asserts of the C program check.
     pub fw: String,
     /// The C text.
     pub c: String,
@@ -36,7 +36,7 @@ enum Registers {
     Fields,
     Pointers,
     ThreadLocal,
-    /// Fields of a local structure, accessed through a pointer.
+    /// Fields of a local structure, which blocks that are functions access through a pointer.
     Passed,
 }
 
@@ -46,8 +46,9 @@ const REGISTERS: usize = 3;
 #[derive(Clone, Copy)]
 struct Litmus {
     shape: Shape,
-    /// The cells that the threads share, and those for the values they read.
+    /// The cells through which the threads communicate.
     shared: [usize; 2],
+    /// The cells for the values that the threads read.
     results: [usize; 2],
 }
 
@@ -80,8 +81,9 @@ struct Writer<'r> {
     registers: Registers,
     /// The number of names generated so far.
     made: usize,
-    /// The functions that blocks became, and helper functions.
+    /// The C functions for blocks.
     functions: String,
+    /// The C helper functions.
     helpers: Vec<String>,
     fw: String,
     c: String,
@@ -177,7 +179,7 @@ impl Writer<'_> {
         Pair { fw, c }
     }
 
-    /// A thread's part of a litmus test, sometimes with a statement between its accesses.
+    /// Writes the accesses of one thread in a litmus test, sometimes with a statement between them.
     fn litmus(&mut self, Litmus { shape, shared, results }: Litmus) {
         let [mine, other] = if self.thread == 0 { shared } else { [shared[1], shared[0]] };
         let [mine, other] = [mine, other].map(|n| self.cells[n].clone());
@@ -209,7 +211,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Loads a cell and stores the value in a result cell.
+    /// Writes a load of a cell and a store of the loaded value to a result cell.
     fn see(&mut self, cell: &Cell, result: usize) {
         let loaded = self.load_of(cell);
         let loaded = self.small(loaded);

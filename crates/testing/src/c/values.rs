@@ -1,4 +1,5 @@
-//! Expressions: in C with its promotions and conversions, in `.fw` with mathematical numbers that are explicitly wrapped where C wraps them.
+//! Expressions in both languages. C promotes and converts values implicitly; `.fw` has mathematical numbers, so its expressions wrap them explicitly
+//! wherever C wraps.
 
 use super::cells::Type;
 use super::{REGISTERS, Writer};
@@ -43,7 +44,7 @@ impl Value {
         Value::new(fw, c, kind, of.values())
     }
 
-    /// The value converted to the common type of two operands.
+    /// The value converted to `kind`, the common type of two operands.
     fn to(self, kind: Kind) -> Value {
         match kind == Kind::Unsigned && self.low < 0 {
             true => Value { fw: format!("u32({})", self.fw), low: 0, high: u32::MAX.into(), kind, ..self },
@@ -146,11 +147,11 @@ impl Writer<'_> {
                 Some((if left.low < 0 { -most } else { 0 }, most))
             }
             ">>" => Some((left.low.min(0), left.high.max(0))),
-            // Only non-negative values may be shifted to the left.
+            // In C, only non-negative values may be shifted to the left.
             "<<" if left.low >= 0 => Some((0, left.high * 2)),
             "<<" => None,
             _ => {
-                // The result has as many bits as the larger operand.
+                // The result of a bit operation has at most as many bits as the larger operand.
                 let most = [left.low, left.high, right.low, right.high].map(|v| if v < 0 { !v } else { v });
                 let bits = most.into_iter().max().unwrap_or(0);
                 let all = (1_i64 << (64 - bits.leading_zeros())) - 1;
@@ -167,7 +168,7 @@ impl Writer<'_> {
             (Kind::Long, Some((low, high))) if low > -(1 << 52) && high < 1 << 52 => {
                 Value::new(fw, c, kind, (low, high))
             }
-            // The operation could overflow.
+            // The operation could overflow, so the left operand is used alone.
             _ => alone,
         }
     }
@@ -208,7 +209,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Casts a value so that a cell stays within its range of values.
+    /// Casts a value so that a cell of this type remains within its range of values ([`Type::values`]).
     pub(super) fn stored(&mut self, of: Type, value: Value) -> Value {
         match matches!(of, Type::I32 | Type::I64) {
             true => self.small(value),

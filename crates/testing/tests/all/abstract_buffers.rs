@@ -39,7 +39,7 @@ fn partials(most: usize) -> impl Iterator<Item = Abstraction> {
     (0..=most).flat_map(both)
 }
 
-// Simulation: I-7 to I-15.
+// Tests of the simulation: invariants I-7 to I-15 of the thesis.
 
 /// The stores of an exact buffer, oldest first; optionally only those to one memory cell.
 fn stores(buffer: &[Buffered], of: Option<u32>) -> Vec<(u32, i64)> {
@@ -50,7 +50,7 @@ fn stores(buffer: &[Buffered], of: Option<u32>) -> Vec<(u32, i64)> {
     buffer.iter().filter_map(store).filter(|(cell, _)| of.is_none_or(|wanted| wanted == *cell)).collect()
 }
 
-/// The multisets for some stores, given oldest first, with these counts.
+/// The multisets that contain some stores, which are given oldest first, with this way of counting.
 fn forgotten(counts: Counts, stores: &[(u32, i64)]) -> BTreeMap<u32, Values> {
     let mut rest = BTreeMap::new();
     for &(cell, value) in stores {
@@ -65,8 +65,9 @@ fn forgotten(counts: Counts, stores: &[(u32, i64)]) -> BTreeMap<u32, Values> {
     rest
 }
 
-/// I-9, I-12 and I-15: the exact buffer is the queue followed by the other stores (preceded, if the newest are kept), and the multisets contain the
-/// same values and last values as these. Under PSO this holds for the stores to each memory cell.
+/// Invariants I-9, I-12 and I-15: the exact buffer consists of the stores in the queue and of other stores, which follow those of the queue if the oldest are
+/// kept and precede them if the newest are kept. The multisets contain the values of the other stores, with the same last values. Under PSO this holds for
+/// the stores to each memory cell.
 fn represents(machine: &AbstractMachine<'_>, buffer: &Buffer, exact: &[Buffered]) -> bool {
     let Abstraction { k, kept, counts } = machine.abstraction;
     let cells = machine.reference.program.cells() as u32;
@@ -92,7 +93,7 @@ fn represents(machine: &AbstractMachine<'_>, buffer: &Buffer, exact: &[Buffered]
     })
 }
 
-/// I-8, I-11 and I-14 (the same locations, registers and memory), and the invariant about buffers.
+/// Invariants I-8, I-11 and I-14 (the same locations, registers and memory), and the invariant about buffers.
 fn related(machine: &AbstractMachine<'_>, state: &AbstractState, exact: &State) -> bool {
     let bare = State { buffers: vec![Vec::new(); exact.buffers.len()], ..exact.clone() };
     let mut buffers = state.buffers.iter().zip(&exact.buffers);
@@ -108,7 +109,7 @@ fn random_step(reference: &Reference<'_>, state: &State, random: &mut Random) ->
             Err(Refusal::Disabled(_) | Refusal::Limit(..)) => None,
         })
         .collect();
-    // Flushes come last. Taking them less often than other steps makes buffers long.
+    // Flushes are at the end of the list. The minimum of two random indices selects them less often than other steps, so buffers become long.
     let choice = random.below(steps.len()).min(random.below(steps.len()));
     (!steps.is_empty()).then(|| steps.swap_remove(choice))
 }
@@ -142,7 +143,7 @@ fn every_exact_execution_is_one_of_each_machine_with_the_invariants_of_the_thesi
             let Some((event, next)) = random_step(&reference, &exact, &mut random) else { break };
             for (machine, state) in &mut pairs {
                 let what = || format!("seed {seed}, {model:?}, {:?}: {event:?}", machine.abstraction);
-                // I-7, I-10 and I-13: the same event is a step. The exact buffer determines which of its successors matches.
+                // I-7, I-10 and I-13: the event is a step of the machine too. The exact buffer determines which of its successors matches.
                 let steps = machine.steps(state, &event).unwrap_or_else(|why| panic!("{}: {why:?}", what()));
                 let mut matching = steps.iter().filter(|after| related(machine, after, &next));
                 let after = matching.next().unwrap_or_else(|| panic!("{}: {steps:?}", what())).clone();
@@ -161,7 +162,7 @@ fn every_exact_execution_is_one_of_each_machine_with_the_invariants_of_the_thesi
     assert!(kept > 100 && taken > 1_000, "values that stayed {kept} times and left {taken} times");
 }
 
-// Inclusion: a machine with a coarser abstraction of buffers reaches at least the states of a finer one.
+// Tests of inclusions: a machine with a coarser abstraction of buffers reaches at least the states that a machine with a finer one reaches.
 
 /// Maximum number of states explored per program.
 const MOST_STATES: usize = 400;
@@ -181,12 +182,12 @@ fn visible(program: &Program, model: MemoryModel, abstraction: Abstraction) -> O
     Some(reachable.states.into_iter().map(|s| s.visible).collect())
 }
 
-/// The inclusions compared: how often, and how often the inclusion is strict.
+/// For each inclusion, the number of times that it was checked, and the number of times that it was strict.
 #[derive(Default)]
 struct Compared(BTreeMap<String, (usize, usize)>);
 
 impl Compared {
-    /// Compares a chain of machines, from the smallest to the largest; those not fully explored are skipped.
+    /// Compares the states of a chain of machines, from the smallest set to the largest. Machines that were not fully explored are skipped.
     fn chain(&mut self, seed: u64, machines: &[(String, Option<Visible>)]) {
         let explored: Vec<_> =
             machines.iter().filter_map(|(name, states)| Some((name, states.as_ref()?))).collect();
@@ -241,7 +242,7 @@ fn machines_that_forget_more_reach_more() {
         .map(|(name, (times, strict))| format!("{name}: {times}, more in {strict}"))
         .collect();
     let table = table.join("\n");
-    // With three stores in order the abstraction is rarely strict on these programs.
+    // Machines that keep three stores in order are not in this list, because their inclusions are rarely strict on these programs.
     let strict = [
         "sc <= tso",
         "tso <= pso",
@@ -284,7 +285,7 @@ fn reached(program: &Program, model: MemoryModel, abstraction: Abstraction) -> R
     explore(machine, 100_000, &mut || false).unwrap_or_else(|why| panic!("{abstraction:?}: {why:?}"))
 }
 
-/// Whether the only property that is not about assertions holds of the reachable states.
+/// Whether the reachable states satisfy the only property of the example that is not about assertions.
 fn is_safe(program: &Program, model: MemoryModel, abstraction: Abstraction) -> bool {
     let mut goals = program.properties.iter().filter(|p| matches!(p.kind, PropertyKind::Never(_)));
     let goal = goals.next().expect("the example has a goal");
@@ -313,7 +314,7 @@ fn figure_3_3_has_256_states_with_sets_when_last_values_are_ignored() {
 #[test]
 fn figure_3_7_needs_multisets_or_three_stores_in_order() {
     let program = example("thesis-3-7.fw");
-    // Under PSO k counts stores to one cell, and there is one to each.
+    // Under PSO, k is the number of stores to each cell, and the program has one store to each cell.
     for (model, k) in [(MemoryModel::Tso, 3), (MemoryModel::Pso, 1)] {
         let safe = |abstraction| is_safe(&program, model, abstraction);
         assert!(!safe(Abstraction::VALUE_SET));

@@ -1,4 +1,4 @@
-//! Skipped tests are reported.
+//! Tests that skipped tests are reported.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! The definition of possible faults against the reference semantics, which has its own: on random edges of random programs, in random
-//! states.
+//! Compares the analysis of operations that may fault with the reference semantics, which defines faults independently, on random edges of random programs
+//! in random states.
 
 use fencewright_program::{
     Action, Address, Edge, EdgeId, EventKind, Expr, Init, LocationId, MemoryModel, Numbers, Op, Program,
@@ -31,7 +31,7 @@ fn state(random: &mut Random, program: &Program, thread: ThreadId, at: LocationI
     }
 }
 
-/// Whether an edge faults in a state, for some of its choices.
+/// Whether an edge faults in a state for some values of its choices.
 fn faults(program: &Program, state: &State, thread: ThreadId, edge: EdgeId) -> bool {
     let reference = Reference::new(program, MemoryModel::Tso);
     let events = reference.candidates(state, &SAMPLES);
@@ -84,8 +84,8 @@ fn every_fault_is_declared_possible() {
     assert!(tried > 200_000 && faulted > 30_000, "{tried} states, {faulted} faults");
 }
 
-/// Whether constants and declarations alone determine whether an operation may fault: it computes nothing, and no access may be outside
-/// the window of an open array.
+/// Whether constants and declarations alone determine whether an action may fault: its operations have no operators, and no access may be outside the
+/// modelled part of an open array.
 fn is_plain(program: &Program, action: &Action) -> bool {
     let plain = |e: &Expr<_>| matches!(e, Expr::Const(_) | Expr::Leaf(_));
     let indexed = |address: &Address| {
@@ -148,7 +148,7 @@ fn every_kind_of_write_over_the_naturals() {
         (Op::Havoc(free, None), false),
         (Op::Havoc(free, range(-1, 1)), true),
         (Op::Havoc(free, range(0, 9)), false),
-        // The range allows -1, but the naturals do not.
+        // The declared range allows -1, but `numbers nat` does not.
         (Op::Havoc(ranged, range(-1, 1)), true),
         (Op::Havoc(ranged, range(-1, -1)), true),
         (Op::Havoc(ranged, range(0, 2)), false),
@@ -158,7 +158,7 @@ fn every_kind_of_write_over_the_naturals() {
         (Op::Assign(ranged, Expr::Const(-1)), true),
         (Op::Assign(ranged, Expr::Const(2)), false),
         (Op::Assign(free, Expr::Leaf(ranged)), false),
-        // No value is below 0, but some are above 2.
+        // No value of `free` is below 0, but some are above 2.
         (Op::Assign(ranged, Expr::Leaf(free)), true),
         (Op::Load(free, cell(1)), false),
         (Op::Load(ranged, cell(0)), true),

@@ -1,4 +1,4 @@
-//! Wraparound against the same computation in 128 bits.
+//! Compares the evaluation of operators that wrap around with the same computation in 128 bits.
 
 use fencewright_program::{BinaryOp, EvalError, Expr, UnaryOp, Width};
 use fencewright_testing::Random;
@@ -13,7 +13,7 @@ fn value(random: &mut Random) -> i64 {
     }
 }
 
-/// Sums, differences, products and bit operations, with their value. At most one product, so that 128 bits are sufficient.
+/// A random expression of sums, differences, products and bit operations, with its value. It has at most one product, so that 128 bits are sufficient.
 fn sum(random: &mut Random, depth: usize) -> (Expr<()>, i128) {
     if depth == 0 {
         let value = value(random);
@@ -64,7 +64,7 @@ fn wrapped_operands_may_exceed_64_bits() {
     assert!(too_large > 10_000 && refused > 1_000, "{too_large} too large, {refused} refused");
 }
 
-/// Repeated wraparound, and results that depend on more than the low bits of an operand.
+/// Tests nested wraparound, and operators whose results depend on more than the low bits of an operand, so that an overflow remains an error.
 #[test]
 fn only_low_bits_are_forgiven() {
     let large = || Expr::<()>::binary(BinaryOp::Add, Expr::Const(i64::MAX), Expr::Const(1));
