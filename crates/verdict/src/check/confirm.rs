@@ -323,7 +323,7 @@ fn steps_between_polls(task: &Task<'_>) -> usize {
     (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1)
 }
 
-/// All states that the reference semantics reaches; `None` if the exploration is not possible within its limits.
+/// Explores all states that the reference semantics reaches; `None` if that is not possible within the limits of the exploration.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
     if exploration.states == 0 {
         return None;
