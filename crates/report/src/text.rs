@@ -391,9 +391,9 @@ struct Draft {
     words: String,
     /// The thread, and the span of the step's statement.
     place: Option<(ThreadId, Span)>,
-    /// The calls that led to the statement, unless the thread's previous row has the same ones.
+    /// The calls that led to the statement; `None` if the thread's previous row has the same calls.
     calls: Option<String>,
-    /// Memory and buffers after the row, if it changes them and `words` does not say so.
+    /// Memory and buffers after the row, if the row changes them and its description (`words`) does not imply the new contents.
     below: Option<String>,
 }
 

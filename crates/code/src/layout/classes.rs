@@ -54,7 +54,7 @@ pub struct Class {
     pub scalar: bool,
     /// A name based on C.
     pub name: String,
-    /// The first number.
+    /// The number of its first place.
     pub first: i64,
     /// How many numbers it has, including those that stand for no place.
     pub count: u64,
