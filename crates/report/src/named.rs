@@ -30,7 +30,7 @@ impl<'a> Source<'a> {
         self.is_translated() && !self.full
     }
 
-    /// The innermost source expression around a span that is shown as one step, in the same call.
+    /// The innermost source expression that encloses `span` and is shown as one step. The result keeps the call of `span`.
     pub fn expression_around(&self, span: Span) -> Option<Whole> {
         let steps = &self.facts.steps;
         let start = |whole: &Whole| (whole.span.file, whole.span.start);
@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
         self.front_end.word(meaning, &line)
     }
 
-    /// The name of a register; `None` if it is a temporary and hidden.
+    /// The name of a register. `None` for a temporary, and, unless everything is shown, for a register that the translation added.
     pub fn register(&self, thread: ThreadId, register: RegisterId) -> Option<String> {
         let name = &self.program.thread(thread).registers[register.index()].name;
         if is_temporary(name) {
