@@ -89,7 +89,7 @@ impl Walk<'_> {
                 self.body(body);
             }
             StatementKind::For(first, condition, step, body) => {
-                // The initialisation is inside the parentheses.
+                // The initialisation is inside the parentheses, where no fence can stand.
                 first.iter().for_each(|first| self.inside(first));
                 condition.iter().chain(step).for_each(|e| self.expression(e));
                 self.body(body);

@@ -9,12 +9,12 @@ pub struct Error {
     pub span: Span,
     /// The message, in one line.
     pub message: String,
-    /// Advice how to fix it.
+    /// Advice for the user on what to change.
     pub help: Option<String>,
 }
 
 impl Error {
-    /// A message about a place.
+    /// A message about a position.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
         Error { span, message: message.into(), help: None }
     }

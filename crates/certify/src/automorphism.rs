@@ -65,7 +65,7 @@ pub struct Family {
 /// For each thread and location the registers that are live there, in order.
 pub type Live = [Vec<Vec<u32>>];
 
-/// The reductions of a set of states with which exchanges have to be compatible: see [`states`](crate::states).
+/// The reductions that were applied to a set of states. An exchange of threads must preserve them: see [`states`](crate::states).
 #[derive(Clone, Copy, Debug)]
 pub struct Reductions<'a> {
     /// The live registers.

@@ -35,9 +35,10 @@ pub enum Rejection {
     Transformation(String),
     /// The proof with this number, of several, is wrong.
     Proof(usize, Box<Rejection>),
-    /// The state with this number is not a control state of the machine, occurs twice, or mentions a cell that does not exist.
+    /// The state with this number is not a state of the machine, occurs twice, or has constraints that are not in normal form, for example because they
+    /// mention a cell that does not exist.
     State(usize),
-    /// An initial state is not in the proof.
+    /// The proof does not cover all initial states.
     Start,
     /// A step from the state with this number leads outside the proof.
     Step(usize, String),

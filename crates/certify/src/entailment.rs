@@ -33,7 +33,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The formula that a constraint holds; it expresses a multiple of m as m times a fresh variable.
+    /// The formula which states that a constraint holds; it expresses a multiple of m as m times a fresh variable.
     fn holds(&mut self, constraint: &Constraint) -> FormulaId {
         match constraint {
             Constraint::AtMost(form) => self.formulas.atom(&sum(form), Relation::Le),

@@ -253,7 +253,7 @@ impl Work<'_> {
 
 /// The edited files, the diff, and whether the files were written.
 struct Edits {
-    /// The files with the fences inserted; `None` if they are not needed.
+    /// The files with the fences inserted; `None` if nothing asked for them or no sufficient fences were found.
     sources: Result<Option<Sources>, Failed>,
     /// The diff, if it is to be shown.
     diff: Result<Option<String>, Failed>,

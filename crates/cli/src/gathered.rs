@@ -94,7 +94,7 @@ impl Gathered {
         json: bool,
         out: &mut Output,
     ) -> Status {
-        // From here on, a signal does not end the process, so that the answers found so far are written.
+        // From here on, the first signal does not end the process, so that the answers found so far are written.
         let _search = stop::Search::begin();
         let complete = !stop::is_asked();
         let write = |path: &Path, contents: files::Contents<'_>| match files::is_also_read(

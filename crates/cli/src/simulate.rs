@@ -10,7 +10,7 @@ use fencewright::lang::Loaded;
 use fencewright::lang::source::escape;
 use fencewright::program::reference::{Access, Limit, Refusal, decided_by, holds};
 use fencewright::program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
-use fencewright_report::origins::Origins;
+use fencewright_report::origins::{Origins, Written};
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
@@ -75,6 +75,8 @@ struct Simulation<'a> {
     state: State,
     /// The origins of the values in registers.
     origins: Rc<Origins>,
+    /// The registers that were written.
+    written: Written,
     cells: Cells,
     table: Table,
     style: Style,
@@ -100,6 +102,7 @@ impl<'a> Simulation<'a> {
             table: Table::new(source, 4, places),
             state,
             origins: Rc::default(),
+            written: Written::default(),
             style,
             open: program.properties.iter().collect(),
             status: Status::Fine,
@@ -139,10 +142,11 @@ impl<'a> Simulation<'a> {
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
             out.print(&self.table.step(shown, &step, &self.cells, self.style));
             Rc::make_mut(&mut self.origins).follow(self.source, &event, &effect, &self.state);
+            self.written.follow(self.source, &event);
             self.state = after;
         };
         out.print(&format!("  {ending}\n"));
-        out.print(&text::threads(self.source, &self.state));
+        out.print(&text::threads(self.source, &self.state, &self.written));
     }
 
     /// All steps that are possible in the current state.

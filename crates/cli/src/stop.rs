@@ -21,7 +21,7 @@ pub fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // A parent that wants the process to outlive its terminal, such as nohup, makes it ignore SIGHUP; this is respected. Shells make background processes ignore
+    // A parent such as nohup, which wants the process to outlive its terminal, starts it with SIGHUP ignored; this is respected. Shells make background processes ignore
     // SIGINT, but if this process receives a SIGINT anyway, somebody sent it on purpose, so it is handled.
     let outlives_terminal = ignored_signals() >> (SIGHUP - 1) & 1 == 1;
     let wanted =

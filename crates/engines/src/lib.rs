@@ -1,12 +1,11 @@
 //! Engines that run other engines, and the [`registry`] of all engines.
 //!
-//! Engines of other crates are re-exported: explicit-state ones ([`explicit`], [`buffers`], [`dynamic`]), symbolic ones ([`cegar`],
-//! [`contexts`]) and [`extrapolate`]. This crate adds [`auto`], which runs several engines concurrently, and [`lazy`] and [`robust`], which
-//! run engines on transformed programs.
+//! Engines of other crates are re-exported: explicit-state engines ([`explicit`], [`buffers`], [`dynamic`]), symbolic engines ([`cegar`], [`contexts`])
+//! and [`extrapolate`]. This crate adds [`auto`], which runs several engines concurrently, and [`lazy`] and [`robust`], which run engines on transformed
+//! programs.
 //!
 //! An [`Engine`] answers a [`Task`]. Its answer alone proves nothing: [`check`](fn@check) replays every trace on the reference semantics, checks
-//! certificates, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) are checked the same
-//! way.
+//! certificates, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) are checked in the same way.
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;
@@ -52,7 +51,7 @@ pub use fencewright_verdict::{
 };
 use fencewright_verdict::{limits, turns};
 
-/// The options of all engines; each engine uses those that apply to it.
+/// The options of all engines. Each engine uses the options that apply to it.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Options of the explicit search.

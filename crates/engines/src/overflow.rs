@@ -1,7 +1,7 @@
 //! Decides whether the store buffers of a program stay within a bound (EXTRA13 s.3: `overflow`).
 //!
-//! A proof is an invariant of the machine with bounded queues, in which a store that does not fit is a violation; the certificate checker has
-//! to accept it. A refutation is an execution.
+//! A proof is an invariant of the machine with bounded queues, in which a store that does not fit is a violation. The certificate checker has to accept the
+//! invariant. A refutation is an execution that ends with such a store.
 
 use fencewright_certify::Proof;
 use fencewright_memory::{Bound, Buffers};
@@ -17,12 +17,12 @@ use crate::task::{Limits, Progress, Reason, Task};
 /// The result of an overflow analysis.
 #[derive(Debug)]
 pub enum Fit {
-    /// Every store fits.
+    /// Every store of every execution fits into its buffer.
     Always {
-        /// Whether a certificate shows it; otherwise the only evidence is that the explicit engine explored all states.
+        /// Whether a certificate proves that. If not, the only evidence is that the explicit engine explored all states.
         checked: bool,
     },
-    /// An execution, replayed, that ends with more stores in a buffer than fit.
+    /// A replayed execution that ends with more stores in a buffer than fit.
     Overflow(Trace),
 }
 
@@ -48,7 +48,7 @@ pub fn fit(
     }
 }
 
-/// The first thread whose buffer exceeds the bound.
+/// The first thread whose buffer exceeds the bound, if there is one.
 pub fn overfull(state: &State, bound: Bound) -> Option<ThreadId> {
     let too_many = |buffer: &Vec<Buffered>| {
         let cell = |entry: &Buffered| match entry {
@@ -70,7 +70,7 @@ fn is_proved(
     limits: &Limits,
     progress: &Progress,
 ) -> bool {
-    // A certificate names properties by their names in the program.
+    // A certificate refers to properties by their names, so the program has to contain the property.
     let program = Program { properties: vec![unnoticed()], ..program.clone() };
     let options = cegar::Options { domain, buffer_bound: Some(bound), ..cegar::Options::default() };
     let task = Task::new(&program, model, program.properties.clone());
@@ -84,7 +84,7 @@ fn is_proved(
     checked.iter().all(is_proof)
 }
 
-/// Extends an execution by a store that exceeds the bound.
+/// Extends an execution by a step after which a buffer exceeds the bound; `None` if there is no such step.
 fn overflowing(program: &Program, model: MemoryModel, bound: Bound, mut trace: Trace) -> Option<Trace> {
     let replayed = trace.replay(program, model).ok()?;
     let reference = Reference::new(program, model);

@@ -1,8 +1,8 @@
-//! Certificates about transformed programs: for robustness, and for proofs under SC by engine `lazy`.
+//! Finds certificates about transformed programs: for robustness, and for proofs under SC by engine `lazy`.
 //!
-//! The certificate checker defines which transformed programs must have which properties under SC ([`fencewright_certify::check`]). Each of these
-//! proofs is searched for in the same order: briefly by `cegar`, whose invariants are small; then by `explicit`, which always succeeds on small
-//! finite state spaces; finally by `cegar` again for the remaining time.
+//! The certificate checker defines which transformed programs must satisfy which properties under SC ([`fencewright_certify::check`]). For each of these
+//! programs, a proof is searched for by several engines in turn: briefly by `cegar`, whose invariants are small; then by `explicit`, which always
+//! succeeds on small finite state spaces; finally by `cegar` again for the remaining time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl<'a> Prover<'a> {
         Prover { cegar, limits, progress, proofs: Vec::new() }
     }
 
-    /// A certificate that a program is robust, or why there is none.
+    /// A certificate that a program is robust, or the reason why none was found.
     pub fn robust(mut self, program: &Program, notion: Notion) -> Result<Arc<Certificate>, Reason> {
         self.show_robust(program, notion)?;
         let notion = match notion {
@@ -44,7 +44,7 @@ impl<'a> Prover<'a> {
         Ok(self.certificate(program, Claim::Robust { notion }))
     }
 
-    /// A certificate that a program, extended to `extended` by `extensions`, has these properties under TSO; or why there is none.
+    /// A certificate that a program satisfies these properties under TSO, or the reason why none was found. `extended` is the program extended by `extensions`.
     pub fn lazy(
         mut self,
         program: &Program,
@@ -69,7 +69,7 @@ impl<'a> Prover<'a> {
         Arc::new(Certificate::new(fingerprint(program), claim, self.proofs))
     }
 
-    /// Finds one proof of all these properties under SC.
+    /// Finds a single proof that a program satisfies all these properties under SC.
     fn show_safe(&mut self, program: &Program, properties: Vec<Property>) -> Result<(), Reason> {
         let task = Task::new(program, MemoryModel::Sc, properties);
         let explicit = Explicit::default();
@@ -94,7 +94,7 @@ impl<'a> Prover<'a> {
         Err(why)
     }
 
-    /// Finds, for each batch of attacks, a proof that they fail.
+    /// Finds, for each batch of attacks, a proof that all attacks of the batch fail.
     fn show_robust(&mut self, program: &Program, notion: Notion) -> Result<(), Reason> {
         let limits = self.limits;
         let stop = || limits.exceeded(0).is_some();
@@ -118,7 +118,7 @@ const QUICK: Duration = Duration::from_secs(2);
 /// Time limit of the second attempt, by `explicit`.
 const LONGER: Duration = Duration::from_secs(8);
 
-/// The single proof that all answers share, or why there is none.
+/// The single proof that all answers share, or the reason why there is none.
 fn one_proof(task: &Task<'_>, answers: Vec<Answer>) -> Result<Proof, Reason> {
     let mut found: Option<Answer> = None;
     for answer in answers {

@@ -19,7 +19,7 @@ use std::fmt;
 use fencewright_program::reference::Access;
 use fencewright_program::{Action, EventKind, Program, Replayed};
 
-/// Why one event happens before another.
+/// The relation by which one event happens before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
     /// Both events are of the same thread, in program order.

@@ -10,7 +10,7 @@ use fencewright_memory::{CellId, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
 use fencewright_symbolic::domain::bounds::{MOST, NONE, bound};
 
-/// A constraint `linear <= 0`, prepared for matrices.
+/// A constraint `linear <= 0`, with its form in a difference-bound matrix if it has one.
 #[derive(Clone, Debug)]
 pub struct Fact {
     linear: Linear,

@@ -37,7 +37,7 @@ pub struct Lift<'a> {
     places: Vec<Vec<CellId>>,
     /// For each thread, the memory cells that it stores to through its buffer.
     stored: Vec<Vec<u32>>,
-    /// Whether only versions with at most one place are made.
+    /// Whether each lifted predicate may refer to at most one buffered place (rules 7 and 14).
     one_place: bool,
 }
 
@@ -114,8 +114,8 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// Comparisons of the value of a place with those of later places and with the memory cell. Rules 4 and 11 have equalities. Each of them becomes
-    /// two comparisons (`<=` in both directions) here, because if counters only grow, one of the two may be invariant although the equality is not.
+    /// Comparisons of the value at each buffer place with those at later places and in memory. EXTRA13 (rules 4 and 11) uses equalities; each is split
+    /// into two `<=` here, because where a variable only grows, one direction may be invariant although the equality is not.
     pub fn comparisons(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {

@@ -70,8 +70,8 @@ impl Fenced {
         Fenced { marked, program, edges, removed }
     }
 
-    /// Translates an execution of `program` to an execution of `marked`; `None` if a step has no counterpart. In the result, threads stop before their last empty
-    /// steps; the second component has these steps for each thread.
+    /// Translates an execution of `program` to an execution of `marked`; `None` if a step has no counterpart. In the result, no thread takes
+    /// empty steps after its last other step; the second component has the empty steps that each thread could still take.
     pub fn lifted(&self, trace: &Trace) -> Option<(Trace, Vec<Vec<Event>>)> {
         let mut at: Vec<LocationId> = self.marked.threads.iter().map(|t| t.entry).collect();
         let mut events = Vec::with_capacity(trace.events.len() * 2);

@@ -263,8 +263,8 @@ fn examples_keep_it_when_they_are_formatted() {
     assert!(programs > 30, "only {programs} examples");
 }
 
-/// If this fails, existing certificates no longer match their programs. If that is because .fw is now lowered to another program, it is correct;
-/// otherwise the canonical form has changed, and its version has to change too.
+/// If this fails, existing certificates no longer match their programs. If .fw is now lowered to a different program, that is correct, and the value
+/// below has to change; otherwise the canonical form has changed, and its version has to change too.
 #[test]
 fn the_fingerprint_of_an_example_is_stable() {
     assert_eq!(

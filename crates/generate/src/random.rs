@@ -218,7 +218,7 @@ impl Writer {
         }
     }
 
-    /// A condition for `if` and `while`, whose negation is in the fragment as well.
+    /// A condition for `if` or `assume`, whose negation is in the fragment as well.
     fn guard(&mut self) -> String {
         let r = self.register();
         let s = if self.random.one_in(4) { "0".to_string() } else { self.another(&r) };

@@ -1,7 +1,7 @@
 //! Examines a program in the background: verdicts first, each published at once, then fences and facts about variables.
 //!
-//! If a property is violated, missing fences are searched. If all hold, the existing fences are audited, and facts about variables are extracted from
-//! the proof. Only confirmed verdicts are shown.
+//! If a property is violated, fences that prevent this are searched for. If all properties hold, the existing fences are audited, and facts about variables are
+//! extracted from the proof. A verdict that could not be confirmed is marked as such.
 
 use std::sync::Arc;
 use std::time::Duration;

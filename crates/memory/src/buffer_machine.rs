@@ -455,7 +455,7 @@ impl Machine for BufferMachine<'_> {
     }
 }
 
-/// The assumption that the value of a cell satisfies the bounds; `None` if there are none.
+/// The assumption that the value of a cell satisfies the bounds; `None` if it is unbounded.
 fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
     bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }

@@ -1,7 +1,7 @@
 //! Linear terms, atoms and formulas.
 //!
-//! Formulas form a list, in which each refers to earlier ones only: so no formula contains itself, and code that processes them in order needs no
-//! recursion.
+//! Formulas are kept in a list, and each formula refers to earlier ones only. So no formula contains itself, and code that processes them in order
+//! needs no recursion.
 
 use num_bigint::BigInt;
 use num_integer::Integer;

@@ -1,10 +1,13 @@
 //! Cells, registers and values by their source names if the front end knows them, otherwise by the names of the program.
 
-use fencewright_lang::facts::{Holds, Kind, Role, Start, Whole};
+use std::collections::HashSet;
+
+use fencewright_lang::facts::{Holds, Kind, Role, Start, Storage, Whole};
 use fencewright_lang::words::{Meaning, Spot};
 use fencewright_program::reference::Buffered;
-use fencewright_program::{LocationId, RegisterId, Span, ThreadId};
+use fencewright_program::{LocationId, Op, RegisterId, Span, State, Thread, ThreadId, VariableId};
 
+use crate::origins::Written;
 use crate::step::is_temporary;
 use crate::words::Source;
 
@@ -27,7 +30,7 @@ impl<'a> Source<'a> {
         self.is_translated() && !self.full
     }
 
-    /// The innermost source expression around a span that is shown as one step, in the same call.
+    /// The innermost source expression that encloses `span` and is shown as one step. The result keeps the call of `span`.
     pub fn expression_around(&self, span: Span) -> Option<Whole> {
         let steps = &self.facts.steps;
         let start = |whole: &Whole| (whole.span.file, whole.span.start);
@@ -86,7 +89,7 @@ impl<'a> Source<'a> {
         self.front_end.word(meaning, &line)
     }
 
-    /// The name of a register; `None` if it is a temporary and hidden.
+    /// The name of a register. `None` for a temporary, and, unless everything is shown, for a register that the translation added.
     pub fn register(&self, thread: ThreadId, register: RegisterId) -> Option<String> {
         let name = &self.program.thread(thread).registers[register.index()].name;
         if is_temporary(name) {
@@ -120,6 +123,78 @@ impl<'a> Source<'a> {
     pub fn marked(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
+    }
+
+    /// The object that a register marks as gone.
+    pub fn marked_place(&self, kind: usize, number: i64) -> String {
+        let spot = self.facts.memory.spot(kind, number);
+        spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Place(spot)))
+    }
+
+    /// The threads that count a cell up when they end. Threads that are alike and joined together share such a cell.
+    pub fn counts_in(&self, cell: u32) -> impl Iterator<Item = &'a String> {
+        let n = self.program.variables.partition_point(|variable| variable.base <= cell);
+        let variable = n.checked_sub(1).map(|n| VariableId(n as u32));
+        let reads = move |op: &Op| matches!(op, Op::Load(_, from) if Some(from.variable) == variable);
+        let writes = move |op: &Op| matches!(op, Op::Store(to, _) if Some(to.variable) == variable);
+        let counts = move |thread: &&Thread| {
+            let mut ops = thread.edges.iter().map(|edge| edge.action.ops());
+            ops.any(|ops| ops.iter().any(reads) && ops.iter().any(writes))
+        };
+        self.program.threads.iter().filter(counts).map(|thread| &thread.name)
+    }
+
+    /// The position of a thread in a state: as [`Source::place`], or that it does not exist yet.
+    pub fn place_in(&self, thread: ThreadId, state: &State) -> String {
+        match self.is_created(thread, state) {
+            true => self.place(thread, state.locations[thread.index()]),
+            false => "has not been created".into(),
+        }
+    }
+
+    /// Whether a thread has been created.
+    pub fn is_created(&self, thread: ThreadId, state: &State) -> bool {
+        let Thread { name, entry, .. } = self.program.thread(thread);
+        if state.locations[thread.index()] != *entry {
+            return true;
+        }
+        let waits =
+            |cell: &u32| matches!(self.role(*cell), Some(Role::Start(threads)) if threads.contains(name));
+        let start = (0..state.memory.len() as u32).find(waits).filter(|_| self.hides());
+        start.is_none_or(|cell| state.memory[cell as usize] == 1)
+    }
+
+    /// Whether a register has a value that the source knows after steps that have written these registers: it is one of them, or a variable that exists from the
+    /// start.
+    pub fn has_value(&self, thread: ThreadId, register: RegisterId, written: &Written) -> bool {
+        let holds = self.words.register(thread, register).map(|named| &named.holds);
+        let is_static = match holds {
+            Some(Holds::Place(kind, number)) => {
+                let spot = self.facts.memory.spot(*kind, *number);
+                spot.is_some_and(|spot| spot.object.storage == Storage::Static)
+            }
+            _ => false,
+        };
+        !self.hides() || is_static || written.contains(thread, register)
+    }
+
+    /// The cells of allocations of which nothing is written in this memory.
+    pub fn unwritten(&self, memory: &[i64]) -> HashSet<u32> {
+        let (mut parts, mut written) = (Vec::new(), HashSet::new());
+        let places = (0..).zip(memory).filter(|_| self.hides());
+        for (cell, value) in places {
+            let place = self.words.place(self.program, cell);
+            let part = place.and_then(|(kind, number)| self.facts.memory.part(kind, number));
+            let Some(own) = part.map(|part| (part.object, part.time)) else { continue };
+            let object = self.facts.memory.objects.get(own.0);
+            if object.is_some_and(|object| object.storage == Storage::Heap) {
+                parts.push((cell, own));
+                if self.facts.undefined != Some(*value) {
+                    written.insert(own);
+                }
+            }
+        }
+        parts.into_iter().filter(|(_, own)| !written.contains(own)).map(|(cell, _)| cell).collect()
     }
 
     /// A name with its value: `x=1`; `x = 1` if the name has more than one word.

@@ -1,9 +1,10 @@
 //! The origins of values in temporary registers, so that a branch on them is shown in terms of the source: `mutex.last == 0`, not `t == 0`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use fencewright_kit::accesses::written_register;
 use fencewright_lang::facts::Kind;
-use fencewright_program::reference::Access;
+use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{BinaryOp, Event, EventKind, Expr, Op, RegisterId, State, ThreadId, UnaryOp};
 
 use crate::words::{Source, expression_of_texts};
@@ -30,44 +31,103 @@ pub struct Origin {
     pub is_read: bool,
     /// The register that holds the value.
     pub register: Option<RegisterId>,
+    /// The values that the text is about. Once one of them has changed, the text is no longer true of the value.
+    pub about: Vec<(Place, i64)>,
+}
+
+/// A place whose value a text names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A memory cell, as the thread sees it.
+    Cell(u32),
+    /// A register of the thread.
+    Register(RegisterId),
+}
+
+/// The registers that an execution has written.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    registers: HashSet<(ThreadId, RegisterId)>,
+}
+
+impl Written {
+    /// The registers that these events write.
+    pub fn after(source: Source<'_>, events: &[Event]) -> Self {
+        let mut written = Written::default();
+        events.iter().for_each(|event| written.follow(source, event));
+        written
+    }
+
+    /// Adds the registers that an event writes.
+    pub fn follow(&mut self, source: Source<'_>, event: &Event) {
+        let EventKind::Step { edge, .. } = &event.kind else { return };
+        let ops = source.program.thread(event.thread).edge(*edge).action.ops();
+        self.registers
+            .extend(ops.iter().filter_map(written_register).map(|register| (event.thread, register)));
+    }
+
+    /// Whether a register was written.
+    pub fn contains(&self, thread: ThreadId, register: RegisterId) -> bool {
+        self.registers.contains(&(thread, register))
+    }
 }
 
 impl Origins {
     /// Updates the origins for an event with this effect, where `before` is the state before the event.
     pub fn follow(&mut self, source: Source<'_>, event: &Event, effect: &[Access], before: &State) {
         let EventKind::Step { edge, .. } = &event.kind else { return };
+        let thread = event.thread;
         let mut reads = effect.iter().filter_map(|access| match access {
-            Access::Read { cell, .. } => Some(*cell),
+            Access::Read { cell, value, .. } => Some((*cell, *value)),
             _ => None,
         });
-        for op in source.program.thread(event.thread).edge(*edge).action.ops() {
-            match op {
-                Op::Load(register, _) => {
-                    let Some(cell) = reads.next() else { return };
+        // The registers that the event has written so far: `before` has their old values.
+        let mut written = HashSet::new();
+        for op in source.program.thread(thread).edge(*edge).action.ops() {
+            let origin = match op {
+                Op::Load(..) => {
+                    let Some((cell, value)) = reads.next() else { return };
                     let (text, kind) = (source.cell(cell), source.cell_kind(cell));
-                    self.set(
-                        event.thread,
-                        *register,
-                        Some(Origin { text, kind, is_named: true, is_read: true, register: None }),
-                    );
+                    let about = vec![(Place::Cell(cell), value)];
+                    Some(Origin { text, kind, is_named: true, is_read: true, register: None, about })
                 }
                 Op::Assign(register, value) => {
-                    let text = self.text(source, event.thread, value, before);
-                    let kind = source.register_kind(event.thread, *register);
-                    let origin = text.filter(|text| text.len() <= LONGEST_ORIGIN);
-                    let origin = origin.map(|text| Origin {
+                    let kind = source.register_kind(thread, *register);
+                    self.computed(source, thread, value, before, &written).map(|(text, about)| Origin {
                         text,
                         kind,
                         is_named: true,
                         is_read: false,
                         register: None,
-                    });
-                    self.set(event.thread, *register, origin);
+                        about,
+                    })
                 }
-                Op::Havoc(register, _) => self.set(event.thread, *register, None),
-                Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => {}
+                _ => None,
+            };
+            if let Some(register) = written_register(op) {
+                self.set(thread, register, origin);
+                written.insert(register);
             }
         }
+    }
+
+    /// The text of a computed value and what it is about; `None` if there is none, it is too long, or it depends on values that `before` does not have.
+    fn computed(
+        &self,
+        source: Source<'_>,
+        thread: ThreadId,
+        value: &Expr<RegisterId>,
+        before: &State,
+        written: &HashSet<RegisterId>,
+    ) -> Option<(String, Vec<(Place, i64)>)> {
+        let (mut about, mut is_known) = (Vec::new(), true);
+        value.for_each_leaf(&mut |register| {
+            let origin = self.of(source, thread, *register, before);
+            is_known &= origin.is_named || !written.contains(register);
+            about.extend(origin.about);
+        });
+        let text = self.text(source, thread, value, before).filter(|text| text.len() <= LONGEST_ORIGIN)?;
+        is_known.then_some((text, about))
     }
 
     fn set(&mut self, thread: ThreadId, register: RegisterId, origin: Option<Origin>) {
@@ -77,22 +137,27 @@ impl Origins {
         };
     }
 
-    /// The origin of the value of a register; for a register that is a variable of the source, the variable's name.
+    /// The origin of the value of a register in a state; for a register that is a variable of the source, the variable's name. If a place that its text names has
+    /// changed since, the text is the value itself.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
+        let value = state.registers[thread.index()][register.index()];
         if let Some(text) = source.register(thread, register) {
-            return Origin { text, kind, is_named: true, is_read: false, register: Some(register) };
+            let about = vec![(Place::Register(register), value)];
+            return Origin { text, kind, is_named: true, is_read: false, register: Some(register), about };
         }
-        if let Some(origin) = self.known.get(&(thread, register)) {
+        let origin = self.known.get(&(thread, register));
+        let is_current = |(place, value): &(Place, i64)| seen(thread, *place, state) == *value;
+        if let Some(origin) = origin.filter(|origin| origin.about.iter().all(is_current)) {
             return Origin { register: Some(register), ..origin.clone() };
         }
-        let value = state.registers[thread.index()][register.index()];
         Origin {
-            text: source.value(kind, value),
-            kind,
+            text: source.value(origin.map_or(kind, |origin| origin.kind), value),
+            kind: origin.map_or(kind, |origin| origin.kind),
             is_named: false,
-            is_read: false,
+            is_read: origin.is_some_and(|origin| origin.is_read),
             register: Some(register),
+            about: Vec::new(),
         }
     }
 
@@ -139,7 +204,14 @@ impl Origins {
                     // A constant that is compared with a pointer is shown as a pointer.
                     Expr::Const(value) if op.is_comparison() => {
                         let text = source.value(kind, value);
-                        Expr::Leaf(Origin { text, kind, is_named: false, is_read: false, register: None })
+                        Expr::Leaf(Origin {
+                            text,
+                            kind,
+                            is_named: false,
+                            is_read: false,
+                            register: None,
+                            about: Vec::new(),
+                        })
                     }
                     other => other,
                 };
@@ -198,5 +270,19 @@ impl Origins {
             return None;
         }
         self.text(source, thread, &fact, state)
+    }
+}
+
+/// The value that a thread sees at a place: the youngest one in its buffer, or that in memory.
+fn seen(thread: ThreadId, place: Place, state: &State) -> i64 {
+    match place {
+        Place::Register(register) => state.registers[thread.index()][register.index()],
+        Place::Cell(cell) => {
+            let own = state.buffers[thread.index()].iter().rev().find_map(|entry| match entry {
+                Buffered::Store { cell: stored, value } if *stored == cell => Some(*value),
+                _ => None,
+            });
+            own.unwrap_or(state.memory[cell as usize])
+        }
     }
 }

@@ -71,13 +71,24 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The source position that is shown; `None` for a flush, and for the end of a thread in a translated program.
+    /// The source position that is shown; `None` for a flush, and for the start and the end of a thread in a translated program.
     pub fn shown_span(&self) -> Option<Span> {
         let ends = |access: &Access| match access {
             Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::End(_))),
             _ => false,
         };
-        self.span().filter(|_| !(self.source.hides() && self.effect.iter().any(ends)))
+        let creates = |access: &Access| match access {
+            Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::Start(_))),
+            _ => false,
+        };
+        // Steps of a thread before and after its function have the position of the call that creates it, which another thread makes.
+        let own = self.source.facts.threads.iter().find(|start| start.thread == self.thread().name);
+        let is_outside = |span: Span| {
+            own.is_some_and(|start| start.creator.is_some() && start.span == span)
+                && !self.effect.iter().any(creates)
+        };
+        let hides = |span: Span| self.effect.iter().any(ends) || is_outside(span);
+        self.span().filter(|span| !(self.source.hides() && hides(*span)))
     }
 
     /// The effect of the step, in words.
@@ -157,6 +168,11 @@ impl<'a> Step<'a> {
         }
         let (mut sentences, mut joins) = (Vec::new(), Vec::new());
         let own = &self.thread().name;
+        let writes = |cell: u32| {
+            self.effect
+                .iter()
+                .any(|access| matches!(access, Access::Write { cell: other, .. } if *other == cell))
+        };
         for access in self.effect {
             let role = cell_of(access).and_then(|cell| self.source.role(cell));
             match (role, access) {
@@ -166,11 +182,20 @@ impl<'a> Step<'a> {
                 (Some(Role::Start(_)), Access::Read { value: 1, .. }) => {
                     sentences.push(format!("{own} starts"));
                 }
-                (Some(Role::End(thread)), Access::Write { .. }) => sentences.push(format!("{thread} ends")),
-                (Some(Role::End(thread)), Access::Read { value: 0, .. }) => {
-                    sentences.push(format!("{own} waits for {thread}"));
+                (Some(Role::End(thread)), Access::Write { cell, .. }) => {
+                    let counts = self.source.counts_in(*cell).any(|counting| counting == own);
+                    sentences.push(format!("{} ends", if counts { own } else { thread }));
                 }
-                (Some(Role::End(thread)), Access::Read { .. }) => joins.push(thread.clone()),
+                (Some(Role::End(thread)), Access::Read { cell, value, .. }) if !writes(*cell) => {
+                    let mut ended: Vec<String> = self.source.counts_in(*cell).cloned().collect();
+                    if ended.is_empty() {
+                        ended.push(thread.clone());
+                    }
+                    match *value >= ended.len() as i64 {
+                        true => joins.extend(ended),
+                        false => sentences.push(format!("{own} waits for {}", joined(&ended))),
+                    }
+                }
                 _ => {}
             }
         }
@@ -267,7 +292,7 @@ impl<'a> Step<'a> {
         let becomes_so = !is_gone(&self.before) && is_gone(&self.after);
         becomes_so.then(|| match memory.objects.get(part.object).map(|object| object.storage) {
             Some(Storage::Heap) => format!("frees {}", self.source.marked(kind, number)),
-            _ => format!("the variable that {} points to is gone", self.source.marked(kind, number)),
+            _ => format!("{} goes out of scope", self.source.marked_place(kind, number)),
         })
     }
 

@@ -14,6 +14,7 @@ use fencewright_program::{
 };
 
 use crate::mistake::mistake;
+use crate::origins::Written;
 use crate::rows::{self, Passes, Row};
 use crate::step::{Step, cell_of, steps};
 use crate::style::Style;
@@ -309,10 +310,11 @@ impl Cells {
     pub fn initially(&self, source: Source<'_>, style: Style) -> String {
         let source = source.in_full(style.full);
         let (involved, few) = self.all_shown(source);
+        let unwritten = source.unwritten(&self.initial);
         let shown: Vec<String> = involved
             .into_iter()
             .map(|cell| (cell, self.initial[cell as usize]))
-            .filter(|&(_, value)| few || value != 0)
+            .filter(|&(cell, value)| (few || value != 0) && !unwritten.contains(&cell))
             .map(|(cell, value)| source.cell_equation(cell, value))
             .chain(self.registers.iter().cloned())
             .collect();
@@ -389,9 +391,9 @@ struct Draft {
     words: String,
     /// The thread, and the span of the step's statement.
     place: Option<(ThreadId, Span)>,
-    /// The calls that led to the statement, unless the thread's previous row has the same ones.
+    /// The calls that led to the statement; `None` if the thread's previous row has the same calls.
     calls: Option<String>,
-    /// Memory and buffers after the row, if it changes them and `words` does not say so.
+    /// Memory and buffers after the row, if the row changes them and its description (`words`) does not imply the new contents.
     below: Option<String>,
 }
 
@@ -640,7 +642,7 @@ fn listed(items: &[String], separator: &str) -> String {
 fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
     let state = replayed.last();
     let mut text = format!("  {}\n", style.dim("at the end"));
-    text.push_str(&threads(source, state));
+    text.push_str(&threads(source, state, &Written::after(source, &replayed.events)));
     let _ = writeln!(text, "  {}", conclusion(source, property, style));
     if let Some(mistake) = mistake(source, replayed, property) {
         let _ = writeln!(text, "  {}", style.bad(&escape(&mistake.sentence())));
@@ -648,8 +650,8 @@ fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, sty
     text
 }
 
-/// The position of each thread, and its registers.
-pub fn threads(source: Source<'_>, state: &State) -> String {
+/// The position of each thread, and its registers, in a state after steps that have written these registers.
+pub fn threads(source: Source<'_>, state: &State, written: &Written) -> String {
     let program = source.program;
     let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).min(24);
     let mut text = String::new();
@@ -659,7 +661,8 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
             .map(RegisterId)
             .zip(values)
             .filter_map(|(register, value)| {
-                let name = source.register(id, register)?;
+                let name =
+                    source.register(id, register).filter(|_| source.has_value(id, register, written))?;
                 Some(source.equation(&name, &source.register_value(id, register, *value)))
             })
             .collect();
@@ -667,7 +670,7 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
             true => String::new(),
             false => format!("   {}", listed(&registers, source.separator())),
         };
-        let place = source.place(id, state.locations[id.index()]);
+        let place = source.place_in(id, state);
         let _ =
             writeln!(text, "    {:width$}  {}", escape(&thread.name), escape(&format!("{place}{registers}")));
     }

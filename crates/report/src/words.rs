@@ -172,7 +172,7 @@ pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) ->
 pub fn expression_of_texts<L>(e: &Expr<L>, mut leaf: impl FnMut(&L) -> String) -> String {
     let mut leaf = |l: &L| {
         let text = leaf(l);
-        // A leaf is parenthesised if its text contains an operator, because the surrounding expression assumes that leaves bind tightly.
+        // A leaf whose text contains an operator is parenthesised, unless it is the whole expression, because the surrounding expression assumes that leaves bind tightly.
         let is_whole = matches!(e, Expr::Leaf(_));
         let operators = [" && ", " || ", " == ", " != ", " < ", " > ", " <= ", " >= ", " + ", " - ", " * "];
         match !is_whole && operators.iter().any(|operator| text.contains(operator)) {

@@ -24,7 +24,7 @@ pub(crate) trait Theory {
     /// Adds an atom, not a disequality. The error is the sum of facts of a Farkas step.
     fn assert(&mut self, atom: &Atom, fact: Fact) -> Result<(), Sum>;
 
-    /// Searches an assignment that satisfies all asserted atoms. The assignment may be fractional; only if `integers` is true may the answer be a
+    /// Searches for an assignment that satisfies all asserted atoms. The assignment may be fractional; only if `integers` is true may the answer be a
     /// cut.
     fn check(&mut self, integers: bool, meter: &mut Meter<'_>) -> Result<Status, Reason>;
 

@@ -92,7 +92,7 @@ impl Z3 {
                 }
             }
         }
-        // Only a process that answered in full is kept. Any other has been dropped, which kills it.
+        // Only a process that answered in full is kept. Any other process has been dropped, which kills it.
         self.process = Some(process);
         Ok(answer)
     }

@@ -265,7 +265,7 @@ struct Done {
     fences: bool,
     /// Whether the event waits for an empty buffer.
     drains: bool,
-    /// Whether some steps from the location wait for an empty buffer and others do not, so that the buffer decides which steps are enabled.
+    /// For a step: whether some steps from its location wait for an empty buffer and others do not, so that the buffer decides which of them are enabled.
     sees_emptiness: bool,
     /// For each agent, the number of its events that happen before this one, including this one itself.
     before: BTreeMap<Agent, u32>,

@@ -315,7 +315,7 @@ impl Elaborator<'_> {
         Ok(result)
     }
 
-    /// The new value of `op=`.
+    /// The new value that `op=` assigns.
     #[allow(clippy::too_many_arguments)] // all parts of the expression
     fn operated(
         &mut self,

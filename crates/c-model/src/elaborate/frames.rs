@@ -52,7 +52,7 @@ pub(super) struct Frame {
 #[derive(Debug)]
 pub(super) struct Context {
     pub leave: Jump,
-    /// `None` for a `switch`.
+    /// The target of `continue`; `None` for a `switch`.
     pub next: Option<Jump>,
     /// The cases of a `switch`.
     pub cases: Option<super::switches::Cases>,

@@ -22,7 +22,7 @@ const MOST_WAITS: usize = 64;
 /// The parts of a loop.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
-    /// Whether the condition comes first.
+    /// Whether the condition is evaluated before the first iteration.
     first: bool,
     condition: Option<&'a Expr>,
     step: Option<&'a Expr>,

@@ -154,7 +154,7 @@ enum Phase {
     Alone,
     /// `main` has created threads, but since then it has done nothing else that other threads can see; it is still executed at translation time.
     Creating,
-    /// Code is emitted.
+    /// `main` is no longer executed: code is emitted for the rest of it.
     Running,
 }
 

@@ -173,7 +173,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The path to a place of this type at the same address: to the structure around a first member, or to a first member.
+    /// Adjusts the path `way` so that it leads to a place of type `ty` at the same address: outward if it ends in a first member or element, otherwise
+    /// inward to first members or elements. Returns `way` unchanged if there is no such place.
     pub(super) fn fitted(&self, object: ObjectId, mut way: Vec<Step>, ty: &Type) -> Vec<Step> {
         if ty.kind == TypeKind::Void {
             return way;

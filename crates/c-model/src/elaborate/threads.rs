@@ -181,7 +181,7 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // The ends of lifetimes before the threads were created have to be emitted, so the execution at translation time ends.
+        // If lifetimes ended before the thread was created, their ends have to be emitted, so the execution at translation time ends.
         if self.phase == Phase::Creating && self.left_behind().next().is_some() {
             self.run();
         }

@@ -263,7 +263,7 @@ impl Writer {
         Ok(format!("within({text}, {}, {})", self.number(range.low), self.number(range.high)))
     }
 
-    /// Whether a value is certainly in a range: a constant, or a truth value.
+    /// Whether a value is certainly in a range. Only constants and truth values are known to be.
     fn is_inside(&self, value: &Expr, range: Range) -> bool {
         use BinaryOp::*;
         match &value.kind {

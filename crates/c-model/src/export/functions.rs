@@ -161,7 +161,7 @@ impl Writer {
             let known = self.described(declarator, Role::Register, name)?;
             let values = self.initial(declarator, &known)?;
             let c_type = self.type_of(known.wraps);
-            // Locals are not zero-initialised in C.
+            // Local variables are not zero-initialised in C, so each of them gets an initial value.
             let line = match values.iter().all(|value| value == "0") && known.indices.is_some() {
                 true => format!("{c_type} {}[{}] = {{ 0 }};", known.text, values.len()),
                 false => match declaration(c_type, &known, &values) {

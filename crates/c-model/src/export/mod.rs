@@ -167,7 +167,7 @@ struct Callee {
     name: String,
 }
 
-/// Writes the text.
+/// The state in which the C text is written.
 struct Writer {
     constants: Constants,
     /// Whether integers are `int64_t`; otherwise they are `int`.
@@ -273,7 +273,7 @@ impl Writer {
             }
             Item::Shared(variables) => variables.iter().try_for_each(|v| self.shared(v))?,
             Item::Mutex(mutexes) => mutexes.iter().try_for_each(|m| self.mutex(m))?,
-            // Hints, and items that are written elsewhere.
+            // Hints have no counterpart in C; all other items are written elsewhere.
             Item::Numbers(..)
             | Item::Procedure(_)
             | Item::Thread(_)

@@ -255,6 +255,6 @@ fn label_name(label: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    // Three `?` in a row could be a trigraph.
+    // `??` could begin a trigraph.
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('?', "\\?")
 }

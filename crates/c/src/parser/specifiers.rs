@@ -27,7 +27,7 @@ struct Words {
 }
 
 impl Words {
-    /// Takes a word if it is one of these keywords.
+    /// Records a word if it is one of these keywords. Returns whether it is.
     fn takes(&mut self, word: &str) -> bool {
         match word {
             "long" => self.long += 1,

@@ -115,7 +115,7 @@ impl Typer<'_> {
         Ok(Operand::Value(self.made(ExprKind::Call(Callee::Builtin(spelled), arguments), Type::int(), expr)))
     }
 
-    /// Compiler builtins with a special syntax or type, such as accesses that have their own spelling.
+    /// Builtins and macros with a special syntax or type, such as `__builtin_choose_expr` and `READ_ONCE`.
     fn of_the_compiler(
         &mut self,
         name: &str,

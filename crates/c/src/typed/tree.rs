@@ -136,7 +136,7 @@ pub struct Variable {
 pub struct Initial {
     /// The parts: the path from the variable to the part, and its value, converted to the part's type.
     pub parts: Vec<(Vec<Step>, Expr)>,
-    /// Whether there are braces, or a string, so that parts that are not mentioned are zero. Otherwise there is a single part, which is the whole
+    /// Whether the initialiser has braces or is a string, so that all other parts are zero. Otherwise there is a single part, which is the whole
     /// variable.
     pub whole: bool,
 }

@@ -56,7 +56,7 @@ impl Type {
         TypeKind::Pointer(Rc::new(self)).into()
     }
 
-    /// The type without its qualifiers, as of a value.
+    /// The type without its qualifiers, like the type of a value.
     pub fn unqualified(&self) -> Type {
         self.kind.clone().into()
     }

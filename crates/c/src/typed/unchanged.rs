@@ -12,7 +12,7 @@ use crate::token::{Kind, Symbol};
 /// The effect of the text on the variables with one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// A single `=`, after the name at this position.
+    /// A single `=`, which follows the name at this position, and no other possible change.
     Started(Span),
     Changed,
 }

@@ -40,7 +40,7 @@ pub struct Sizes {
     pub single: Vec<(String, u32)>,
 }
 
-/// `2`, `x=2,y=1`, `2,x=3`; variables that are not named have 1 unless a number says otherwise.
+/// `2`, `x=2,y=1`, `2,x=3`; variables that are not named have 1 unless a number without a name gives another size.
 pub fn buffer_sizes(text: &str) -> Result<Sizes, String> {
     let mut sizes = Sizes { all: 1, single: Vec::new() };
     for (n, part) in text.split(',').enumerate() {

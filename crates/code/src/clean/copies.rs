@@ -1,4 +1,5 @@
-//! Removes temporaries: registers that are written once and read once, by the next statement, which then computes the value itself.
+//! Removes temporaries: registers written once and read once, by the next statement. Either the later statement computes the value itself, or the earlier
+//! one writes the final register.
 
 use fencewright_text::Stop;
 

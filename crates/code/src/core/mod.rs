@@ -87,7 +87,7 @@ pub enum Purpose {
 /// The storage of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It exists during the whole execution.
+    /// Static storage: the object exists during the whole execution.
     Global,
     /// A local variable or a thread-local one.
     Local(ThreadNumber),
@@ -116,7 +116,7 @@ pub enum Times {
 /// A constant, known at translation time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// A number; 0 as a pointer is null.
+    /// A number; the pointer 0 is null.
     Number(i64),
     /// The address of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the path may
     /// select one of its elements.
@@ -357,9 +357,9 @@ pub enum Value {
     Number(i64),
     /// A register.
     Register(Register),
-    /// A unary or binary operation.
+    /// A unary operation.
     Unary(UnaryOp, Box<Value>),
-    /// A unary or binary operation.
+    /// A binary operation.
     Binary(BinaryOp, Box<Value>, Box<Value>),
     /// A conditional value: condition, value if it holds, value if not.
     If(Box<Value>, Box<Value>, Box<Value>),

@@ -75,8 +75,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects of one owner with the same noun are numbered; if objects with the same noun have several owners, each object
-/// names the thread that owns it.
+/// All objects with their nouns. Variables of one owner with the same noun are numbered, and so are its allocations; if objects with the same noun have several
+/// owners, each object names the thread that owns it.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -84,10 +84,12 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
         Origin::Local(thread) => threads.get(thread.0 as usize),
         _ => None,
     };
-    let mut by_noun: HashMap<&str, HashMap<Option<&String>, u64>> = HashMap::new();
+    let is_heap = |id: ObjectId| matches!(core.objects[id.0 as usize].origin, Origin::Heap { .. });
+    let mut by_noun: HashMap<(&str, bool), HashMap<Option<&String>, u64>> = HashMap::new();
     let mut number = vec![0; nouns.len()];
     for id in ids().filter(|id| is_used(core, layout, *id)) {
-        let count = by_noun.entry(&nouns[id.0 as usize]).or_default().entry(owner(id)).or_default();
+        let noun = (nouns[id.0 as usize].as_str(), is_heap(id));
+        let count = by_noun.entry(noun).or_default().entry(owner(id)).or_default();
         number[id.0 as usize] = *count + 1;
         *count += layout.placed(id).times;
     }
@@ -102,8 +104,10 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
             };
             let ty = object.ty.as_ref().or_else(|| nodes.type_of(object.node));
             let ty = ty.map_or_else(|| MEMORY.to_string(), |ty| type_in_words(ty, nodes));
-            let owners = by_noun.get(noun.as_str());
-            let several = owners.and_then(|owners| owners.get(&owner(id))).is_some_and(|count| *count > 1);
+            let owners = by_noun.get(&(noun.as_str(), is_heap(id)));
+            let several = owners.and_then(|owners| owners.get(&owner(id))).is_some_and(|count| *count > 1)
+                // The only allocation with the name of a variable has a number all the same.
+                || is_heap(id) && by_noun.contains_key(&(noun.as_str(), false));
             Object {
                 name,
                 ty,

@@ -101,7 +101,7 @@ struct Counting<'a> {
     thread: &'a Thread,
     /// The statements, and whether each is executed at most once.
     steps: Vec<(&'a Step, bool)>,
-    /// The class from which a register is loaded, if it is written in no other way.
+    /// The class from which a register is loaded; `None` if the register is also written in another way.
     loaded: HashMap<Register, Option<usize>>,
 }
 

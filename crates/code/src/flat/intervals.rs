@@ -103,7 +103,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The join of both, widened in later rounds.
+    /// The join of two intervals, widened in later rounds.
     fn grow(&mut self, range: Range, by: Range) -> Range {
         let joined = range.joined(by);
         if joined == range {

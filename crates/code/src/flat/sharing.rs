@@ -83,7 +83,7 @@ fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Regi
 #[derive(Default)]
 struct Mentions {
     registers: HashMap<Register, Mention>,
-    /// The statements with labels.
+    /// The statements that contain labels, by number.
     labelled: HashSet<usize>,
     statements: usize,
     blocks: usize,

@@ -1,5 +1,5 @@
-//! When control reaches the declaration of a local variable again, the variable becomes undefined. This pass removes that assignment where it is
-//! dead: where the variable is written before it is read.
+//! Where control reaches the declaration of a local variable again, an assignment makes the variable undefined. This pass removes such an assignment
+//! if it is dead: if the variable is written before it is read.
 
 use fencewright_text::Stop;
 

@@ -54,7 +54,7 @@ pub struct Class {
     pub scalar: bool,
     /// A name based on C.
     pub name: String,
-    /// The first number.
+    /// The number of its first place.
     pub first: i64,
     /// How many numbers it has, including those that stand for no place.
     pub count: u64,
@@ -288,7 +288,7 @@ impl Layout {
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// For each object of a class, adds a flag that is 1 while another thread may allocate the object.
+    /// Adds a class with one flag for each object of `class`. A flag is 1 from when a thread frees the object for others until one of them allocates it.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
         let mut returned = Class::new(None);

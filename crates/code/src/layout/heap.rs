@@ -110,7 +110,7 @@ impl Resolver<'_> {
         Cell { class, index }
     }
 
-    /// Flips the parity that says how often this thread has passed an object to other threads or taken it from them.
+    /// Flips the parity of how often this thread has passed an object to other threads or taken it from them.
     fn pass(&mut self, class: usize, number: Term) -> Step {
         let passed = self.marks(class, Mark::Passed);
         let before = Term::Element(passed, Box::new(number.clone()));

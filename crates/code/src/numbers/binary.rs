@@ -236,7 +236,7 @@ fn check_within(sink: &mut dyn Sink, operand: &Operand, (least, greatest): Range
 fn bits(op: Operator, a: Operand, b: Operand) -> Operand {
     let natural = |operand: &Operand| operand.range.0 >= 0;
     let largest = |operand: &Operand| operand.range.1.max(!operand.range.0);
-    // A mask as wide as the wider operand.
+    // A mask of ones, as wide as the wider operand.
     let ones = (1i128 << (128 - largest(&a).max(largest(&b)).leading_zeros())) - 1;
     let range = match op {
         Operator::BitAnd => match (natural(&a), natural(&b)) {

@@ -66,7 +66,7 @@ fn order(op: BinaryOp, (a, a_exact): (Value, bool), (b, b_exact): (Value, bool))
     }
 }
 
-/// Whether a value is other than 0, as 0 or 1.
+/// 1 if a value is not 0, otherwise 0.
 pub fn truth(operand: Operand) -> Operand {
     compare(Operator::NotEqual, operand, Operand::number(0))
 }

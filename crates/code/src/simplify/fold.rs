@@ -81,7 +81,7 @@ fn simpler(value: &Value, is_defined: IsDefined<'_>) -> Option<Value> {
                 return op.apply(x, y).ok().map(Value::Number);
             }
             match (op, number(a), number(b)) {
-                // The right operand is not evaluated.
+                // The left operand decides the result, so the right one is not evaluated.
                 (BinaryOp::And, Some(0), _) => return Some(Value::Number(0)),
                 (BinaryOp::Or, Some(x), _) if x != 0 => return Some(Value::Number(1)),
                 (BinaryOp::And, Some(_), _) | (BinaryOp::Or, Some(_), _) if is_truth(b) => {

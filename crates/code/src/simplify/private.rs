@@ -33,7 +33,7 @@ pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
                 Known::Address(target, _) => roles[target.0 as usize] = Role::Memory,
                 Known::Function(_) => {}
             }
-            // Only numbers can be initial values of registers.
+            // Only numbers can be initial values of registers, so this variable stays in memory.
             roles[n] = Role::Memory;
         }
     }

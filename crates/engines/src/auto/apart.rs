@@ -1,8 +1,8 @@
-//! Splits the properties of a task into two groups with a search each: those that mention registers, and those that do not.
+//! Splits the properties of a task into two groups: properties that mention registers, and properties that do not. Each group is searched separately.
 //!
-//! Explicit engines keep a register in the state as long as a property mentions it, even where it is dead otherwise. In a C program `assertions`
-//! mentions no register, while `memory` mentions those that record what has been freed: checked together they can have several times as many
-//! states as `assertions` alone. So each group becomes a member of a portfolio, with all engines available to it.
+//! If a property mentions a register, explicit engines keep the register in all states, even where it is dead otherwise. For example, in a C program
+//! `assertions` mentions no register, while `memory` mentions the registers that record which memory has been freed. A search for both properties can
+//! have several times as many states as a search for `assertions` alone. So each group becomes a member of a portfolio, which may use all engines.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{Auto, EngineName};
 use crate::task::{About, Engine, Limits, Progress, Report, Task};
 use crate::turns;
 
-/// The indices of the properties that mention no register, and of those that do; `None` if one of the groups is empty.
+/// The indices of the properties that mention no register, and of the properties that mention registers; `None` if one of the groups is empty.
 pub fn groups(task: &Task<'_>) -> Option<[Vec<usize>; 2]> {
     let (with, without): (Vec<usize>, Vec<usize>) =
         (0..task.properties.len()).partition(|&n| looks_at_registers(&task.properties[n]));
@@ -45,7 +45,7 @@ pub fn run(
     portfolio::run(&groups.map(member), task, cores, limits, progress)
 }
 
-/// `auto` without its first explicit run.
+/// Engine `auto` without its first run of the explicit engine.
 pub(super) struct Later(pub(super) Auto);
 
 impl Engine for Later {

@@ -1,10 +1,10 @@
-//! Reduces a question about a weak memory model to one about a stronger model, where the program text shows that the answers agree.
+//! Reduces a task under a weak memory model to a task under a stronger model, if the program text shows that the answers agree.
 //!
-//! * PSO to TSO, for all properties: the reordered program issues stores in every order in which they may leave the buffer
-//!   ([`Extended::reordered`]). If the stores of each thread are separated by fences, it is the program itself. Executions are translated back,
-//!   and a proof under TSO becomes a certificate that names the rule.
-//! * TSO to SC, if there is no attack: no store can be delayed past a load such that another thread notices. The program is then robust by its
-//!   text alone, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
+//! * PSO to TSO, for all properties: the *reordered program* issues stores in every order in which they may leave the buffer under PSO
+//!   ([`Extended::reordered`]). If fences separate the stores of each thread, the reordered program is the program itself. Executions are translated
+//!   back, and a proof under TSO becomes a certificate whose claim names this reduction.
+//! * TSO to SC, if there is no attack, that is, if no store can be delayed past a load such that another thread notices. Then the program text shows that
+//!   the program is robust, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
 //!   `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,17 +28,17 @@ use crate::task::{
 pub struct Reordered<'a> {
     task: &'a Task<'a>,
     program: Extended,
-    /// Whether the reordered program has all executions of the PSO program; if not, only violations that it finds count.
+    /// Whether the reordered program has all executions that the program has under PSO. If not, only its violations count, not its proofs.
     complete: bool,
     certificates: Certificates,
 }
 
-/// A cache of certificates, keyed by the answers they were made from, so that properties with the same proof share a certificate.
+/// A cache of certificates, with the answers from which they were made. With it, properties that have the same proof share a certificate.
 #[derive(Debug, Default)]
 pub struct Certificates(Mutex<Vec<(Answer, Arc<Certificate>)>>);
 
 impl Certificates {
-    /// Returns the certificate for these properties that was made from the answer `of`, or makes it.
+    /// The certificate for these properties that was made from the answer `of`. If there is none yet, `make` makes it.
     pub fn made(&self, of: &Answer, properties: &[String], make: impl FnOnce() -> Certificate) -> Answer {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |(proof, made): &&(Answer, Arc<Certificate>)| {
@@ -59,7 +59,7 @@ impl<'a> Reordered<'a> {
         Reordered::by(task, true, Extended::reordered)
     }
 
-    /// The reduction to TSO where each thread has at most one store out of order at a time. It finds violations but proves nothing.
+    /// The reduction to TSO of the executions in which each thread has at most one store out of order at a time. It finds violations but proves nothing.
     pub fn once(task: &'a Task<'a>) -> Option<Self> {
         Reordered::by(task, false, Extended::reordered_once)
     }
@@ -73,7 +73,8 @@ impl<'a> Reordered<'a> {
         Some(Reordered { task, program, complete, certificates: Certificates::default() })
     }
 
-    /// Whether no engine has to look at PSO itself: stores are separated, so that the program stays the same, or SC decides all properties.
+    /// Whether no engine has to search under PSO: either fences separate the stores, so that the reordered program is the program itself, or SC decides all
+    /// properties.
     pub fn suffices(&self, limits: &Limits) -> bool {
         let all: Vec<usize> = (0..self.task.properties.len()).collect();
         let under_sc = || Statically::robust(&self.tso(), &all, limits).is_some_and(|way| way.numbers == all);
@@ -85,14 +86,14 @@ impl<'a> Reordered<'a> {
         self.task.about(&self.program.program, MemoryModel::Tso, properties)
     }
 
-    /// Answers the task; `run` answers the question about TSO.
+    /// Answers the task, with `run` for the task under TSO.
     pub fn under_tso(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
         let mut report = run(&self.tso().heard_by(self));
         report.answers = report.answers.into_iter().map(|answer| self.under_pso(answer)).collect();
         report
     }
 
-    /// Translates an answer about TSO to PSO.
+    /// Translates an answer about the reordered program under TSO into an answer about the program under PSO.
     fn under_pso(&self, answer: Answer) -> Answer {
         match &answer {
             Answer::Violated(Some(trace)) => return Answer::Violated(Some(self.execution(trace))),
@@ -115,7 +116,7 @@ impl<'a> Reordered<'a> {
     }
 }
 
-/// The claim of an answer, if it carries a proof.
+/// The claim of an answer, if the answer has a proof.
 pub fn claimed(answer: &Answer) -> Option<Claim> {
     match answer {
         Answer::Proved(invariant) => Some(Claim::Safe { properties: invariant.properties.clone() }),
@@ -133,7 +134,7 @@ pub fn proofs_of(program: &Program, answer: &Answer) -> Vec<Proof> {
     }
 }
 
-/// The proof of an answer about this program, if it is a plain safety proof, and the properties that it proves.
+/// The properties that an answer about this program proves, and the proof, if it is a single proof of safety.
 fn proof_of<'a>(program: &Program, answer: &'a Answer) -> Option<(&'a [String], Proof)> {
     match answer {
         Answer::Proved(invariant) => Some((&invariant.properties, proof(program, invariant))),
@@ -171,16 +172,16 @@ impl Listener for Reordered<'_> {
     }
 }
 
-/// A proof under SC, and if needed a second one about the program in which locks may be released anywhere.
+/// An answer with a proof under SC, and, if a second proof is needed, an answer with a proof about the program in which locks may be released anywhere.
 type Proofs = (Answer, Option<Answer>);
 
 /// A task under TSO, some of whose properties are decided by SC.
 #[derive(Debug)]
 pub struct Statically<'a> {
     task: &'a Task<'a>,
-    /// The extended program without extensions: faults become control locations. A `lazy` certificate is about this program.
+    /// The program as an [`Extended`] without extensions, in which faults are control locations. A `lazy` certificate is about this program.
     program: Extended,
-    /// The extended program in which locks may be released anywhere; `None` if it has no locks or some attack.
+    /// The extended program in which locks may be released anywhere; `None` if it has no locks, or if it has an attack.
     released: Option<Extended>,
     /// The indices of the properties that SC decides.
     pub numbers: Vec<usize>,
@@ -189,7 +190,7 @@ pub struct Statically<'a> {
 }
 
 impl<'a> Statically<'a> {
-    /// The reduction to SC of those properties among `open` that SC decides, if the program text has no attack; `None` if there are none.
+    /// The reduction to SC, for the properties among `open` that SC decides; `None` if there are no such properties or if the program has an attack.
     pub fn robust(task: &'a Task<'a>, open: &[usize], limits: &Limits) -> Option<Self> {
         if task.model != MemoryModel::Tso {
             return None;
@@ -222,10 +223,10 @@ impl<'a> Statically<'a> {
         })
     }
 
-    /// Answers these properties; `run` answers questions about SC.
+    /// Answers the properties [`Statically::numbers`], with `run` for tasks under SC.
     pub fn under_sc(&self, run: impl Fn(&Task<'_>) -> Report) -> Report {
         let mut report = self.ask(&self.program, &self.numbers, self, &run);
-        // The properties that also have to hold for the program in which locks may be released.
+        // The properties that hold, and that also have to hold for the program in which locks may be released.
         let mut again = Vec::new();
         for (n, answer) in report.answers.iter().enumerate() {
             if self.needs_release(n) && answer.holds() == Some(true) {
@@ -291,7 +292,7 @@ impl<'a> Statically<'a> {
         mapped.replay_for(original, MemoryModel::Tso, property).is_ok().then_some(mapped)
     }
 
-    /// A certificate for the properties that the proofs show; `None` if one of the answers carries no plain safety proof.
+    /// A certificate for the properties that the proofs show; `None` if one of the answers has no single proof of safety.
     fn certified(&self, proofs: Proofs) -> Option<Answer> {
         let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |(one, two): &Proofs| {
@@ -308,8 +309,8 @@ impl<'a> Statically<'a> {
             Some(second) => second.map(|(names, proof)| (Some(names), Some(proof)))?,
             None => (None, None),
         };
-        // The second proof, about the program in which locks may be released, has to prove every property of the claim. A claim with two proofs
-        // therefore lists only the properties that need the second proof.
+        // In a claim with two proofs, the second one, about the program in which locks may be released, has to prove every property of the claim. So the
+        // claim has only the properties that need the second proof.
         let is_shown = |name: &&String| {
             let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
             asked.any(|n| match released {
@@ -330,14 +331,14 @@ impl<'a> Statically<'a> {
     }
 }
 
-/// Whether no store can be delayed past a load such that another thread notices, judged by the program text.
+/// Whether the program text shows that no store can be delayed past a load such that another thread notices.
 fn has_no_attack(program: &Program, limits: &Limits) -> bool {
     let stop = || limits.exceeded(0).is_some();
     attack::unsupported(program).is_none()
         && attack::candidates(program, Notion::HappensBefore, &stop).is_some_and(|attacks| attacks.is_empty())
 }
 
-/// Translates early answers about the program under SC.
+/// Translates early answers about the program under SC into answers under TSO.
 impl Listener for Statically<'_> {
     fn hear(&self, property: usize, early: Early) {
         let traced = matches!(early.answer, Answer::Violated(Some(_)) | Answer::Holds(Some(_)));
@@ -357,7 +358,7 @@ impl Listener for Statically<'_> {
     }
 }
 
-/// A listener that drops early answers but knows which properties are settled.
+/// A listener that drops early answers but tells which properties of the task are settled.
 #[derive(Debug)]
 struct Unheard<'a> {
     task: &'a Task<'a>,
@@ -400,11 +401,11 @@ impl Engine for UnderSc {
     }
 }
 
-/// The reduction to TSO as a member of a portfolio; other members explore PSO itself.
+/// The reduction to TSO as a member of a portfolio; other members search under PSO.
 pub struct UnderTso<E> {
-    /// The engine for the question about TSO.
+    /// The engine for the task under TSO.
     pub engine: E,
-    /// Whether each thread has at most one store out of order at a time; then only violations count.
+    /// Whether the search covers only the executions in which each thread has at most one store out of order at a time. Then only violations count.
     pub once: bool,
 }
 

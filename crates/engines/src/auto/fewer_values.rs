@@ -1,5 +1,5 @@
-//! Reduces a program that chooses among very many values to one with fewer values ([`narrowed`]). The two programs differ only in the ranges of
-//! choices: an execution with fewer values is one of the original program, and a proof becomes a certificate with the claim `narrowed`.
+//! Reduces a program that chooses among very many values to a program that chooses among fewer ([`narrowed`]). The two programs differ only in the ranges of
+//! choices. So each execution of the reduced program is an execution of the original program, and a proof becomes a certificate with the claim `narrowed`.
 
 use fencewright_certify::{Certificate, Claim};
 use fencewright_fingerprint::fingerprint;
@@ -21,7 +21,7 @@ pub struct Narrowed<'a> {
 impl<'a> Narrowed<'a> {
     /// The reduced task; `None` if no choice has many values of which fewer are sufficient.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
-        // The reduction preserves the properties of the program, but perhaps not other properties or the set of final states.
+        // The reduction preserves only properties that the program states or that have no formula. Other formulas and the set of final states may change.
         let known = |property: &Property| {
             matches!(property.kind, PropertyKind::Assertions | PropertyKind::NoDeadlock)
                 || task.program.properties.iter().any(|own| own.kind == property.kind)
@@ -33,7 +33,7 @@ impl<'a> Narrowed<'a> {
         Some(Narrowed { task, program, certificates: Certificates::default() })
     }
 
-    /// Answers the task; `run` answers the question about the program with fewer values.
+    /// Answers the task, with `run` for the program with fewer values.
     pub fn run(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
         let fewer = self.task.about(&self.program, self.task.model, self.task.properties.clone());
         let mut report = run(&fewer.heard_by(self));
@@ -45,7 +45,8 @@ impl<'a> Narrowed<'a> {
     /// Translates the answer to property `n` to the program with all values.
     fn with_all(&self, n: usize, answer: Answer) -> Answer {
         let Task { program, model, properties, .. } = self.task;
-        // The reference semantics assumes that a step is enabled if it has more choices than it can try, so that this deadlock cannot be confirmed.
+        // If a step has more choices than the reference semantics can try, it assumes that the step is enabled. So it cannot confirm a deadlock in which such
+        // a step is disabled.
         if let (PropertyKind::NoDeadlock, Answer::Violated(Some(trace))) = (&properties[n].kind, &answer)
             && matches!(trace.replay_for(program, *model, &properties[n]), Err(ReplayError::Property))
         {

@@ -1,21 +1,21 @@
-//! Engine `auto`: the default. It runs the other engines, and the first answer that is confirmed counts.
+//! Engine `auto`, the default. It runs the other engines, and the first answer that is confirmed counts. These are its stages:
 //!
-//! 1. Choices among very many values are reduced to fewer values (`fewer_values`), where the values are only compared.
-//! 2. Engine `explicit` runs alone for a moment: most programs of the literature have few states, and it is the fastest engine for those.
-//! 3. Threads that cannot affect a property are sliced away (`slices`).
-//! 4. Properties that mention registers are checked apart from the others (`apart`), because together they have more states.
-//! 5. PSO is reduced to TSO, and TSO to SC, where the program text shows that the answers agree (`by_way_of`): no store can overtake another one,
-//!    or no store can be delayed past a load such that another thread notices. If only a few stores can overtake others, PSO is TSO for a
-//!    larger program, which one member of the portfolio explores, or all if SC decides it. If many can, `contexts`, which does not
-//!    support PSO, looks for violations with at most one store of each thread out of order.
-//! 6. Where buffers may grow without bound, `buffers` runs for a moment, because the sets of buffered values may be finite. Then `contexts` runs for a
-//!    moment: most violations need few contexts, independently of values and buffer lengths.
-//! 7. Open properties go to a *portfolio* (`portfolio`) of engines in threads of their own that take turns on the cores. `explicit` finds violations
-//!    and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite ones finite;
-//!    where executions terminate, another member explores one execution per trace. `cegar` proves programs with infinitely many states, with
-//!    zones and with predicates. `lazy` reduces TSO to SC, and `contexts` continues.
+//! 1. Choices among very many values are reduced to choices among fewer values (`fewer_values`), if the values are only compared.
+//! 2. Engine `explicit` runs alone for a moment, because most programs of the literature have few states, and it is the fastest engine for them.
+//! 3. Threads that cannot affect a property are removed from the program for that property (`slices`).
+//! 4. Properties that mention registers are checked separately from the others (`apart`), because a search for both would have more states.
+//! 5. PSO is reduced to TSO if no store can overtake another one, and TSO is reduced to SC if no store can be delayed past a load such that another
+//!    thread notices; the program text must show that (`by_way_of`). If only a few stores can overtake others, PSO is reduced to TSO for a larger
+//!    program. One member of the portfolio searches that program, or, if SC decides all properties of it, only that program is searched. If many stores
+//!    can overtake others, `contexts`, which does not support PSO, searches for violations with at most one store of each thread out of order.
+//! 6. If buffers may grow without bound, `buffers` runs for a moment, because the sets of buffered values may be finite. Then `contexts` runs for a
+//!    moment, because most violations need few contexts, independently of values and buffer lengths.
+//! 7. Open properties are checked by a *portfolio* (`portfolio`) of engines, which run in separate threads and take turns on the cores. `explicit` finds
+//!    violations and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite state
+//!    spaces finite; if executions terminate, another member explores one execution for each trace. `cegar`, with zones and with predicates, proves
+//!    programs with infinitely many states. `lazy` reduces TSO to SC, and `contexts` increases the number of contexts further.
 //!
-//! An answer with its evidence is checked at once, and then every engine stops working on that property.
+//! An answer with evidence is checked at once, and then every engine stops working on its property.
 
 mod apart;
 mod by_way_of;
@@ -45,11 +45,11 @@ use slices::Sliced;
 /// Duration of the first run of the explicit engine.
 const ALONE: Duration = Duration::from_millis(50);
 
-/// Factor on that duration for programs in which every thread can terminate.
+/// Factor on `ALONE` for programs in which every thread has a path to its end.
 const ENDING: u32 = 4;
 
-/// Time that the explicit engine and `cegar` with zones run before the other members get turns: most questions that the first run leaves open are
-/// still quick for one of these two.
+/// Time that the explicit engine and `cegar` with zones run before the other members have turns. One of these two quickly decides most questions that the
+/// first run leaves open.
 const HEAD_START: Duration = Duration::from_millis(400);
 
 /// Engine `auto` with its options.
@@ -59,15 +59,15 @@ pub struct Auto {
     pub explicit: Explicit,
     /// The engine for unbounded programs. Its domain is used only if [`Auto::domain`] is set.
     pub cegar: Cegar,
-    /// Options of engine `contexts`. Certificates are requested only in its first run: in the portfolio, other members look for them.
+    /// Options of engine `contexts`. Certificates are requested only in its first run, because other members of the portfolio search for proofs.
     pub contexts: contexts::Options,
     /// Options of engine `lazy`.
     pub lazy: lazy::Options,
     /// Options of engine `buffers`, which abstracts buffers that may grow.
     pub buffers: buffers::Options,
-    /// The abstract domain for integers; if `None`, several are tried.
+    /// The abstract domain for integers. If it is `None`, several domains are tried.
     pub domain: Option<DomainName>,
-    /// How long the explicit engine runs alone, and then `contexts`; if zero, the portfolio starts at once.
+    /// Duration of the first runs of the explicit engine and of `contexts`; the first run of `buffers` has half of it. If it is zero, there are no first runs.
     pub alone: Duration,
     /// Whether threads that cannot affect a property are sliced away after the explicit engine's first run.
     pub slices: bool,
@@ -103,7 +103,7 @@ impl Engine for Auto {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        // The narrowed program has fewer values, so that the recursion ends; it rarely has further choices to narrow.
+        // The narrowed program may have choices that can be narrowed again, but each time it has fewer values, so the recursion ends.
         if let Some(narrowed) = Narrowed::of(task) {
             return narrowed.run(|task| self.run(task, limits, progress));
         }
@@ -111,7 +111,7 @@ impl Engine for Auto {
             return self.rest(task, limits, progress);
         }
         let engine = self.explicit(self.cores(limits));
-        // If every thread can terminate, the search mostly does too, and interrupting it would lose its work.
+        // If every thread can terminate, the search usually terminates soon as well, and a search that is interrupted has to be repeated.
         let alone = if Traces::are_promising(task.program) { ENDING * self.alone } else { self.alone };
         let mut known = engine.run(task, &limits.within(alone), progress).by(&engine, None, task.model);
         if known.is_decided(task) {
@@ -129,7 +129,7 @@ impl Engine for Auto {
 impl Auto {
     /// The number of cores for a run with these limits.
     fn cores(&self, limits: &Limits) -> usize {
-        // At least two: with a single worker requested, the explicit engine gets one and the other members run beside it.
+        // At least two cores are used: if the user requests a single worker, the explicit engine has one worker and the other members run concurrently.
         let all = self.explicit.options.workers.max(2);
         limits.seat().map_or(all, |seat| seat.cores().min(all))
     }
@@ -143,21 +143,21 @@ impl Auto {
     /// The part of `auto` after the explicit engine's first run.
     fn rest(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.slices {
-            // A slice has no slices of its own; a transformed program must keep all of its threads, because its proofs are about them.
+            // Slices are not sliced again. A transformed program is not sliced either: its proofs must be about all of its threads.
             let auto = Auto { slices: false, ..self.clone() };
             return match Sliced::of(task) {
                 Some(sliced) => sliced.run(&auto, self.cores(limits), limits, progress),
                 None => auto.rest(task, limits, progress),
             };
         }
-        // If certificates are requested, one certificate for all properties is preferable.
+        // If certificates are requested, the properties remain together, because one certificate for all properties is preferable.
         if let Some(groups) = apart::groups(task).filter(|_| !self.explicit.options.certificates) {
             return apart::run(groups, self, task, limits, progress);
         }
         if let Some(way) = Reordered::new(task).filter(|way| way.suffices(limits)) {
             return way.under_tso(|task| self.rest(task, limits, progress));
         }
-        // Some properties may be decided by SC.
+        // SC may decide all properties, or some of them, or none.
         let all: Vec<usize> = (0..task.properties.len()).collect();
         let way = Statically::robust(task, &all, limits);
         let under_sc = way.as_ref().map_or_else(Vec::new, |way| way.numbers.clone());
@@ -197,7 +197,7 @@ impl Auto {
             return few_contexts(task);
         }
         let buffers = self.buffers(self.cores(limits));
-        // If the sets of buffered values are finite and small, `buffers` is quick.
+        // If the sets of buffered values are finite and small, `buffers` finishes within this time.
         let known = buffers.run(task, &limits.within(self.alone / 2), progress);
         let mut known = known.by(&buffers, None, task.model);
         if known.is_decided(task) {
@@ -215,7 +215,7 @@ impl Auto {
         Buffers { explicit: self.explicit(most).options, options: self.buffers }
     }
 
-    /// Reports a definite answer without evidence, which counts unless a better one follows.
+    /// Tells the listener a definite answer to property `n`. It counts unless an answer with evidence follows.
     fn offer(&self, task: &Task<'_>, n: usize, known: &Report) {
         if known.answers[n].is_definite() {
             let (answer, author) = (known.answers[n].clone(), known.authors[n].clone());

@@ -1,8 +1,9 @@
 //! Runs engines concurrently, each on some or all of the properties.
 //!
-//! Members take turns on the cores ([`turns`](crate::turns)). A member is cancelled once all of its properties have their verdict. Without a listener
-//! that checks answers as they arrive, the first answer with evidence counts; with one, the members yield the cores to the check. A
-//! definite answer without evidence ends the run too, but after a delay if another member may still find a checkable proof.
+//! Members take turns on the cores ([`turns`](crate::turns)). A member is cancelled once all of its properties are decided. If there is a listener that
+//! checks answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. If there
+//! is none, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if another
+//! member may still find a proof that can be checked.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,7 +17,8 @@ use crate::turns::{self, Seat, Turns};
 
 /// Interval at which the portfolio checks whether members are still needed.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long the other members look for a proof of an answer without evidence: at least this long, and at least twice the duration of the run so far.
+/// Minimum time for which the other members search for a proof of an answer without evidence. If the run has taken more than half of this time so far, they
+/// search for twice the duration of the run so far.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A member of a portfolio.
@@ -32,13 +34,13 @@ pub struct Member {
 }
 
 impl Member {
-    /// Whether the engine may find a proof for another engine's unproved answer.
+    /// Whether the engine may find a proof of an answer that another engine gave without evidence.
     fn proves(&self) -> bool {
         !matches!(self.engine.name(), EngineName::Contexts)
     }
 }
 
-/// Gives up a member's seat when it ends, even by a panic.
+/// A guard that gives up a member's seat when the member ends, even if it panics.
 struct Leaving(Seat);
 
 impl Drop for Leaving {
@@ -71,7 +73,7 @@ pub fn run(
                 let leaving = Leaving(seat);
                 let report = run_member(member, task, &limits, progress);
                 drop(leaving);
-                // The receiver outlives all members, so that sending cannot fail.
+                // The receiver outlives all members, so sending cannot fail.
                 let _ = sender.send((n, report));
             };
             let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
@@ -88,7 +90,7 @@ pub fn run(
                 Ok((n, report)) => {
                     running[n] = false;
                     known.take(&members[n], report);
-                    // Once all answers have evidence, only the check is left; it may take as long as the search did.
+                    // Once all answers have evidence, only their check is left. It may need as much time as the search, so no member has a turn for that time.
                     if task.is_judged() && known.report.is_decided_with_evidence(task) {
                         turns.rest(known.start.elapsed());
                     }
@@ -140,7 +142,7 @@ struct Known<'a> {
     task: &'a Task<'a>,
     report: Report,
     start: Instant,
-    /// For each property that has an answer without evidence, the time at which the search for a proof ends.
+    /// For each property that has an answer without evidence, the time at which the search for a proof ends; `None` for the others.
     unproved: Vec<Option<Instant>>,
 }
 
@@ -155,7 +157,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Merges the final report of a member, and reports answers that it has not reported earlier.
+    /// Merges the final report of a member, and tells the listener its definite answers to properties that are not settled.
     fn take(&mut self, member: &Member, report: Report) {
         for (answer, (&n, author)) in report.answers.iter().zip(member.numbers.iter().zip(&report.authors)) {
             if answer.is_definite() && !self.task.is_settled(n) {
@@ -169,7 +171,8 @@ impl<'a> Known<'a> {
             let answer = &self.report.answers[n];
             if answer.is_definite() && !answer.has_evidence() {
                 self.unproved[n].get_or_insert(match self.report.authors[n].engine {
-                    // If the state set was too large for an explicit proof, a symbolic engine rarely finds one.
+                    // The explicit engine has no proof if its set of states is too large. Symbolic engines rarely find a proof of such a program, so
+                    // nothing is waited for.
                     EngineName::Explicit if by_states => Instant::now(),
                     _ => until,
                 });
@@ -177,7 +180,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether work on this property can stop; `proofs` says whether some running member may still find a proof.
+    /// Whether work on this property can stop. `proofs` tells whether some running member may still find a proof.
     fn is_done(&self, n: usize, proofs: bool) -> bool {
         let answer = &self.report.answers[n];
         if self.task.is_settled(n) {

@@ -1,6 +1,7 @@
-//! Tests of the reductions to stronger memory models and of the portfolio: against the reference semantics, and with engines that lie or hang.
+//! Tests of the reductions to stronger memory models and of the portfolio. They compare with the reference semantics, and use engines that give wrong answers
+//! or hang.
 //!
-//! `FENCEWRIGHT_LONG_TESTS=1` tests 50,000 random programs.
+//! With `FENCEWRIGHT_LONG_TESTS=1`, 50,000 random programs are tested.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
 }
 
-/// Applies the reductions to stronger models wherever they are sound, and runs one engine on the result.
+/// Applies the reductions to stronger models if they apply, and runs one engine on the result. The number counts the properties that SC decided.
 struct Way(Box<dyn Engine>, AtomicUsize);
 
 impl Engine for Way {
@@ -168,7 +169,7 @@ fn robustness_does_not_decide_what_looks_at_memory() {
 
 #[test]
 fn an_unbounded_writer_is_proved_by_way_of_sc_and_tso() {
-    // Nothing drains the buffer, so that buffers are unbounded under TSO and PSO.
+    // Nothing drains the buffer, so buffers are unbounded under TSO and PSO.
     let text = "shared x; thread p { var i; loop { i = i + 1; x = i; sfence; } } thread q { var r, s; loop { r = x; s = x; \
                 assert r <= s; } }";
     for (model, by) in [(MemoryModel::Tso, "lazy"), (MemoryModel::Pso, "reordered")] {
@@ -200,9 +201,9 @@ fn a_claim_by_way_of_a_stronger_model_is_refused_for_another_program() {
         fencewright_certify::check(certificate, program, &Prover, &(Arc::new(|| false) as _)).is_ok()
     };
     assert!(accepted(&certificate, &separated));
-    // Without the fence the same states prove nothing, because stores may overtake each other.
+    // The certificate is not accepted for the program without the fence, in which stores may overtake each other.
     assert!(!accepted(&certificate, &program(&text(""))));
-    // A claim about robustness or about PSO is not a claim about TSO.
+    // A claim about PSO must contain a claim about TSO, not another claim about PSO.
     let Claim::Reordered { tso } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
     let nested = Claim::Reordered { tso: Box::new(Claim::Reordered { tso }) };
     assert!(!accepted(
@@ -213,7 +214,7 @@ fn a_claim_by_way_of_a_stronger_model_is_refused_for_another_program() {
     assert!(!accepted(&fencewright_certify::Certificate { claim: under_sc, ..certificate }, &separated));
 }
 
-/// Two threads choose numbers from their whole type and compare them; `copied` is the expression by which one of them is copied.
+/// Two threads choose numbers from all values of a type and compare them. `copied` is the expression by which one thread copies its number.
 fn identities(copied: &str, forbidden: i64) -> String {
     format!(
         "shared a; thread p {{ var r; r = * in -2147483648..2147483648; a = r; }} \
@@ -242,11 +243,12 @@ fn choices_whose_values_are_only_compared_have_few_of_them() {
         let certificate = found[0].certificate().expect("a certificate").clone();
         let Claim::Narrowed { fewer } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
         assert!(accepted(&certificate, &whole));
-        // Without the narrowed claim, states are missing from the set; and where there is arithmetic, other values may matter.
+        // Without the narrowed claim, the certificate lacks the states with other values. In a program with arithmetic, other values may lead to
+        // other behaviour, so there it is not accepted either.
         let plain = fencewright_certify::Certificate { claim: *fewer, ..certificate.clone() };
         assert!(!accepted(&plain, &whole));
         assert!(!accepted(&certificate, &program(&identities("r * 1", 5))));
-        // An execution of the program with fewer values is an execution of the program.
+        // A violation in the program with fewer values is a violation in the original program.
         let wrong = program(&identities("7", 5));
         let task = Task::new(&wrong, model, wrong.properties.clone());
         let verdicts = says(&task);
@@ -273,18 +275,18 @@ fn steps_that_need_a_certain_choice_may_be_impossible() {
         let task = Task::new(&program, MemoryModel::Sc, vec![Property::deadlock()]);
         check(&Auto::default(), &task, &Limits::default(), &Progress::default(), Confirm::default()).remove(0)
     };
-    // No other thread can choose most of the values that are stored.
+    // The first thread stores values that the second thread cannot choose.
     let unequal = says(
         "shared x, f; thread p { var r; r = * in 0..1000; x = r; fence; f = 1; } \
          thread q { var s; await f == 1; atomic { s = * in 0..100; assume s == x; } }",
     );
     assert!(matches!(unequal.verdict(), Verdict::Unsafe), "{:?}", unequal.verdict());
-    // The reference semantics tries a limited number of values.
+    // The reference semantics tries only a limited number of values, so it cannot confirm this deadlock.
     let never = says("thread p { var r; atomic { r = *; assume r == 1 && r == 2; } }");
     assert!(matches!(never.verdict(), Verdict::Unknown(Reason::Unsupported(..))), "{:?}", never.verdict());
 }
 
-/// A writer that publishes words of data without fences between them, and a reader that must not see half of an update.
+/// A writer that stores several words of data without fences between them, and a reader that must not read words of different updates.
 fn published(words: usize, after: &str) -> String {
     let names: Vec<String> = (0..words).map(|n| format!("d{n}")).collect();
     let each = |text: &dyn Fn(&String) -> String| names.iter().map(text).collect::<String>();
@@ -307,7 +309,7 @@ fn words_published_together_are_decided_by_way_of_tso() {
         let claim = &found[0].certificate().expect("a certificate").claim;
         assert!(matches!(claim, Claim::Reordered { .. }), "{claim:?}");
     }
-    // A word leaves the buffer after the second version, which the reader trusts.
+    // Without the fence, a data word may leave the buffer after the second version number, which tells the reader that the data are complete.
     let found = portfolio_says(&published(2, ""), MemoryModel::Pso);
     assert!(matches!(found[0].verdict(), Verdict::Unsafe), "{:?}", found[0].verdict());
     assert!(matches!(portfolio_says(&published(2, ""), MemoryModel::Tso)[0].verdict(), Verdict::Safe));
@@ -345,7 +347,7 @@ fn a_proof_about_the_order_of_the_text_is_none_about_every_order() {
 
 #[test]
 fn with_one_store_out_of_order_only_executions_count() {
-    // Without a fence, stores of one iteration may overtake those of the next, so that PSO is not TSO for any finite reordering.
+    // Without a fence, stores of one iteration may leave after stores of later iterations, so no finite reordering reduces PSO to TSO.
     let text = |between: &str| {
         format!(
             "shared full, mail; thread p {{ var m; loop {{ await full == 0; m = m + 1; mail = m; {between} full = 1; }} }} \
@@ -366,7 +368,7 @@ fn with_one_store_out_of_order_only_executions_count() {
             Verdict::Safe => panic!("one store out of order is not everything"),
         }
     }
-    // Proofs about a subset of the executions prove nothing.
+    // A proof about a subset of the executions is not a proof for the program.
     let program = program(&text(""));
     let task = Task::new(&program, MemoryModel::Pso, program.properties.clone());
     let way = Reordered::once(&task).expect("there is a part");
@@ -379,7 +381,7 @@ fn with_one_store_out_of_order_only_executions_count() {
 /// An engine with scripted behaviour.
 struct Acting {
     answer: fn() -> Answer,
-    /// Whether it runs until it is stopped.
+    /// Whether the engine runs until it is stopped.
     hangs: bool,
     was_stopped: Arc<AtomicBool>,
 }
@@ -471,7 +473,7 @@ fn a_member_that_lies_is_caught_by_the_check() {
         symmetry: Vec::new(),
         states: Vec::new(),
     };
-    // The engine claims that a violated property holds, and the correct answer comes later or never.
+    // The engine claims that a violated property holds, and another engine gives the correct answer later or never.
     let liar = Acting { answer: || Answer::Holds(None), hangs: false, was_stopped: Arc::default() };
     let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
     let limits = Limits::default().within(Duration::from_secs(60));
@@ -544,11 +546,11 @@ fn executions_are_gone_through_where_there_are_too_many_states() {
     let limits = Limits::starting_now(Some(Duration::from_secs(60)), Some(1 << 30), Default::default());
     let found = check(&Auto::default(), &task, &limits, &Progress::default(), Confirm::default());
     assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
-    // The figures are those of the engine that answered: it counts executions, neither states nor transitions.
+    // The statistics are those of the engine that answered, which counts executions, but neither states nor transitions.
     let work = &found[0].work;
     let executions = work.executions().expect("executions were explored one by one");
     assert_eq!((work.states, work.transitions()), (executions.events, None));
-    // A lock that is taken in an endless loop has no last execution.
+    // The thread never terminates, so its executions are not explored one by one.
     let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid two: x == 2;");
     assert!(!Traces::are_promising(&endless));
 }

@@ -1,4 +1,4 @@
-//! Tests that an engine with an unsound domain gets no proof through the check.
+//! Tests that no proof of an engine with an unsound domain passes the check of verdicts.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::task::{
 };
 use crate::{Evidence, Exploration};
 
-/// Zones that, after a number of correct answers, claim that every state covers every other.
+/// The domain of zones, except that after a number of correct answers it claims that every state covers every other state.
 struct LyingZones {
     honest: Zones,
     questions: std::cell::Cell<usize>,

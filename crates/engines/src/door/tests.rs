@@ -34,7 +34,7 @@ forbid hard: q.r == 7;
 forbid later: q.t == 3;
 ";
 
-/// Long enough for any machine; a run that takes this long has failed.
+/// Time limit of each run. A run that reaches it has failed, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn program(text: &str) -> Program {
@@ -43,11 +43,11 @@ fn program(text: &str) -> Program {
 }
 
 fn explicit(order: Order, workers: usize) -> Explicit {
-    // Uses threads from the first state on, so that workers must communicate their findings.
+    // Worker threads start with the first state, so that workers must tell each other about the violations that they find.
     Explicit { options: Options { order, workers, threads_from: 1, ..Options::default() } }
 }
 
-/// All engines, with all search orders of the explicit one.
+/// All engines, with all search orders of the explicit engine.
 fn engines() -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(explicit(Order::BreadthFirst, 1)),
@@ -104,7 +104,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
         let mut on_verdict = |n: usize, checked: &Checked| {
             order.push((n, matches!(checked.verdict(), Verdict::Unsafe)));
             heard.store(true, Ordering::Relaxed);
-            // The other property would never be decided.
+            // The run is cancelled because the other property would never be decided.
             limits.token.cancel();
         };
         let results =
@@ -124,7 +124,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
 #[test]
 fn several_violations_come_one_after_the_other() {
     let program = program(PROGRAM);
-    // Breadth first only: depth first, the other thread would never move.
+    // Only breadth-first search is used: in depth-first search, the other thread would never take a step.
     let breadth_first = [1, 2, 3].map(|workers| explicit(Order::BreadthFirst, workers));
     let auto = Auto::default();
     let engines = breadth_first.iter().map(|e| e as &dyn Engine).chain([&auto as &dyn Engine]);
@@ -150,7 +150,7 @@ fn several_violations_come_one_after_the_other() {
     }
 }
 
-/// A listener that records everything and treats some properties as settled.
+/// A listener that records the properties with answers and treats some properties as settled.
 #[derive(Debug, Default)]
 struct Knowing {
     settled: Vec<usize>,
@@ -224,7 +224,7 @@ impl Engine for Fickle {
     }
 }
 
-/// The verdicts that are reported, as text, and the final one.
+/// The verdicts that `on_verdict` receives, as text, and the final verdict.
 fn heard(program: &Program, engine: &dyn Engine) -> (Vec<String>, String) {
     let task = Task::new(program, MemoryModel::Tso, program.properties.clone());
     let words = |checked: &Checked| match checked.verdict() {
@@ -265,7 +265,7 @@ fn answers_that_contradict_each_other_are_no_verdict() {
         "{remains}"
     );
 
-    // An execution that does not violate the property is reported at once as a contradiction, and later answers do not count.
+    // The trace does not violate the property. That is reported at once as a contradiction, and later answers do not count.
     let nothing = Trace { registers: vec![vec![]], memory: vec![0], events: Vec::new() };
     let wrong = Fickle { first: Answer::Violated(Some(nothing)), then: Answer::Open };
     let (heard_of, remains) = heard(&program, &wrong);
@@ -361,10 +361,10 @@ fn final_states_that_the_reference_semantics_does_not_reach_are_no_answer() {
 fn final_states_of_a_search_that_did_not_end_stand_on_the_engine() {
     let text = "shared x; thread p { x = * in 0..2; } finally one: never x == 1;";
     let stopped = Seen::Until(Reason::Cancelled);
-    // A final state that was found decides the condition, as far as the engine is right.
+    // A final state that the engine found decides the condition, but this answer relies on the engine alone.
     let seen = admitted(text, |report| report.seen = stopped.clone());
     assert_eq!(seen, (Some(false), Some(false), Some(Doubt::Unseen(Reason::Cancelled))));
-    // Without it nothing is decided.
+    // Without that final state, the condition is undecided.
     let unseen = admitted(text, |report| (report.seen, report.finals) = (stopped.clone(), vec![vec![0]]));
     assert_eq!(unseen, (None, None, Some(Doubt::Unseen(Reason::Cancelled))));
 }
@@ -376,7 +376,7 @@ fn a_condition_that_cannot_be_computed_is_not_unsatisfied() {
         ("never p.r * p.r == 4", None),
         ("exists p.r * p.r == 4", None),
         ("forall p.r * p.r == 0", None),
-        // Another final state decides.
+        // Another final state decides these conditions.
         ("never p.r * p.r == 0", Some(false)),
         ("exists p.r * p.r == 0", Some(true)),
         ("forall p.r * p.r == 4", Some(false)),
@@ -393,7 +393,7 @@ fn a_condition_of_a_program_without_end_is_decided_by_an_execution() {
     let program = program(&format!("{endless} finally c: never q.r == 3;"));
     let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
     let limits = Limits::starting_now(Some(Duration::from_secs(1)), None, Default::default());
-    // No execution terminates, so that there are no final states.
+    // No execution terminates, so there are no final states.
     let found = finals::decide(&condition.expect("a `finally`"), &limits);
     assert_eq!((found.holds(), found.checked()), (None, None));
     let ending = endless.replace("loop {", "while x != -1 {");

@@ -1,12 +1,11 @@
-//! An oracle that enumerates the shortest paths from a store to a load, whether or not there is an attack along them (THESIS16, chapter 6).
+//! An oracle that enumerates the shortest paths from a store to a load, whether or not an attack along them succeeds (THESIS16, chapter 6).
 //!
-//! If the first store of each path is removed, the suggested paths grow from round to round, and every path is suggested eventually: this is
-//! a semi-decision procedure without unrolling. The oracle answers `robust` only if there is no path at all.
+//! If the first store of each path is removed from the program, the suggested paths grow from round to round, and every path is suggested eventually. So
+//! this is a semi-decision procedure without unrolling. The oracle answers `robust` only if there is no path at all.
 //!
-//! Paths that cannot be part of a robustness violation are left out. A violation (Fig. 3.4) leads from the load, through other threads,
-//! to the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the
-//! load does not read the delayed store. No path that lacks one of these is part of a violation, so if no path remains, the program is robust
-//! (Theorem 10).
+//! Paths that cannot be part of a robustness violation are left out. A violation is a cycle (Fig. 3.4) that leads from the load, through other threads, to
+//! the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the load does not read
+//! the delayed store. If no path satisfies these three conditions, the program is robust (Theorem 10).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -47,7 +46,7 @@ impl Oracle for Enumerate {
         let mut chosen: Vec<(ThreadId, Vec<EdgeId>)> = Vec::new();
         for (id, path) in found {
             let same: Vec<&Vec<EdgeId>> = chosen.iter().filter(|(t, _)| *t == id).map(|(_, p)| p).collect();
-            // The shortest paths of each thread; longer ones follow in later rounds.
+            // Only the shortest paths of each thread are suggested now. Longer paths follow in later rounds.
             if same.first().is_none_or(|shortest| path.len() == shortest.len()) && same.len() < MOST_PATHS {
                 chosen.push((id, path));
             }
@@ -56,14 +55,14 @@ impl Oracle for Enumerate {
     }
 }
 
-/// A shortest path from a store to a load such that another thread may notice if the store is delayed past the load.
+/// A shortest path from a store to a load such that another thread may notice if the store is delayed past the load; `None` if there is none.
 fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeId>> {
     let Action::Op(Op::Store(stored, _)) = &thread.edge(store).action else { return None };
     if !others.access(stored) {
         return None;
     }
-    // Breadth first, each location once. Other stores on the path matter only because a load may read them
-    // instead of memory. Skipping a cycle only skips stores, so longer paths need not be tried.
+    // A breadth-first search that visits each location once. Other stores on a path matter only because the load may read one of them instead of memory.
+    // A path without a cycle has fewer such stores than the path with the cycle, so paths with cycles need not be tried.
     let mut came_by: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     let mut open = VecDeque::from([thread.edge(store).to]);
     let mut seen = vec![false; thread.locations.len()];
@@ -98,7 +97,7 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
     None
 }
 
-/// The accesses of the other threads: for each variable the constant indices, and whether some index is computed.
+/// The stores and all accesses of the other threads: for each variable the constant indices, and whether some index is computed.
 struct Others {
     stored: Vec<Indices>,
     accessed: Vec<Indices>,
@@ -154,7 +153,7 @@ impl Others {
     }
 }
 
-/// Whether two addresses must be equal.
+/// Whether two addresses are certainly equal.
 fn is_same(one: &Address, other: &Address) -> bool {
     let constants = |a: &Address| a.index.as_ref().map(|index| index.constant());
     one.variable == other.variable

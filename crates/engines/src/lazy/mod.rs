@@ -1,17 +1,17 @@
 //! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
 //!
-//! First the program is checked under SC. If there is no violation, an [`Oracle`] suggests paths along which stores should be delayed. The
-//! program is extended so that along these paths it does under SC what TSO allows ([`fencewright_transform::extend`]), and the extended
-//! program is checked under SC in turn. When the oracle finds that SC and TSO agree, the extended program has under SC all behaviour of
-//! the original one under TSO.
+//! First the program is checked under SC. If there is no violation, an [`Oracle`] suggests paths along which stores should be delayed. The program is
+//! extended so that along these paths its executions under SC have the behaviour that TSO allows ([`fencewright_transform::extend`]), and the extended
+//! program is checked under SC in the next round. When the oracle finds that SC and TSO agree for an extended program, that program has under SC all
+//! behaviour of the original program under TSO.
 //!
-//! * A violation of an extended program under SC is one of the original program under TSO, and is replayed there.
-//! * A robust program is decided in the first round. If the first store of each path is removed, an acyclic program is always decided
-//!   (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure
+//! * A violation of an extended program under SC is a violation of the original program under TSO, and is replayed there.
+//! * A robust program is decided in the first round. If the first store of each path is removed from the program, an acyclic program is always decided
+//!   (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled programs, which is a semi-decision procedure
 //!   (Theorem 9).
-//! * Robustness is about states with empty buffers. That suffices for final states and for deadlocks. It suffices for control states and
-//!   registers, because buffers can be emptied without a step of any thread. It does not suffice for a property that mentions memory:
-//!   the answer is then a violation or `unknown`. With locks, buffers cannot always be emptied: see
+//! * Robustness is about states with empty buffers. This is sufficient for final states and for deadlocks. It is sufficient for control states and
+//!   registers too, because buffers can be emptied without a step of any thread. It is not sufficient for a property that mentions memory, for which
+//!   the answer is a violation or `unknown`. In a program with locks, buffers cannot always be emptied: see
 //!   [`Extended::released`](fencewright_transform::extend::Extended::released).
 
 mod conclude;
@@ -45,9 +45,9 @@ pub enum OracleName {
 pub struct Options {
     /// The oracle that suggests where stores are delayed.
     pub oracle: OracleName,
-    /// Whether the first store of a path stays in the program (s.5.1). If it does, only a robust program can be `safe`.
+    /// Whether the first store of a path remains in the program (s.5.1). If it does, only a robust program can be `safe`.
     pub store: AttackingStore,
-    /// Maximum number of rounds.
+    /// Maximum number of rounds; `None` if it is not limited.
     pub rounds: Option<u32>,
     /// Whether to write proofs as certificates.
     pub certificates: bool,
@@ -63,7 +63,7 @@ pub struct Lazy {
 }
 
 impl Lazy {
-    /// The program after some rounds of extension, fewer if the oracle finds nothing more to delay.
+    /// The program after the rounds of extension that the options allow, or after fewer rounds if the oracle suggests no more paths.
     pub fn extended(
         &self,
         program: &Program,
@@ -127,7 +127,8 @@ impl Engine for Lazy {
         };
         let oracle = self.oracle();
         let mut rounds = Rounds::new(self, &*oracle, task, limits, progress);
-        // Only the oracle `robust` may follow one loop for ever, and the rounds on an unrolled program end only if the store is removed.
+        // Cyclic programs are unrolled in one configuration only: with oracle `enumerate` no path waits for ever, so unrolling is not needed, and if the
+        // store is kept, the rounds on an unrolled program need not end.
         let unrolls = program.is_cyclic()
             && self.options.oracle == OracleName::Robust
             && self.options.store == AttackingStore::Removed;

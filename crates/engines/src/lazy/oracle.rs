@@ -16,27 +16,27 @@ use crate::task::{Limits, Progress, Reason};
 pub enum Advice {
     /// Every TSO execution that ends with empty buffers ends in a state that is reachable under SC.
     Robust,
-    /// Stores may be delayed along these paths: each starts with a store, ends with a load, and nothing on it waits for an
-    /// empty buffer. There is at least one.
+    /// Stores should be delayed along these paths. Each path starts with a store, ends with a load, and has no step that waits for an empty buffer. The list
+    /// is not empty.
     Paths(Vec<(ThreadId, Vec<EdgeId>)>),
     /// The oracle cannot decide.
     Unknown(Reason),
 }
 
-/// Suggests paths along which stores should be delayed.
+/// An oracle, which suggests paths along which stores should be delayed.
 pub trait Oracle: Sync {
     /// The name on the command line.
     fn name(&self) -> &'static str;
-    /// Examines the program of a round; rounds count from 1.
+    /// Examines the program of a round. The first round has number 1.
     fn consult(&self, program: &Program, round: u32, limits: &Limits, progress: &Progress) -> Advice;
 }
 
-/// The robustness of the program (s.3.1.2): the suggested paths are those of feasible attacks.
+/// The oracle that decides the robustness of the program (s.3.1.2). It suggests the paths of feasible attacks.
 ///
-/// The search stops at the first attack, and threads with the same code are extended by the same path: examining all attacks takes many times as
-/// long (Lamport's mutex, 3 threads: 3.5 s instead of 0.1 s). Each thread without an attack is extended by its shortest path from a store
-/// to a load, which costs little and saves rounds (the unwinding family, N = 100: half the time). In every other round the attackers are
-/// extended by their shortest paths too, so that no path waits for ever while attacks follow the same loop further and further.
+/// The search stops at the first attack, and threads with the same code are extended by the same path, because examining all attacks needs many times as
+/// much time (Lamport's mutex with 3 threads: 3.5 s instead of 0.1 s). Each thread without an attack is extended by its shortest path from a store to a
+/// load, which costs little and saves rounds (the unwinding family with N = 100: half the time). In every second round the attackers are extended by
+/// their shortest paths as well. Otherwise other paths could wait for ever while the attacks follow more and more iterations of one loop.
 #[derive(Clone, Debug, Default)]
 pub struct Robust {
     /// The engine that searches for attacks.
@@ -52,7 +52,7 @@ impl Oracle for Robust {
         let options = robust::Options {
             explicit: self.search.explicit.options.clone(),
             cegar: self.search.cegar.options,
-            // Attacks are replayed in any case. If there is none, the verdict that follows is confirmed as a whole.
+            // A witness is always replayed. If the program is robust, this result is not confirmed here, because the verdict that relies on it is.
             confirm: Confirm::NOTHING,
             ..robust::Options::default()
         };
@@ -75,7 +75,7 @@ impl Oracle for Robust {
     }
 }
 
-/// The same path in every thread of the same shape.
+/// The same path in every thread whose code has the same shape.
 fn alike(program: &Program, thread: ThreadId, path: &[EdgeId]) -> Vec<(ThreadId, Vec<EdgeId>)> {
     let shape = |thread: &Thread| -> Vec<_> {
         let edges = thread.edges.iter();

@@ -1,4 +1,4 @@
-//! The rounds of Algorithm 3.1: SC, oracle, extension.
+//! The rounds of Algorithm 3.1: a check under SC, a question to the oracle, and an extension of the program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::oracle::{Advice, Oracle};
 use crate::task::{Answer, Author, Early, Engine, Limits, Listener, Progress, Reason, Report, Task, Work};
 use crate::transformed::Prover;
 
-/// Maximum number of paths by which a thread is extended in one round, shortest first: the program grows with their number and length.
+/// Maximum number of paths by which a thread is extended in one round, because the program grows with their number and length. Shorter paths are preferred.
 const PATHS_AT_ONCE: usize = 4;
 
 /// Approximate size of an edge of an extended program, in bytes.
@@ -24,7 +24,7 @@ const BYTES_PER_EDGE: u64 = 512;
 pub(super) struct Phase {
     /// Maximum number of rounds.
     pub rounds: Option<u32>,
-    /// Whether the program is complete rather than unrolled: only then does the absence of a violation decide a property.
+    /// Whether the program is complete, and not an unrolled part of it. Only a complete program decides a property by having no violation.
     pub conclusive: bool,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct Rounds<'a> {
     task: &'a Task<'a>,
     pub limits: &'a Limits,
     pub progress: &'a Progress,
-    /// For each property a definite answer, or the reason why there will be none; `None` while it is open.
+    /// For each property, a definite answer or the reason why there will be none; `None` while the property is open.
     answers: Vec<Option<Answer>>,
-    /// The reason why the rounds were stopped.
+    /// The reason why the rounds were stopped early, if they were.
     stopped: Option<Reason>,
     /// The number of rounds so far, in all phases.
     rounds: u32,
     /// The paths by which the program was extended so far.
     extensions: Vec<Extension>,
-    /// The total length of these paths, and the length of the longest one.
+    /// The total length of the paths in `extensions`, and the length of the longest of them.
     paths: (usize, usize),
     states: u64,
     bytes: u64,
-    /// The variables and buffers that grew without bound in the last check under SC.
+    /// The variables and buffers that grew without bound in the last check under SC, each as a sentence with its place in the source.
     growth: Vec<(String, Option<Span>)>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Rounds<'a> {
         self.stopped.is_none() && !self.open().is_empty()
     }
 
-    /// The indices of the properties that have no answer, neither here nor from another engine.
+    /// The indices of the properties that have neither an answer here nor a verdict already.
     fn open(&self) -> Vec<usize> {
         let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
@@ -136,9 +136,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Checks the open properties of a program under SC.
+    /// Checks the open properties of a program under SC, and records violations that can be replayed on the original program.
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
-        // A thread that stops because its loop was cut off is not deadlocked.
+        // In an unrolled program, threads stop where loops are cut off. That is no deadlock of the original program, so deadlocks are not searched for.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
         let open: Vec<usize> = self.open().into_iter().filter(asked).collect();
         let properties: Vec<&Property> = open.iter().map(|&n| &self.task.properties[n]).collect();
@@ -151,7 +151,7 @@ impl<'a> Rounds<'a> {
                 Answer::Violated(Some(trace)) | Answer::Holds(Some(trace)) => {
                     self.answers[n] = Some(original.shown(n, &trace));
                 }
-                // The property was settled elsewhere, so that the check may have ended early.
+                // Another engine has settled the property, so the check may have ended early.
                 _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Open),
                 Answer::Holds(None) | Answer::Proved(_) | Answer::Certified(_) | Answer::Violated(None) => {}
                 Answer::Open => self.stopped = Some(Reason::Cancelled),
@@ -182,7 +182,7 @@ impl<'a> Rounds<'a> {
         report.answers
     }
 
-    /// SC and TSO agree, so that properties without a violation hold.
+    /// Answers the open properties after the oracle has found that SC and TSO agree: properties without a violation hold, if robustness is sufficient for them.
     fn conclude(&mut self, program: &Extended) {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {
@@ -206,7 +206,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Decides properties that must also hold for the program in which the lock may be released anywhere.
+    /// Decides the properties that hold only if they also hold for the program in which the lock may be released anywhere.
     fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;
@@ -226,8 +226,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds certificates for the properties that hold: one for all, or one for each. Properties without a certificate keep their answers, which
-    /// are reported first, so that they survive a timeout.
+    /// Finds certificates for the properties that hold: one for all of them, or else one for each. The answers without certificates are told to the listener
+    /// first, so that they are not lost if the time limit is reached. Properties without a certificate keep these answers.
     fn certify(&mut self, program: &Extended) {
         let is_shown = |n: &usize| matches!(self.answers[*n], Some(Answer::Holds(None)));
         let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();
@@ -297,7 +297,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// A listener that translates executions of an extended program under SC into executions of the original one under TSO.
+/// A listener that translates executions of an extended program under SC into executions of the original program under TSO.
 #[derive(Debug)]
 struct Original<'a> {
     lazy: &'a Lazy,
@@ -310,7 +310,7 @@ struct Original<'a> {
 }
 
 impl Original<'_> {
-    /// The answer to property `n` that an execution of the extended program under SC gives.
+    /// The answer to property `n` that follows from an execution of the extended program under SC.
     fn shown(&self, n: usize, trace: &Trace) -> Answer {
         let (original, property) = (self.task.program, &self.task.properties[n]);
         let mapped = self.program.trace(original, trace);
@@ -329,7 +329,7 @@ impl Original<'_> {
 
 impl Listener for Original<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // Only executions are passed on: the absence of a violation under SC decides nothing yet.
+        // Only executions are passed on, because the absence of a violation under SC does not decide the property yet.
         let (Answer::Violated(Some(trace)) | Answer::Holds(Some(trace))) = early.answer else { return };
         let n = self.numbers[property];
         let answer = self.shown(n, &trace);
@@ -349,7 +349,7 @@ impl Listener for Original<'_> {
     }
 }
 
-/// The shortest paths of each thread.
+/// The shortest paths of each thread, at most [`PATHS_AT_ONCE`].
 pub(super) fn shortest(paths: Vec<(ThreadId, Vec<EdgeId>)>) -> BTreeMap<ThreadId, Vec<Vec<EdgeId>>> {
     let mut by_thread: BTreeMap<ThreadId, Vec<Vec<EdgeId>>> = BTreeMap::new();
     for (thread, path) in paths {

@@ -1,9 +1,8 @@
 //! Checks robustness verdicts: the only place that makes a [`Robustness`].
 //!
-//! An engine's answer about an instrumented program is checked like any other answer ([`crate::check`]): a trace is replayed,
-//! an invariant is checked as a certificate, and where the state space is small an exploration is repeated on the reference semantics. Then
-//! the answer is translated back to the original program. A feasible attack needs a [`Witness`]; infeasible attacks are listed with a
-//! [`Proof`].
+//! An engine's answer about an instrumented program is checked like any other answer ([`crate::check`]): a trace is replayed, an invariant is checked as a
+//! certificate, and an exploration is repeated on the reference semantics if the state space is small. Then the answer is translated to the original
+//! program. A feasible attack needs a [`Witness`]; infeasible attacks are recorded with a [`Proof`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,17 +19,17 @@ use crate::task::{EngineName, Limits, Reason};
 /// The result about an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It succeeds: there is a witness.
+    /// The attack succeeds in the execution of its witness.
     Feasible,
-    /// It never succeeds.
+    /// The attack never succeeds.
     Infeasible,
-    /// Undecided, with the reason.
+    /// The attack is undecided, for this reason.
     Unknown(Reason),
-    /// Not examined: another attack is feasible, or a limit was reached.
+    /// The attack was not examined, because another attack is feasible or a limit was reached.
     Unexamined,
 }
 
-/// An attack: a store and a load past which it may be delayed, such that another thread may notice.
+/// An attack: a store and a load of the same thread. The attack succeeds if the store is delayed past the load and another thread notices.
 #[derive(Clone, Debug)]
 pub struct Attack {
     /// The thread that delays the store.
@@ -41,9 +40,9 @@ pub struct Attack {
     pub load: EdgeId,
     /// Whether the attack succeeds.
     pub verdict: Finding,
-    /// An execution in which it succeeds.
+    /// An execution in which the attack succeeds, if it is feasible.
     pub witness: Option<Witness>,
-    /// The thread's edges from the store to the load, in program order, in that execution.
+    /// The thread's edges from the store to the load in the execution of the witness, in program order; empty without a witness.
     pub path: Vec<EdgeId>,
 }
 
@@ -61,7 +60,7 @@ pub enum Evidence {
 /// A proof that some attacks fail.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// The attacks that fail, as a range of positions in the list of attacks.
+    /// The attacks that fail, as a range of indices in the list of all attacks.
     pub attacks: Range<usize>,
     /// A certificate of the program instrumented with these attacks, or an exploration of it.
     pub evidence: check::Evidence,
@@ -75,9 +74,9 @@ pub struct Robustness {
     robust: Result<bool, Reason>,
     evidence: Evidence,
     attacks: Vec<Attack>,
-    /// Why there is no certificate, if one was requested.
+    /// The reason why there is no certificate, if one was requested and not found.
     pub uncertified: Option<Reason>,
-    /// The instrumented program that was searched (the last one, if there were several); `None` if there was no attack to examine.
+    /// The instrumented program that was searched, or the last of several such programs; `None` if there was no attack to examine.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
     pub engine: EngineName,
@@ -92,7 +91,7 @@ pub struct Robustness {
 }
 
 impl Robustness {
-    /// Whether the program is robust (free of triangular races), or why that is undecided.
+    /// Whether the program is robust, or free of triangular races, depending on the notion; or the reason why that is undecided.
     pub fn robust(&self) -> Result<bool, &Reason> {
         self.robust.as_ref().copied()
     }
@@ -102,8 +101,8 @@ impl Robustness {
         &self.evidence
     }
 
-    /// All attacks that the structure of the program does not rule out. Of several threads with the same code, only the attacks of the first are
-    /// listed, unless all attacks were requested.
+    /// All attacks that the program text does not rule out. For several threads with the same code, only the attacks of the first one are listed, unless all
+    /// attacks were requested.
     pub fn attacks(&self) -> &[Attack] {
         &self.attacks
     }
@@ -147,7 +146,7 @@ pub(super) struct Admission<'p> {
     found: Robustness,
     proofs: Vec<Proof>,
     unknown: Option<Reason>,
-    /// Why there is no certificate, if one was requested.
+    /// The reason why there is no certificate, if one was requested and not found.
     uncertified: Option<Reason>,
 }
 
@@ -188,7 +187,7 @@ impl<'p> Admission<'p> {
         self.unknown.is_none() && !self.has_witness()
     }
 
-    /// Records a certificate that every attack fails, which replaces earlier proofs, or the reason why there is none.
+    /// Records a certificate that every attack fails, or the reason why there is none. The certificate replaces earlier proofs.
     pub fn admit_certificate(
         &mut self,
         found: Result<Arc<Certificate>, Reason>,
@@ -206,12 +205,12 @@ impl<'p> Admission<'p> {
         self.found.check_seconds += start.elapsed().as_secs_f64();
     }
 
-    /// Records why some attack remains undecided. Only the first reason is reported.
+    /// Records the reason why some attack remains undecided. Only the first such reason is reported.
     pub fn give_up(&mut self, reason: Reason) {
         self.unknown.get_or_insert(reason);
     }
 
-    /// Records why these attacks remain undecided, and discards earlier results about them.
+    /// Records the reason why these attacks remain undecided, and discards earlier results about them.
     pub fn give_up_attacks(&mut self, attacks: Range<usize>, reason: Reason) {
         for attack in &mut self.found.attacks[attacks] {
             attack.verdict = Finding::Unknown(reason.clone());
@@ -221,7 +220,8 @@ impl<'p> Admission<'p> {
         self.give_up(reason);
     }
 
-    /// Records a checked result about a program instrumented with the attacks from index `first` on. The property says that the attacks in `attacks` fail.
+    /// Records a checked result about a program that is instrumented with the attacks from index `first` on. The checked property states that the attacks in
+    /// `attacks` fail.
     pub fn admit(
         &mut self,
         instrumented: &Instrumented,
@@ -264,7 +264,7 @@ impl<'p> Admission<'p> {
         self.found.instrumented = Some(instrumented);
     }
 
-    /// The verdict of an analysis that began at `start`. With `all`, attacks are repeated for each of several threads with the same code.
+    /// The verdict of an analysis that began at `start`. With `all`, the attacks of the first of several threads with the same code are copied to the others.
     pub fn finish(self, all: bool, start: Instant) -> Robustness {
         let Admission { program, mut found, proofs, unknown, uncertified } = self;
         found.uncertified = uncertified;

@@ -1,13 +1,13 @@
 //! Engine `robust`: robustness against TSO, and freedom from triangular races (THESIS16 s.2.3.3, s.3.1.2, s.5.2).
 //!
-//! The program is instrumented with its attacks ([`fencewright_transform::attack`]); it is robust if no attack of the instrumented program can
-//! succeed under SC. All attacks of all threads are in one instrumented program, which shares their common exploration, and each attack has its own
-//! property, so that one run decides all of them. Other engines run it: `explicit` for finitely many states, `cegar` for unbounded
-//! integers.
+//! The program is instrumented with its attacks ([`fencewright_transform::attack`]). It is robust if no attack succeeds in the instrumented program under
+//! SC. One instrumented program contains many attacks, so that their common behaviour is explored only once, and each attack has its own property, so
+//! that one run decides all of them. Other engines search the instrumented program: `explicit` if it has finitely many states, `cegar` if integers are
+//! unbounded.
 //!
-//! Nothing is reported unchecked: only [`admit`](self) makes a [`Robustness`]. An execution of the instrumented program is translated into one of
-//! the original program under TSO and replayed on the reference semantics. Its happens-before relation, computed independently, must have a
-//! cycle ([`witness`]).
+//! Only the module `admit` makes a [`Robustness`], after a check. An execution of the instrumented program is translated into an execution of the original
+//! program under TSO and replayed on the reference semantics. Its happens-before relation, which is computed independently, must have a cycle
+//! ([`witness`]).
 
 mod admit;
 #[cfg(test)]
@@ -29,19 +29,19 @@ use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
 pub use witness::{Shape, Witness};
 
-/// How long the explicit engine runs alone before a symbolic one joins it: an instrumented program has many more states than the original, but
-/// nearly always finitely many, so that the explicit engine gets more time than usual.
+/// Duration of the first run of the explicit engine, before a symbolic engine runs as well. It is longer than usual, because an instrumented program has
+/// many more states than the original program, but nearly always finitely many.
 const ALONE: Duration = Duration::from_millis(500);
 
 /// The engine that explores the instrumented program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
-    /// The default: explicit first, then explicit and symbolic concurrently.
+    /// The default: first the explicit engine alone, then explicit and symbolic engines concurrently.
     #[default]
     Auto,
-    /// Explicit states only.
+    /// Only the explicit engine.
     Explicit,
-    /// Symbolic states only.
+    /// Only engine `cegar`.
     Cegar,
 }
 
@@ -50,9 +50,9 @@ pub enum Search {
 pub struct Options {
     /// Robustness or freedom from triangular races.
     pub notion: Notion,
-    /// Whether to examine every attack; otherwise the first feasible one ends the search.
+    /// Whether to examine every attack. Otherwise the first feasible attack ends the search.
     pub all: bool,
-    /// The engine to use.
+    /// The engine that searches instrumented programs.
     pub search: Search,
     /// Options of the explicit search.
     pub explicit: explicit::Options,
@@ -64,7 +64,7 @@ pub struct Options {
     pub certificate: bool,
 }
 
-/// The reason for a program that cannot be instrumented.
+/// The reason to report for a program that cannot be instrumented.
 pub(crate) fn unsupported(attack::Unsupported(what, span): attack::Unsupported) -> Reason {
     Reason::Unsupported(format!("{what} is not supported"), Some(span))
 }
@@ -85,7 +85,7 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
     analyse_with(&*engine(options), program, options, limits, progress)
 }
 
-/// As [`analyse`], with this engine for the instrumented programs.
+/// Like [`analyse`], with this engine for the instrumented programs.
 fn analyse_with(
     engine: &dyn Engine,
     program: &Program,
@@ -132,7 +132,7 @@ fn analyse_with(
         let (each, any) = instrumented.program.properties.split_at(instrumented.attacks.len());
         let properties = if options.all { each.to_vec() } else { any.to_vec() };
         let task = Task::new(&instrumented.program, MemoryModel::Sc, properties);
-        // The witness of an attack is recorded at once, so that it survives if the search for others fails.
+        // The witness of an attack is recorded at once, so that it is not lost if the search for other attacks fails.
         let mut admit = |n: usize, checked: &Checked| {
             let own = batch.start + n..batch.start + n + 1;
             let concerned = if options.all { own } else { batch.clone() };
@@ -156,5 +156,5 @@ fn analyse_with(
     admission.finish(options.all, start)
 }
 
-/// Maximum number of attacks in one program if all attacks are examined, because each has its own property.
+/// Maximum number of attacks in one instrumented program if all attacks are examined, because each of them has its own property.
 const MOST_TOGETHER: usize = 64;

@@ -9,7 +9,7 @@ use super::{Evidence, Finding, Options, analyse_with};
 use crate::explicit::Explicit;
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Listener, Progress, Report, Task};
 
-/// Store buffering: each thread can read the other's old value, so that an attack of each succeeds.
+/// Store buffering: each thread can read the other thread's old value, so each thread has an attack that succeeds.
 const STORE_BUFFERING: &str =
     "shared x, y; thread p { var a; x = 1; a = y; } thread q { var b; y = 1; b = x; }";
 

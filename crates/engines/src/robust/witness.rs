@@ -43,7 +43,7 @@ impl Witness {
         &self.shape
     }
 
-    /// The execution with two threads exchanged that have the same code.
+    /// The execution with two threads exchanged. They must have the same code.
     pub(super) fn trace_with_exchanged(&self, a: ThreadId, b: ThreadId) -> Trace {
         let mut trace = self.trace.clone();
         trace.registers.swap(a.index(), b.index());
@@ -119,7 +119,7 @@ pub(super) fn from_instrumented(
             buffers = perform(event, &mut trace)?;
         }
     }
-    // Only the attacker still has stores in its buffer.
+    // At the end only the attacker may have stores in its buffer, so flushing them empties all buffers.
     let attacker = instrumented.attacks[attack].thread;
     while let Some(event) = buffers.get(attacker.index()).and_then(|_| flush(attacker, &buffers)) {
         buffers = perform(event, &mut trace)?;
@@ -145,7 +145,7 @@ pub(super) fn checked(program: &Program, notion: Notion, trace: Trace) -> Result
     }
 }
 
-/// The initial values of the original program, taken from an execution of the instrumented one.
+/// The initial values of the original program, taken from an execution of the instrumented program.
 fn initial_part(program: &Program, found: &Replayed) -> Trace {
     let first = found.states.first();
     let own = |(values, thread): (&Vec<i64>, &fencewright_program::Thread)| {

@@ -1,7 +1,7 @@
-//! Compares C with `.fw`: random programs in both languages have the same verdicts under all memory models, whichever form of C is used; and
-//! programs printed as C mean the same when they are read back.
+//! Compares C with `.fw`: random programs in both languages have the same verdicts under all memory models, whichever of its equivalent forms the C program
+//! has; and `.fw` programs that are printed as C have the same verdicts when they are read back.
 //!
-//! `FENCEWRIGHT_PROGRAMS=N` tests N programs; `FENCEWRIGHT_SEED=N` tests that one and prints it.
+//! `FENCEWRIGHT_PROGRAMS=N` tests N programs; `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
     if properties.is_empty() {
         return Some(true);
     }
-    // A choice from a range is printed in C as a choice from all values of a type, restricted by an assumption.
+    // A choice from a range is printed in C as a choice from all values of a type, restricted by an assumption. Narrowing makes the search small again.
     let program = narrowed(&loaded.program);
     let task = Task::new(program.as_ref().unwrap_or(&loaded.program), model, properties);
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
@@ -53,7 +53,7 @@ fn seeds(otherwise: usize) -> Vec<u64> {
     }
 }
 
-/// Compares a program with its C version: returns whether both were small enough, or the difference.
+/// Compares a program with its C version. Returns whether both were small enough to compare; an error describes the difference.
 fn compare(fw: &Loaded, text: &str) -> Result<bool, String> {
     let shown = || format!("{}\n{text}", fw.sources.main().text);
     let c = read("test.c", text).map_err(|why| format!("not read: {why}\n{}", shown()))?;
@@ -68,7 +68,7 @@ fn compare(fw: &Loaded, text: &str) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Compares programs with their C versions, which `written` makes, and prints the first that differs.
+/// Compares programs with their C versions, which `written` makes, and prints the first program that differs.
 fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
     let (mut compared, mut differ, mut shown) = (0, Vec::new(), None);
     for &seed in seeds {
@@ -110,14 +110,14 @@ fn verdicts_differ_between_models() {
     assert!(differ[0] > 20 && differ[3] > 20 && differ[1] + differ[2] > 2, "{differ:?}");
 }
 
-/// A compiler accepts the generated programs, and so does our front end: otherwise the tests would be void.
+/// A C compiler accepts the generated programs, and so does our front end. Otherwise the other tests would compare nothing.
 #[test]
 fn random_programs_are_c() {
     for seed in seeds(20) {
         let Pair { c, fw } = pair(&mut Random::new(seed));
         let fw = read("test.fw", &fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let printed = export::c(&fw.file, &fw.program, "test").expect("C can say this");
-        // Random conditions may compare a variable with itself or with a value outside its type.
+        // These warnings are ignored, because random conditions may compare a variable with itself or with a value outside its type.
         let of = ["tautological-compare", "type-limits", "sign-compare", "bool-operation"];
         let senseless = of.map(|warning| format!("-Wno-{warning}"));
         for (text, warnings) in [(&c, ["-w".to_owned()].as_slice()), (&printed, senseless.as_slice())] {

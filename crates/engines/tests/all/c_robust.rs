@@ -1,4 +1,5 @@
-//! Robustness of C programs with condition variables, mutexes, semaphores and barriers: the synchronisation of the library neither adds nor hides happens-before cycles.
+//! Robustness of C programs with condition variables, mutexes, semaphores and barriers: the translation of these library calls neither adds nor hides
+//! happens-before cycles.
 
 use fencewright_engines::robust::{Options as Asked, analyse};
 use fencewright_engines::{Limits, Progress};
@@ -18,7 +19,7 @@ const START: &str = "#include <pthread.h>
     int ready, left;
     ";
 
-/// Whether a program is robust, without and with the checks for misuse.
+/// Whether a program is robust, without and with the checks for misuse of library calls.
 fn robust(text: &str) -> (bool, bool) {
     let decided = |options: &Options| {
         let text = format!("{START}{text}");
@@ -54,7 +55,8 @@ fn two(globals: &str, thread: &str, before: &str, main: &str) -> String {
     )
 }
 
-/// A queue whose consumers are not joined: a counter under the mutex shows that they have left. A consumer that was woken runs `inside`; `main` runs `main` before it is ready.
+/// A queue whose consumers are not joined; instead, a counter under the mutex shows that they have left. A consumer that has been woken runs `inside`, and
+/// the function `main` runs the statements `main` before it sets `ready`.
 fn queue(inside: &str, main: &str) -> String {
     format!(
         "void *consumer(void *argument) {{
@@ -117,7 +119,7 @@ fn a_try_that_succeeds_is_one_step() {
     is_robust(&two("pthread_rwlock_t l;", locks, "", tries));
 }
 
-/// A try that fails is a load, not a fence.
+/// A call such as `trylock` that fails is a load, not a fence.
 #[test]
 fn a_try_that_fails_drains_nothing() {
     let holds = "pthread_rwlock_wrlock(&l); SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x); pthread_rwlock_unlock(&l);";
@@ -186,7 +188,8 @@ fn destroying_makes_no_cycle() {
     is_robust(&two("sem_t s, d;", posts, "sem_init(&s, 0, 0); sem_init(&d, 0, 0);", destroys));
 }
 
-/// The same calls, written out: signals do nothing, waiting releases and locks the mutex, and a semaphore is decremented in one step, or loaded if it is 0.
+/// Definitions of the library calls as macros: signals do nothing, waiting unlocks and locks the mutex, and a semaphore is decremented in one step, or loaded
+/// if it is 0.
 const WRITTEN_OUT: &str = "
     #define pthread_cond_signal(c)
     #define pthread_cond_broadcast(c)
@@ -232,7 +235,7 @@ fn statements(random: &mut Random, inside: bool, depth: usize) -> String {
     text
 }
 
-/// Random programs are robust exactly if they are with the calls written out.
+/// A random program is robust if and only if the program with the calls replaced by these macros is robust.
 #[test]
 fn calls_are_as_robust_as_their_expansions() {
     let mut found = [0; 3];
@@ -255,6 +258,6 @@ fn calls_are_as_robust_as_their_expansions() {
         assert!(read || !with_misuse, "seed {seed}: {text}");
         found[usize::from(read) + usize::from(with_misuse)] += 1;
     }
-    // Some are robust only without the checks for misuse.
+    // Some programs are robust only without the checks for misuse.
     assert!(found.iter().all(|&found| found > programs / 80), "{found:?}");
 }

@@ -1,8 +1,7 @@
-//! Engine `cegar` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and the certificate checker accepts every
-//! proof.
+//! Compares engine `cegar` with the reference semantics: no verdict is wrong, and the certificate checker accepts every proof.
 //!
-//! A normal run tests 1,500 random programs, each with a random choice of k, kept end, clip constant and memory model;
-//! `FENCEWRIGHT_PROGRAMS=N` tests N of them.
+//! A normal run tests 1,500 random programs, each with a random choice of k, of the end of the buffer that is kept in order, of the clip constant and of the
+//! memory model; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -26,7 +25,7 @@ struct Count {
     unknown: AtomicUsize,
 }
 
-/// Compares `cegar`, in a random configuration, with the reference semantics; false if the program is too large for that.
+/// Compares `cegar`, in a random configuration, with the reference semantics. Returns false if the program is too large for that.
 fn agree(seed: u64, count: &Count) -> bool {
     let mut random = Random::new(seed);
     let mut program = program(&mut random, Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() });

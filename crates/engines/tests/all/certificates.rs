@@ -1,4 +1,4 @@
-//! Certificates of the examples: accepted unchanged, rejected when damaged.
+//! Certificates of the examples are accepted unchanged. A damaged certificate is rejected, or its claim is still true as far as an exploration can tell.
 
 use std::path::Path;
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
     match random.below(9) {
         0 => drop(proof.states.remove(n)),
         1 => {
-            // No value of this cell satisfies the formula any more, or only very small ones.
+            // Adds a bound that only very small values of a cell satisfy.
             if let Some(cube) = state.invariant.get_mut(cube) {
                 cube.push(Constraint { terms: vec![(0, 1)], constant: 1_000, modulus: None });
             }
@@ -95,7 +95,7 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
             };
         }
         4 => {
-            // Permits exchanges of threads that are not identical, or forbids those of identical ones.
+            // Permits exchanges of threads that are not identical, or forbids exchanges of identical threads.
             proof.symmetry = match random.below(3) {
                 0 => Vec::new(),
                 _ => vec![(0..threads as u32).filter(|_| random.one_in(2)).collect()],
@@ -152,7 +152,7 @@ fn damaged_certificates_are_rejected_or_still_proofs() {
                 let mut text = Vec::new();
                 certificate.write(&mut text).expect("memory is never full");
                 assert_eq!(Certificate::read(&text[..]).as_ref(), Ok(&certificate), "{name} {model:?}");
-                // The certificate of another program is not one of this program, unless it happens to prove the same.
+                // A certificate of another program is accepted for this program only if its claim is true for this program as well.
                 if let Some(other) = others.iter().find(|c| c.program != certificate.program)
                     && accepted(other, program)
                 {
@@ -197,7 +197,7 @@ fn refuted(program: &Program, certificate: &Certificate) -> bool {
     verdicts.iter().any(|checked| matches!(checked.verdict(), Verdict::Unsafe))
 }
 
-/// Removing the state that alone covers the initial state, or the only target of a step, is always rejected.
+/// A certificate without a state that is needed is always rejected: the only state that covers the initial state, or the only target of a step.
 #[test]
 fn a_state_that_is_needed_cannot_be_left_out() {
     let (_, program) =

@@ -1,8 +1,8 @@
-//! Engine `contexts` against the reference semantics with the active thread as part of the state: a violation is found with the minimal
-//! number of contexts, for every property and domain.
+//! Compares engine `contexts` with a search on the reference semantics in which the active thread is part of the state: the engine finds each violation with
+//! the minimal number of contexts, for every property and domain.
 //!
-//! A normal run tests a few hundred random programs of each kind; with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands, and
-//! `FENCEWRIGHT_PROGRAMS` sets their number.
+//! A normal run tests a few hundred random programs of each kind, a run with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands; `FENCEWRIGHT_PROGRAMS` sets
+//! the number.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -157,7 +157,7 @@ fn the_bakery_fails_without_fences_and_holds_with_them() {
         let mutex = program.properties.iter().find(|p| p.name == "mutex").expect("it is stated");
         let checked = run(&program, MemoryModel::Tso, mutex, Options::default());
         assert!(matches!(checked.verdict(), Verdict::Unsafe), "{n}: {:?}", checked.verdict());
-        // One thread enters with its stores still buffered, and so does another.
+        // Two contexts are enough: one thread enters the critical section while its stores are still buffered, and then another thread enters too.
         assert_eq!(checked.work.rounds().len() + 1, 2, "{n} threads");
         assert_eq!(checked.trace().expect("replayed").contexts(), 2);
     }
@@ -245,7 +245,7 @@ fn programs_with_constants() {
         only_compares(&mut random, &mut program, constants);
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
         let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order), ..Default::default() };
-        // Constants lie between -2 and 3; for each choice one more value outside this range is sufficient.
+        // All constants are between -2 and 3. One more value outside this range is sufficient for each choice.
         let bounded = bounded(&program, 4);
         agree(&format!("seed {seed}"), [&program, &bounded], model, options, seed % 2 == 0)
     };
@@ -341,7 +341,7 @@ fn many_buffered_cells_become_one_group() {
         options: Options { contexts: Some(4), domain: Some(DomainName::Order), ..Default::default() },
     };
     let results = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
-    // Whether or not there is time for four contexts, the steps of three contexts fit.
+    // Whether or not there is time for four contexts, the search with three contexts ends within the limit and finds no violation.
     assert!(!results.iter().any(|c| matches!(c.verdict(), Verdict::Unsafe)));
 }
 

@@ -1,9 +1,10 @@
-//! All engines against the reference semantics on random programs with corner cases of the language: ranges and choices below
-//! 0, mostly over the naturals; remainders, quotients, bits and wraparound; open arrays; atomic steps that store after they may have faulted; locks held by faulted threads.
+//! Compares all engines with the reference semantics on random programs with corner cases of the language: negative lower bounds of ranges and choices, mostly
+//! with `numbers nat`; remainders, quotients, bit operations and wraparound; open arrays; atomic steps with an operation that may fault between two
+//! stores; locks held by threads that have faulted.
 //!
-//! If an access may leave the window of an open array there is no proof, but a violation before that is one. A normal run tests
-//! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many, and
-//! `FENCEWRIGHT_PROGRAMS` sets their number.
+//! If an access may be outside the modelled part of an open array, there is no proof, but a violation before such an access counts. A normal run tests a few
+//! hundred programs, a run with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many; `FENCEWRIGHT_PROGRAMS` sets the number.
+//! `FENCEWRIGHT_SEED=N` tests that program and prints it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -24,7 +25,8 @@ use fencewright_testing::{Random, Shape, program, programs_or};
 
 const MOST_STATES: usize = 1_500;
 
-/// All states that are reachable within what is modelled, and whether some step leads out of it; `None` if there are too many.
+/// All states that are reachable without an access outside the modelled part of an open array, and whether some step has such an access; `None` if there are
+/// too many states, or if a value does not fit 64 bits.
 fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)> {
     let reference = Reference::new(program, model);
     let mut work = initial_states(&reference, MOST_STATES, &mut || false).ok()?;
@@ -42,7 +44,7 @@ fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)>
                 Ok((next, _)) if states.insert(next.clone()) => work.push(next),
                 Ok(_) | Err(Refusal::Disabled(_)) => {}
                 Err(Refusal::Limit(Limit::Window, _)) => beyond = true,
-                // Numbers are mathematical, but this test computes in 64 bits.
+                // Numbers of the language are unbounded, but the reference semantics computes in 64 bits, so the program is skipped.
                 Err(Refusal::Limit(Limit::Overflow, _)) => return None,
             }
         }
@@ -91,6 +93,9 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
     }
     let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Sc, MemoryModel::Pso]);
     let Some((reachable, beyond)) = reachable(&program, model) else { return false };
+    if std::env::var_os("FENCEWRIGHT_SEED").is_some() {
+        println!("{}", fencewright_lang::export::fw(&program).expect("it has a text"));
+    }
     let task = Task::new(&program, model, program.properties.clone());
     for (name, engine) in engines(&mut random) {
         let time = Duration::from_millis(if name == "explicit" { 10_000 } else { 300 });
@@ -99,7 +104,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
             let property = &checked.property;
             let holds = reachable.satisfies(&program, model, property).expect("small values");
             let about = format!("seed {seed}, {model:?}, {name}, property {}", property.name);
-            // An existential property is proved by one final state. Everything else needs a complete exploration.
+            // One final state proves an existential property, and one execution refutes any other property. The opposite answers need a complete exploration.
             let (proof, refutation) = match property.kind.is_existence() {
                 true => (holds, !holds && !beyond),
                 false => (holds && !beyond, !holds),
@@ -130,6 +135,10 @@ fn all_engines_agree_with_the_reference_semantics() {
     let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
     let wanted = programs_or(if long { 15_000 } else { 300 });
     let counts = Mutex::new(Counts::new());
+    if let Some(seed) = std::env::var("FENCEWRIGHT_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        assert!(agree(seed, &counts), "the program is too large");
+        return;
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for part in 0..threads {

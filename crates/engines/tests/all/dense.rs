@@ -43,7 +43,7 @@ fn dense_thread(random: &mut Random, program: &Program, number: usize, length: u
     let registers = 2;
     let mut actions = Vec::new();
     let mut lock = random.one_in(4).then(|| random.below(length));
-    // Most programs are robust unless threads begin with a store and end with a load.
+    // Most threads begin with a store and end with a load, because otherwise most programs would be robust.
     let shaped = !random.one_in(3);
     for n in 0..length {
         let opens = lock == Some(n);

@@ -1,7 +1,7 @@
-//! The explicit engine against the reference semantics, on random programs, in every configuration.
+//! Compares the explicit engine, in every configuration, with the reference semantics on random programs.
 //!
-//! A normal run tests 2,500 programs, each with one random configuration; `FENCEWRIGHT_PROGRAMS=N` tests N of them. With
-//! `FENCEWRIGHT_LONG_TESTS=1` it is 100,000 programs, each with all configurations, which takes hours.
+//! A normal run tests 2,500 programs, each with one random configuration; `FENCEWRIGHT_PROGRAMS=N` tests N programs. With
+//! `FENCEWRIGHT_LONG_TESTS=1`, 100,000 programs are tested with all configurations, which takes hours.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use fencewright_testing::arithmetic::compute;
 use fencewright_testing::bounds::{bound, exceeds};
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// Programs with more states than this are not compared with the oracle.
+/// Maximum number of states of the random programs; those with more are skipped.
 const MOST_STATES: usize = 4_000;
 
 fn long() -> bool {
@@ -72,7 +72,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// `None` if the program is too large for the oracle.
+    /// Computes the results; `None` if the program has more than `most_states` states.
     fn new(program: &Program, model: MemoryModel, most_states: usize) -> Option<Self> {
         let reachable = explore(program, model, most_states, &mut || false).ok()?;
         let holds = |p: &Property| reachable.satisfies(program, model, p).expect("small values");
@@ -89,7 +89,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, expected: &Expected, 
     let engine = Explicit { options: options.clone() };
     let task = Task::new(program, model, program.properties.clone());
     let (limits, progress) = (Limits::default(), Progress::default());
-    // In every configuration the set of states is a proof that the certificate checker accepts.
+    // Proofs are confirmed by certificates alone: the certificate checker must accept the set of states of every configuration.
     let confirm = Confirm { exploration: None, ..Confirm::default() };
     let answers = check(&engine, &task, &limits, &progress, confirm);
     assert_eq!(answers.len(), expected.verdicts.len(), "seed {seed}, {model:?}, {options:?}");
@@ -140,7 +140,7 @@ fn the_explicit_engine_agrees_with_the_reference_semantics() {
                     for model in MemoryModel::ALL {
                         let Some(expected) = Expected::new(&program, model, most_states) else { continue };
                         let mut agree = |options: &Options| {
-                            // Programs this small hardly ever start worker threads by themselves.
+                            // With the default option, such small programs hardly ever start worker threads.
                             let threads_from = if random.one_in(4) { 0 } else { options.threads_from };
                             let options = Options { threads_from, ..options.clone() };
                             agree(seed, &program, model, &expected, &options);
@@ -225,7 +225,7 @@ fn a_bound_on_buffers_that_is_reached_is_never_a_proof() {
             match checked.verdict() {
                 Verdict::Safe => {
                     assert!(expected, "seed {seed}, {model:?}, {:?}: {checked:?}", engine.options);
-                    // A reduced search may miss some stores, unless the reduction only prefers local steps.
+                    // A search with a reduction may not execute some stores, unless the reduction only prefers local steps.
                     let sees_all = matches!(engine.options.reduction, Reduction::None | Reduction::Local);
                     let shown = checked.trace().is_some();
                     assert!(
@@ -281,8 +281,8 @@ fn a_limit_of_explicit_computation_is_never_a_proof() {
     assert!(met > 20, "only {met} programs leave the window");
 }
 
-/// Buffers grow without bound, so states are repacked in ever wider layouts for a large part of the time: the time limit is often reached just then, by one
-/// worker before the others.
+/// Buffers grow without bound, so states are repacked in wider and wider layouts for a large part of the time. The time limit is often reached during the
+/// repacking, by one worker before the others.
 #[test]
 fn a_search_that_runs_out_of_time_while_it_packs_states_anew_tells_what_it_found() {
     let text = "shared x, y;
@@ -302,7 +302,7 @@ fn a_search_that_runs_out_of_time_while_it_packs_states_anew_tells_what_it_found
         let [early, below] = &checked[..] else { panic!("two properties") };
         let timed_out = |c: &Checked| matches!(c.verdict(), Verdict::Unknown(Reason::Timeout(_)));
         assert!(timed_out(below), "{milliseconds} ms: {:?}", below.verdict());
-        // An execution counts only after it was replayed.
+        // The violation may have been found too late to be replayed, and then it does not count.
         assert!(matches!(early.verdict(), Verdict::Unsafe) || timed_out(early), "{:?}", early.verdict());
         found += usize::from(matches!(early.verdict(), Verdict::Unsafe));
     }

@@ -1,6 +1,6 @@
-//! Dynamic partial order reduction against the reference semantics, on random programs.
+//! Compares dynamic partial order reduction with the reference semantics, on random programs.
 //!
-//! `FENCEWRIGHT_LONG_TESTS=1` tests many more programs; `FENCEWRIGHT_PROGRAMS` sets their number.
+//! With `FENCEWRIGHT_LONG_TESTS=1`, many more programs are tested; `FENCEWRIGHT_PROGRAMS` sets their number.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use fencewright_testing::traces;
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 
-/// Programs with more states than this have too many traces.
+/// Maximum number of states of the random programs. Programs with more states have too many traces and are skipped.
 const MOST_STATES: usize = 400;
 
 fn wanted(usual: u64, long: u64) -> u64 {
@@ -236,7 +236,8 @@ fn example(name: &str, defines: &[(&str, i64)]) -> Program {
     fencewright_lang::load::load(name, &bytes, None, &defines).expect("it loads").program
 }
 
-/// C. Flanagan and P. Godefroid, 2005: eleven threads never collide, and each further one collides in three slots with one of the others.
+/// The Indexer of C. Flanagan and P. Godefroid, 2005: up to eleven threads never collide, and each further thread collides with one of the others in three
+/// slots.
 #[test]
 fn the_indexer_has_one_trace_until_threads_collide() {
     for model in MemoryModel::ALL {
@@ -250,8 +251,8 @@ fn the_indexer_has_one_trace_until_threads_collide() {
     }
 }
 
-/// Violations that would be missed, or reported wrongly, if waiting loops were recognised with less care. If no expected result is given,
-/// the property is violated, the loop is kept, and there must be no proof.
+/// Programs with violations that would be missed, or reported wrongly, if loops were mistaken for waiting loops. If no expected result is given, the property
+/// is violated, the loop is kept, and there must be no proof.
 #[test]
 fn loops_that_wait_hide_nothing() {
     let programs = [
@@ -268,7 +269,7 @@ fn loops_that_wait_hide_nothing() {
             "f",
             None,
         ),
-        // The loop is entered in the middle as well.
+        // The loop has a second entry, in its middle.
         (
             "shared x = 1, y = 1, z, done; thread p { if y == 1 { goto mid; } top: if x == 1 { goto out; }
             mid: if z == 1 { goto out; } goto top; out: done = 1; } finally f: never done == 1;",
@@ -284,7 +285,7 @@ fn loops_that_wait_hide_nothing() {
         // The back edge may fault, and so may the waiting step.
         ("shared y, a[2]; thread p { var s; loop { s = a[y]; } } thread q { y = 5; }", "assertions", None),
         ("shared a[2]; thread p { var r = 5; await a[r] == 1; }", "assertions", Some(false)),
-        // A looping thread can move unless another thread holds the lock, and it has not ended.
+        // A thread in an endless loop has a step unless another thread holds the lock, so there is a deadlock only in the latter case.
         (
             "shared x; thread p { var r; loop { skip; r = x; } } thread q { lock; assume x == 1; unlock; }",
             "deadlock",
@@ -296,7 +297,7 @@ fn loops_that_wait_hide_nothing() {
             "f",
             Some(true),
         ),
-        // When the second of two conditions holds, the first one need not hold any more.
+        // When the second of two conditions becomes true, the first one may be false again.
         (
             "shared x = 1, y; thread p { await x == 1 && y == 1; } thread q { x = 0; y = 1; }
             finally f: never x == 0;",
@@ -322,9 +323,10 @@ fn loops_that_wait_hide_nothing() {
     }
 }
 
-/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1: the traces differ in which thread marks first, and which one then first sees both marks; and the
-/// same after two increments each and a load of the other's counter (Figs. 4.5 and 4.6). A thread that loads less than 2 is stuck; under SC one of them
-/// loads 2, and the value that the other loads gives 4 traces. Under TSO and PSO increments load from the buffer or from memory, so there are more.
+/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1. The traces differ in the thread that marks first, and in the thread that first sees
+/// both marks. In Figs. 4.5 and 4.6, each thread first increments its counter twice and loads the other thread's counter. A thread that loads less than 2
+/// is stuck. Under SC one of the threads loads 2, and the value that the other thread loads gives 4 traces. Under TSO and PSO there are more traces,
+/// because an increment loads from the buffer or from memory.
 #[test]
 fn the_traces_of_the_thesis() {
     let mark = "atomic { goal = goal + 1; } atomic { assume goal == 2; success = success + 1; }";
@@ -354,7 +356,7 @@ fn the_traces_of_the_thesis() {
 /// Whether no thread can return to a location, so that all executions end.
 fn is_acyclic(program: &Program) -> bool {
     program.threads.iter().all(|thread| {
-        // Locations from which every path ends, as a fixpoint: those all of whose edges lead to such locations.
+        // Computes, as a fixpoint, the locations from which every path ends: all outgoing edges of such a location lead to such locations.
         let mut left = vec![false; thread.locations.len()];
         let leads_on = |n: usize, left: &[bool]| {
             thread.edges_from(LocationId(n as u32)).all(|(_, edge)| left[edge.to.index()])
@@ -506,7 +508,7 @@ fn a_limit_holds_while_races_of_a_long_execution_are_reversed() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
-/// The sequence that reverses a race may be as long as the execution: it must not be built by recursion.
+/// The sequence of events that reverses a race may be as long as the execution, so it must not be built by recursion.
 #[test]
 fn long_executions_take_no_stack() {
     let text = "shared x, c; thread p { var r; r = x; r = x; } thread q { x = 1; x = 2; }

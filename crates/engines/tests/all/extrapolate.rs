@@ -1,7 +1,6 @@
-//! Engine `extrapolate` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and the certificate checker accepts every
-//! proof.
+//! Compares engine `extrapolate` with the reference semantics: no verdict is wrong, and the certificate checker accepts every proof.
 //!
-//! A normal run tests 250 random programs, with and without predicates suggested in the file; `FENCEWRIGHT_PROGRAMS=N` tests N of them.
+//! A normal run tests 250 random programs, with and without predicates suggested in the file; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,7 +16,7 @@ use fencewright_program::{BinaryOp, Expr, Formula, MemoryModel, Observable, Prog
 use fencewright_testing::arithmetic::compute;
 use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
 
-/// A random vocabulary: comparisons of memory cells and registers with constants and with each other.
+/// Random predicates to suggest: comparisons of memory cells and registers with constants and with each other.
 fn vocabulary(random: &mut Random, program: &Program) -> Vec<Formula> {
     let mut leaves: Vec<Observable> = (0..program.cells() as u32).map(Observable::Memory).collect();
     for (t, thread) in program.threads.iter().enumerate() {
@@ -113,8 +112,8 @@ fn example(file: &str, property: &str, model: MemoryModel, options: Options) -> 
     all.pop().unwrap_or_else(|| panic!("{file} has a property {property}"))
 }
 
-/// The seven algorithms of EXTRA13 s. 6.2 with their properties, and with fences for TSO and for PSO. The unfenced queue
-/// takes too long for a test under PSO.
+/// The seven algorithms of EXTRA13 s. 6.2: the unfenced file, the property, and the files with fences for TSO and for PSO. The queue without fences would take
+/// too much time under PSO.
 const ALGORITHMS: [[&str; 4]; 7] = [
     ["dekker.fw", "mutex", "dekker.fenced.fw", "dekker.fenced.fw"],
     ["peterson.fw", "mutex", "peterson.fenced.fw", "peterson.pso.fw"],
@@ -154,7 +153,7 @@ fn accounts(text: &str, property: &str, model: MemoryModel, method: Method) -> V
     record.lock().expect("the engine has ended").accounts.clone()
 }
 
-/// Two predicates together imply that a sum is zero. Cubes of the SC proof are as good as those found by search.
+/// Two predicates together imply that a sum is zero. The proof with the cubes of the SC proof succeeds like the proof with cubes found by a search.
 #[test]
 fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
     let text = "shared x, y;
@@ -211,7 +210,7 @@ fn an_overflow_raises_k() {
     assert_eq!(k("dekker.fenced.fw", "mutex"), Some(3));
     assert_eq!(k("peterson.fenced.fw", "mutex"), Some(3));
     assert_eq!(k("szymanski.fenced.fw", "mutex"), Some(4));
-    // A loop that fills a buffer without bound overflows for every k.
+    // The loop fills a buffer without bound, so every bound k is exceeded.
     let checked = example("thesis-3-3.fw", "goal", MemoryModel::Tso, Options::default());
     assert!(
         matches!(checked.verdict(), Verdict::Unknown(Reason::Unsupported(what, _)) if what.contains("8 stores"))

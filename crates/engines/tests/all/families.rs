@@ -1,7 +1,7 @@
-//! Search up to symmetry, on random families of threads: properties that name threads, cells that belong to threads, numbers of threads as
-//! values; and families that are almost symmetric.
+//! Tests the search up to symmetry on random families of threads, with properties that name threads, cells that belong to threads, and thread numbers as
+//! values; and on families that are almost symmetric.
 //!
-//! A normal run tests 2,000 programs; `FENCEWRIGHT_PROGRAMS=N` tests N.
+//! A normal run tests 2,000 programs; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 
 use std::sync::Arc;
 
@@ -63,8 +63,8 @@ fn add(a: [usize; 4], b: [usize; 4]) -> [usize; 4] {
     std::array::from_fn(|n| a[n] + b[n])
 }
 
-/// Compares one program. Returns the number of decided questions, of those where symmetry was used, of deliberately asymmetric families where it
-/// was not, and of violations.
+/// Compares one program with the oracle. Returns four numbers: of decided properties, of runs in which symmetry was used, of runs on deliberately
+/// asymmetric families in which it was not used, and of violations.
 fn agrees(seed: u64) -> [usize; 4] {
     let mut random = Random::new(seed);
     let near = random.one_in(2);
@@ -92,7 +92,7 @@ fn agrees(seed: u64) -> [usize; 4] {
             let confirmed = checked.checked() == Some(true) || property.kind.is_existence();
             assert!(confirmed, "seed {seed}, {model:?}: {checked:?}\n{text}");
         }
-        // A search that finds evidence ends early.
+        // A search that finds a violation, or the final state of an existential property, ends early.
         let ended_early = expected == property.kind.is_existence();
         assert!(
             with.work.states <= without.work.states || ended_early,
@@ -117,7 +117,7 @@ fn the_number_of_states_does_not_depend_on_the_number_of_workers() {
                 check(&Explicit { options }, &task, &limits, &Progress::default(), Confirm::NOTHING);
             matches!(checked[0].verdict(), Verdict::Safe).then_some(checked[0].work.states)
         };
-        // A loop that is never drained has infinitely many states.
+        // Programs with infinitely many states, because a loop fills a buffer that is never drained, are skipped.
         if explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false).is_ok() {
             assert_eq!(states(1), states(3), "seed {seed}");
         }
@@ -166,7 +166,7 @@ fn dependence_on_the_order_of_threads_is_not_symmetric() {
     let exchanged = [["p[0]", "p[1]", "p[2]"]];
     assert_eq!(with("flag[me] = 1; x = 1;", mutex), exchanged);
     assert_eq!(with("t = tail; await t == me; tail = 3;", mutex), exchanged);
-    // Any one of the three threads goes first; the other two are symmetric.
+    // Each of the three threads may be the first, and the other two are symmetric.
     assert_eq!(with("await tail == 0;", mutex), exchanged);
     let none: [[&str; 0]; 0] = [];
     assert_eq!(with("x = me; if x < me { r = 1; }", mutex), none);
@@ -223,7 +223,7 @@ fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
         let lost = without(&set, random.below(states.len() / words));
         assert!(accepted(&program, lost, &claim).is_err(), "seed {seed}: a state is missing\n{text}");
         if set.symmetry.is_empty() {
-            // Claiming symmetry of asymmetric threads does not make a set acceptable.
+            // A set that claims symmetry of asymmetric threads is rejected.
             let threads = [0, 1].map(|t| program.threads[t].family.as_ref().expect("an instance").1);
             let family = Family { threads: vec![0, 1], numbers: threads.to_vec(), ..Family::default() };
             let liar = StateSet { symmetry: vec![family], ..set };
@@ -236,7 +236,7 @@ fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
             let refused = accepted(&program, liar, &claim);
             lying += usize::from(matches!(refused, Err(Rejection::Symmetry(_))));
             let liar = StateSet { symmetry: Vec::new(), ..set.clone() };
-            // Without its families, a set proves the claim only if it has all states.
+            // A set without the claim of symmetry is accepted only if it has all states.
             let all = proof(&program, model, Options { symmetry: false, ..options }).expect("a proof").0;
             let PackedStates::Plain(width, full) = &all.states else { panic!("they are not compressed") };
             let complete = states.len() / words == full.len() / width;
@@ -249,7 +249,7 @@ fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
 
 #[test]
 fn large_families_without_numbers_are_sorted_not_tried_in_all_orders() {
-    // All threads end at the same location with different registers: 14! orders.
+    // All threads end at the same location with different values of their registers, so 14! permutations would have to be tried.
     for model in [MemoryModel::Sc, MemoryModel::Tso] {
         let program = program(
             "shared x;

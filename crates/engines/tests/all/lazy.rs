@@ -1,4 +1,4 @@
-//! Lazy reachability against the explicit engine on random finite programs, and on the programs of THESIS16.
+//! Compares lazy reachability with the explicit engine on random finite programs, and with the expected results on the programs of THESIS16.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn has_locks(program: &Program) -> bool {
     program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock))
 }
 
-/// The number of properties of a kind, how many were decided, and the reasons for the others.
+/// For one kind of properties: the numbers of decided and of all properties, and the reasons for undecided ones with their numbers.
 #[derive(Default, Debug)]
 struct Tally {
     decided: usize,
@@ -136,7 +136,7 @@ fn agree_part(
     tallies
 }
 
-/// The number of programs: with `FENCEWRIGHT_LONG_TESTS=1`, twenty times as many; `FENCEWRIGHT_PROGRAMS` sets it.
+/// The number of programs to test: `programs`, or twenty times as many with `FENCEWRIGHT_LONG_TESTS=1`, or the value of `FENCEWRIGHT_PROGRAMS`.
 fn wanted(programs: usize) -> usize {
     programs_or(if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 20 * programs } else { programs })
 }
@@ -153,7 +153,7 @@ fn check_tallies(tallies: &BTreeMap<&'static str, Tally>, control: usize, final_
     at_least("control", control);
     at_least("control, locks", control);
     at_least("final", final_states);
-    // Violations can be found, but not proofs.
+    // The engine finds violations of these properties, but no proofs.
     at_least("memory", 40);
     at_least("deadlock, locks", 10);
 }
@@ -220,7 +220,7 @@ fn the_programs_of_the_thesis_have_the_verdicts_of_the_thesis() {
         let program = example(file, defines);
         for oracle in [OracleName::Robust, OracleName::Enumerate] {
             if oracle == OracleName::Enumerate && file == "mcs-lock.fw" {
-                // Enumerating paths does not end on its loops.
+                // With this oracle, the enumeration of paths does not end on the loops of this program.
                 continue;
             }
             let (checked, time) =
@@ -397,7 +397,7 @@ fn definite(checked: &Checked) -> Option<bool> {
     }
 }
 
-/// A choice that faults stops its thread at once, with its lock and its delayed stores. This is unsupported, and has to be reported as such.
+/// A choice that faults stops its thread at once, while it may hold the lock and have delayed stores. The engine does not support that and has to say so.
 #[test]
 fn choices_that_fault_are_never_a_proof() {
     let texts = [

@@ -1,9 +1,9 @@
-//! Every machine with every domain, on random programs, against the reference semantics.
+//! Compares every machine with every domain, on random programs, with the reference semantics.
 //!
-//! This tests the search itself, not an engine: its results are neither replayed nor refined. A closed search must mean that the property holds,
-//! however coarse machine and domain are; and where both are exact, evidence must be reachable. The machine `contexts`
-//! covers executions within a number of contexts, and is compared with exactly those. A domain may decline a program, with a reason; each
-//! pair must decide a good number of programs.
+//! This tests the search itself, not an engine: its results are neither replayed nor refined. If a search finds no evidence, the property must hold,
+//! however coarse machine and domain are; if a search finds evidence and both are exact, a state with evidence must be reachable. The machine `contexts`
+//! covers the executions within a number of contexts, and is compared with these executions only. A domain may decline a program with a reason, but
+//! each pair must decide a minimum number of programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,13 +39,13 @@ enum Found {
     Nothing,
     /// There may be a violation.
     Violation,
-    /// The search gave up.
+    /// The search gave up, or the domain declined the program, for this reason.
     Declined(Reason),
 }
 
 /// Searches a machine with a domain.
 fn search<M: Machine<Phase = ()>>(machine: &M, mut domain: impl Domain, property: &Property) -> Found {
-    // A limit on memory rather than time, so that the result does not depend on the clock.
+    // Memory is limited and time is not, so that the result does not depend on the speed of the machine.
     let limits = Limits::starting_now(None, Some(8 << 20), Default::default());
     let properties = std::slice::from_ref(property);
     let mut reach = Reach::new(machine, properties, &mut domain, &limits);
@@ -79,7 +79,7 @@ fn search_with<M: Machine<Phase = ()>>(
                         .expect("there are no limits"),
                 ),
             };
-            // Some zones have rows for sums of memory cells and registers.
+            // The domain of zones sometimes has rows for sums of memory cells and registers.
             let variables = BufferMachine::new(program, Buffers::Sc).cells.len() as u32;
             let sums = (0..random.below(4)).filter_map(|_| {
                 let cells: BTreeSet<u32> = (0..3).map(|_| random.below(variables as usize) as u32).collect();
@@ -109,7 +109,7 @@ fn search_with<M: Machine<Phase = ()>>(
     }
 }
 
-/// The buffer machines, by name, and whether each is exact: an exact one has only the behaviour of the reference semantics.
+/// The buffer machines, each with its name and whether it is exact, that is, has only the behaviour of the reference semantics.
 fn machines(model: MemoryModel, cells: usize) -> Vec<(String, bool, Buffers)> {
     if model == MemoryModel::Sc {
         return vec![("sc".into(), true, Buffers::Sc)];
@@ -130,8 +130,7 @@ fn machines(model: MemoryModel, cells: usize) -> Vec<(String, bool, Buffers)> {
 /// For each pair of machine and domain: the numbers of properties checked, found safe, and found to be violated.
 type Counts = BTreeMap<(String, String), [usize; 3]>;
 
-/// Checks all properties of a program under a memory model with all pairs. `finite` is the program with sufficiently many values to
-/// choose from.
+/// Checks all properties of a program under a memory model with all pairs. `finite` is the program with each choice restricted to sufficiently many values.
 fn compare(
     about: &str,
     [program, finite]: [&Program; 2],
@@ -148,7 +147,7 @@ fn compare(
         let machine = random.pick(&machines(model, program.cells())).clone();
         for domain in DOMAINS {
             let (name, exact, buffers) = machine.clone();
-            // Explicit values need finite choices.
+            // Domain `concrete` supports only choices from finitely many values.
             let program = if domain == DomainName::Concrete { finite } else { program };
             let machine = BufferMachine::new(program, buffers);
             let found = match random.one_in(2) {
@@ -236,7 +235,7 @@ fn buffer_machines() {
     for (pair, [asked, safe, violated]) in &counts {
         println!("{pair:?}: asked {asked}, nothing found {safe}, violation found {violated}");
     }
-    // One queue and twelve partial machines for each of two models, and SC.
+    // There are 27 machines: one for SC, and for TSO and PSO each one with a queue and twelve partial ones.
     assert_eq!(counts.len(), (1 + 2 * 13) * DOMAINS.len());
     for (pair, [asked, safe, violated]) in &counts {
         assert!(*safe >= 4 && *violated >= 4 && *asked >= 20, "{pair:?}: {asked}, {safe}, {violated}");

@@ -1,4 +1,4 @@
-//! All integration tests of this crate as one program, which is linked once.
+//! All integration tests of this crate as one program, so that only one program has to be linked.
 
 mod bounded;
 mod c_differential;

@@ -1,7 +1,8 @@
-//! Reachability with multisets for buffers (THESIS16 Theorem 15), decided in three ways: backward from minimal violations; and forward by expand, enlarge and check, on the
-//! plain machines and by engine `buffers`. They must agree on every program that they decide, and none may miss a state that exact buffers reach.
+//! Reachability with multisets for buffers (THESIS16 Theorem 15), decided in three ways: backward from minimal violations, forward by expand, enlarge and check
+//! on the machines of `fencewright_testing`, and forward by engine `buffers`. The three must agree on every program that they decide, and none may miss
+//! a state that is reachable with exact buffers.
 //!
-//! A normal run tests some thousand programs; `FENCEWRIGHT_PROGRAMS=N` tests N.
+//! A normal run tests some thousand programs; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 
 use fencewright_engines::buffers::{BufferDomain, Buffers, Options};
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Reason, Task, Token, Verdict, check};
@@ -11,12 +12,12 @@ use fencewright_testing::abstract_buffers::{AbstractMachine, Abstraction, Counts
 use fencewright_testing::backward::{Decision, decide};
 use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
 
-/// The search on the plain machines gives up beyond this number of states.
+/// Maximum number of states of a search on the machines of `fencewright_testing`.
 const MOST_STATES: usize = 1_500;
 /// Maximum number up to which copies are counted.
 const MOST_COUNTED: u32 = 4;
 
-/// Maximum number of bytes that one decision may take.
+/// Maximum number of bytes that one decision may use.
 const MOST_BYTES: u64 = 4 << 20;
 
 fn few_bytes() -> Limits {
@@ -82,7 +83,7 @@ fn about_states(property: &&Property) -> bool {
     matches!(property.kind, PropertyKind::Never(_) | PropertyKind::Assertions)
 }
 
-/// The states that the plain machine reaches with this way of counting copies; `None` if there are too many.
+/// The states that the machine with multisets reaches with this way of counting copies; `None` if there are too many.
 fn reached(program: &Program, model: MemoryModel, counts: Counts) -> Option<Reachable<'_>> {
     let machine = AbstractMachine::new(program, model, Abstraction::multiset(counts));
     explore(machine, MOST_STATES, &mut || false).ok()
@@ -153,7 +154,7 @@ fn backward_and_forward_agree_wherever_both_decide() {
                 tally.decided(safe, many);
             }
             tally.one_sided(backward.is_some(), forward.is_some());
-            // Both include what exact buffers reach.
+            // A violation that is reachable with exact buffers is reachable with multisets too.
             let exact = exact.as_ref().and_then(|exact| exact.satisfies(&program, model, property));
             if let (Some(Decision { safe, .. }), Some(exactly)) = (&backward, exact) {
                 assert!(exactly || !safe, "seed {seed}, {model:?}, {}: a violation is missed", property.name);
@@ -171,10 +172,11 @@ fn backward_and_forward_agree_wherever_both_decide() {
 /// Counts of the comparison.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Programs with a property that both ways decided.
+    /// Programs with a property that both the backward and the forward search decided.
     programs: usize,
-    /// Properties that hold, and that do not.
+    /// Properties that hold for multisets.
     safe: usize,
+    /// Properties that do not hold for multisets.
     violated: usize,
     /// Properties that hold for multisets but not for sets.
     safe_beyond_sets: usize,
@@ -235,7 +237,7 @@ fn examples_of_the_thesis_are_decided() {
     }
 }
 
-/// A value that is stored n times can be read n times after it was overwritten, but not once more.
+/// A value that is stored n times can be read n times by a thread that overwrites it each time, but not n + 1 times.
 #[test]
 fn copies_are_counted_whatever_their_number() {
     for n in 1..=5 {
@@ -251,7 +253,7 @@ fn copies_are_counted_whatever_their_number() {
     }
 }
 
-/// The last value stored leaves last, but any other may overtake, and so may another copy of the last one.
+/// The value stored last leaves the buffer last. Other values may leave in any order, and so may other copies of that value.
 #[test]
 fn the_value_that_was_added_last_leaves_last() {
     let program = |stores: &str| {

@@ -4,7 +4,7 @@ use fencewright_engines::Limits;
 use fencewright_engines::races::races;
 use fencewright_lang::load;
 
-/// The lines of the accesses that race, where all accesses are plain except in lines with the word `atomic`.
+/// The pairs of lines with accesses that race. All accesses are plain except those in lines with the word `atomic`.
 fn racing(text: &str) -> Vec<(usize, usize)> {
     let loaded = load("a.fw", text.as_bytes(), None, &[]).expect("it loads");
     let line = |span| loaded.sources.position(span).line;
@@ -48,7 +48,7 @@ fn races_far_into_an_execution_are_found_and_endless_programs_end() {
     assert_eq!(racing(endless), []);
 }
 
-/// The lines of the accesses of a C program that race.
+/// The pairs of lines of a C program with accesses that race.
 fn racing_in_c(text: &str) -> Vec<(usize, usize)> {
     let loaded = load("a.c", text.as_bytes(), None, &[]).expect("it loads");
     let line = |span| loaded.sources.position(span).line;
@@ -56,7 +56,7 @@ fn racing_in_c(text: &str) -> Vec<(usize, usize)> {
     races.iter().map(|race| (line(race.plain), line(race.other))).collect()
 }
 
-/// A consumer that copies an atomic variable into a plain one of its own thread.
+/// A queue whose consumer copies an atomic variable into a plain variable that only the consumer accesses.
 const CACHED: &str = "#include <pthread.h>
 #include <stdatomic.h>
 static struct { _Atomic int tail; int cache; int slot[2]; } q;

@@ -1,8 +1,8 @@
-//! Partial order reductions against the reference semantics, on random programs, and on the examples of THESIS16.
+//! Compares partial order reductions with the reference semantics, on random programs and on the examples of THESIS16.
 //!
 //! A normal run tests 2,000 programs, each with every reduction under every memory model, with a random order and number of workers;
-//! `FENCEWRIGHT_PROGRAMS=N` tests N of them. Properties are checked alone as often as together: no reduction may leave out a step that is visible to
-//! one of them, so that all of them together leave little to reduce.
+//! `FENCEWRIGHT_PROGRAMS=N` tests N programs. In half of the runs a single property is checked. If all properties are checked together, reductions have
+//! little effect, because no reduction may leave out a step that is visible to one of the properties.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ use fencewright_testing::arithmetic::compute;
 use fencewright_testing::families::family;
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
 
-/// The index of sleep sets in [`Reduction::ALL`]; persistent sets without them come just before.
+/// The index of `Reduction::Sleep` in [`Reduction::ALL`]. The entry before it is `Reduction::Persistent`.
 const SLEEP: usize = 4;
 
 /// Programs with more states than this are skipped.
@@ -40,7 +40,7 @@ fn everything(program: &Program) -> Vec<Observable> {
     registers.chain((0..program.cells() as u32).map(Observable::Memory)).collect()
 }
 
-/// A random program with something to reduce, and with something that a wrong reduction would miss.
+/// A random program that a reduction makes smaller, and in which a wrong reduction would miss behaviour.
 fn random_program(random: &mut Random, seed: u64) -> Program {
     let mut program = program(random, Shape { corners: seed % 5 == 4, ..Shape::default() });
     match seed % 8 {
@@ -74,7 +74,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
     let mut seen_by = Seen::default();
     let asked: Vec<Property> = match random.below(4) {
         0 => program.properties.clone(),
-        // Nothing is visible.
+        // No step is visible to these properties.
         1 => {
             program.properties.iter().filter(|p| !matches!(p.kind, PropertyKind::Never(_))).cloned().collect()
         }
@@ -86,7 +86,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         let options = Options {
             order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
             workers: 1 + random.below(3),
-            // Programs this small hardly ever start worker threads by themselves.
+            // With the default option, such small programs hardly ever start worker threads.
             threads_from: if random.one_in(4) { 0 } else { 1_000 },
             reduction,
             live_variables,
@@ -185,7 +185,7 @@ fn reductions_agree_with_the_reference_semantics() {
     let all = total[0].0;
     for (reduction, (states, steps)) in Reduction::ALL.iter().zip(total) {
         println!("{reduction:?}: {states} states, {steps} transitions");
-        // The required reduction of the number of states, where no property looks at the intermediate ones.
+        // The maximum number of states of each reduction in the runs whose properties do not read intermediate states.
         let most = match reduction {
             Reduction::None => all,
             Reduction::Local => all * 3 / 2,
@@ -195,7 +195,7 @@ fn reductions_agree_with_the_reference_semantics() {
         assert!(states <= most, "{reduction:?}: {states} of {all} states");
     }
     let (persistent, sleep) = (total[SLEEP - 1].1, total[SLEEP].1);
-    // Transitions may be repeated when threads outside the persistent set wake up.
+    // In a few runs, sleep sets may take more transitions, because a state is expanded again when threads in its sleep set wake up.
     let (runs, longer) = (runs.into_inner(), longer.into_inner());
     println!("sleep sets take more transitions than persistent sets in {longer} of {runs} runs");
     assert!(sleep < persistent && longer * 200 <= runs, "{sleep} of {persistent}; {longer} of {runs}");
@@ -253,7 +253,7 @@ fn sleeping_steps_are_explored_elsewhere() {
         let program = busy_program(&mut random, seed);
         let model = MemoryModel::ALL[random.below(3)];
         let property = random.pick(&program.properties).clone();
-        // The fewer registers are observed, the more states are reached in several ways.
+        // Fewer observed registers mean fewer different states, so that more states are reached in several ways.
         let mut observed = everything(&program);
         observed.retain(|o| !matches!(o, Observable::Register(..)) || random.one_in(4));
         let options = Options { workers: 1, reduction: Reduction::None, ..Options::default() };
@@ -279,7 +279,7 @@ fn sleeping_steps_are_explored_elsewhere() {
 
 #[test]
 fn steps_disabled_by_a_bound_do_not_sleep() {
-    // Once `x` is in the buffer, the bound disables one of the two alternatives until the buffer has room.
+    // While the store to `x` is in the buffer, the bound disables the alternative with a store.
     let text = "
         shared x, y;
         thread t { var r; x = 1; choose { y = 1; r = 1; } or { skip; } fence; x = 2; }

@@ -1,4 +1,4 @@
-//! Programs that once got a wrong answer, and similar ones.
+//! Programs for which an engine once gave a wrong answer, and similar programs.
 
 use std::time::{Duration, Instant};
 
@@ -175,7 +175,7 @@ fn the_least_number_is_not_small() {
             "{verdict:?}"
         );
     }
-    // Safe, but the checker computes with 64 bits.
+    // The program is safe, but its values are so large that the checker, which computes with 64 bits, may not be able to decide that.
     let text = "shared a = 1, b = -9223372036854775807, c = 2147483648;
                 thread p { loop { skip; } } forbid bad: b == c;";
     let verdict = proved(text, MemoryModel::Tso, Confirm::default());

@@ -1,4 +1,4 @@
-//! Robustness against brute force: on small programs all executions under TSO are enumerated, with their happens-before relation.
+//! Compares the analysis of robustness with brute force: for small programs, all executions under TSO are enumerated with their happens-before relations.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -207,8 +207,8 @@ struct Seen {
 fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
     let answer = ask(program, Notion::HappensBefore, Search::Explicit, false);
     if explore(program, MemoryModel::Tso, 100_000, &mut || false).err() == Some(oracle::Incomplete::Limit) {
-        // Behaviour outside the window of an open array is unknown, but a witness inside is valid, and without any attack
-        // there is nothing to decide.
+        // Some access is outside the modelled part of an open array, so behaviour after it is unknown. A witness without such an access is valid, and a
+        // program without attacks is robust anyway.
         let inside = brute_force(program, 60_000);
         match answer.robust() {
             Ok(robust) => {
@@ -284,7 +284,7 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
     }
 }
 
-/// The factor on the number of programs.
+/// Factor on the number of programs: 20 with `FENCEWRIGHT_LONG_TESTS`, otherwise 1.
 fn times() -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 20 } else { 1 }
 }
@@ -342,7 +342,7 @@ fn both_computations_of_happens_before_agree() {
         };
         let (mut state, mut relation) = (first, Relation::new(&program));
         loop {
-            // Mostly delays flushes as long as possible.
+            // Mostly selects a step instead of a flush, if there is one, so that stores are delayed.
             let mut events = reference.candidates(&state, &[]);
             events.retain(|event| reference.step(&state, event).is_ok());
             let steps = events.iter().filter(|e| matches!(e.kind, EventKind::Step { .. })).count();
@@ -448,7 +448,7 @@ fn the_shapes_of_the_literature() {
 
 #[test]
 fn locks_are_respected() {
-    // A locked section is one event: otherwise there would be no cycle, although r = s = 0 is impossible under SC.
+    // A section under the lock counts as one event. Otherwise there would be no cycle, although r = s = 0 is impossible under SC.
     check(
         "shared x, z; thread p { var r; lock; r = z; x = 1; unlock; } thread q { var s; z = 1; s = x; }",
         false,
@@ -467,7 +467,7 @@ fn locks_are_respected() {
         true,
         false,
     );
-    // A section that ends with register operations is left like any other.
+    // Sections whose last steps before `unlock` are register operations are handled like other sections.
     check(
         "shared x, y; thread p { var r; lock; r = 1; unlock; x = 1; r = y; } \
          thread q { var r; lock; r = x; assume r == 0; r = r + 1; unlock; y = 1; r = x; }",
@@ -489,7 +489,7 @@ fn computed_addresses_and_indivisible_steps() {
         true,
         true,
     );
-    // All accesses of an atomic step are in the cone, including those before the one that enters it.
+    // All accesses of an atomic step happen after the load of the attacker if one of them does, including accesses that the step performs earlier.
     check(
         "shared x, y; thread p { var r; x = 1; r = y; } thread q { var r; atomic { r = x; y = 1; } }",
         false,

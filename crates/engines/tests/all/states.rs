@@ -1,6 +1,7 @@
-//! Proofs by sets of states: the steps of their checker against the reference semantics, and sets that were tampered with.
+//! Proofs by sets of states: compares the steps of their checker with the reference semantics, and tests that the checker accepts no false claim about sets
+//! that were tampered with.
 //!
-//! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many.
+//! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1`, fifty times as many are tested.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
@@ -33,9 +34,9 @@ fn random_program(seed: u64) -> Program {
     program(&mut Random::new(seed), shape)
 }
 
-/// The set of states that proves properties of a program, if there is one, with the properties: those that hold, and existential ones that fail.
+/// The set of states that proves properties of a program, if there is one, with these properties: those that hold, and existential properties that fail.
 fn proof(program: &Program, model: MemoryModel, options: Options) -> Option<(Arc<StateSet>, Vec<Property>)> {
-    // Otherwise the search may not end.
+    // Programs with many states are skipped, because the search may not end.
     explore(program, model, 3_000, &mut || false).ok()?;
     let task = Task::new(program, model, program.properties.clone());
     let engine = Explicit { options };
@@ -188,7 +189,7 @@ fn a_set_without_one_of_its_states_is_refused() {
     assert!(tried > 1_000);
 }
 
-/// More steps from one state than are looked up at a time, where the first or the last target is missing.
+/// Tests a state with more steps than the checker looks up at a time, and sets without the target of the first or the last step.
 #[test]
 fn all_steps_of_a_state_with_very_many_are_looked_up() {
     let text = "shared x; thread p { var r; r = * in 0..10000; x = r; } forbid negative: x < 0;";
@@ -373,7 +374,7 @@ fn damaged_certificates_are_unreadable_or_not_wrong() {
                 1 => damaged[n] = *random.pick(b"0123456789AZaz+/,[]{}\""),
                 _ => _ = damaged.remove(n),
             }
-            // It may still be a proof, perhaps with a different name; it must not be accepted and wrong.
+            // The damaged certificate may still be a proof, perhaps of a property with another name. If it is accepted, its claim must be true.
             match Certificate::read(damaged.as_slice()) {
                 Err(_) => unreadable += 1,
                 Ok(damaged) => {
@@ -413,7 +414,7 @@ fn no_final_state_is_not_some_final_state() {
     assert!(asked > 5);
 }
 
-/// A layout in which every part of a state has a word of its own, with room for a few buffered stores.
+/// A layout in which every part of a state has a separate word, with room for a few buffered stores.
 fn roomy(program: &Program, model: MemoryModel) -> Layout {
     let words = Cell::new(0);
     let word = || {
@@ -457,7 +458,7 @@ fn initial_values(init: Init) -> std::ops::RangeInclusive<i64> {
 enum LeftOut {
     /// Steps of other threads after local edges: as many edges as possible are local.
     LocalFirst,
-    /// Steps outside persistent sets, with minimal sets of future operations; threads go through their locations in an order drawn with this seed.
+    /// Steps outside persistent sets, with minimal sets of future operations. The field is the seed for a random order of each thread's locations.
     Persistent(u64),
 }
 
@@ -496,7 +497,7 @@ fn least_futures(set: &mut StateSet, program: &Program, properties: &[Property],
     let bits: BTreeSet<u32> = bits.chain(0..3).collect();
     for (t, thread) in program.threads.iter().enumerate() {
         let places = thread.locations.len();
-        // The checker ignores all other bits.
+        // Bits other than those in `bits` are removed first, because the checker ignores them.
         let known = bits.iter().fold(0u64, |all, bit| all | 1 << bit);
         try_out(set, &|persistent| {
             persistent.future[t].iter_mut().flatten().for_each(|word| *word &= known);
@@ -648,8 +649,8 @@ fn eventful_program(seed: u64) -> Program {
     program
 }
 
-/// Whatever a certificate states about future operations, orders and classes of cells: if the checker accepts it,
-/// a set that is closed under the required steps proves only true claims.
+/// If the checker accepts a certificate, its claim is true, whatever the certificate states about future operations, orders and classes of cells, and even
+/// if its set has only the states that the required steps reach.
 #[test]
 fn minimal_persistent_sets_prove_only_true_claims() {
     let wanted = programs_or(500) as u64;
@@ -678,13 +679,14 @@ fn minimal_persistent_sets_prove_only_true_claims() {
     assert!(proofs > 200 && refused > 200 && states * 5 < all * 4);
 }
 
-/// Conditions of persistent sets that random programs hardly ever need: each of these programs violates its property, and one of the conditions preserves the execution.
+/// Conditions on persistent sets that matter in hardly any random program. Each of these programs violates its property, and a search without one of the
+/// conditions would miss the violation.
 #[test]
 fn each_condition_of_persistent_sets_is_needed() {
     let never =
         "shared x, y; thread t { var r; r = y; } thread u { x = 1; y = 1; } finally f: never t.r == 1;";
     let programs = [
-        // Stores further back in a buffer come later, but matter.
+        // A store behind other stores in a buffer cannot leave yet, but matters for later states.
         (MemoryModel::Tso, never),
         // A thread that waits for the lock has another step, with a different effect.
         (
@@ -694,7 +696,7 @@ fn each_condition_of_persistent_sets_is_needed() {
         ),
         // The property depends on a location of the thread and on a cell that its buffer writes.
         (MemoryModel::Tso, "shared x; thread t { x = 1; a: skip; b: skip; } forbid f: x == 1 && t@a;"),
-        // A store cannot leave its buffer any more, because the holder of the lock has faulted.
+        // A store can never leave its buffer, because the thread that holds the lock has faulted.
         (MemoryModel::Tso, "shared x; thread t { x = 1; fence; } thread u { lock; assert 0; unlock; }"),
         // A fault is visible.
         (MemoryModel::Sc, "shared x; thread t { assert 0; } thread u { x = 1; x = 2; }"),

@@ -1,4 +1,4 @@
-//! A new domain in one file: parity of values, used by the unchanged search with the existing machines.
+//! A new domain in one file: the parity of values. The search is not changed and uses the domain with the existing machines.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Kept, Summarised};
 use fencewright_program::{BinaryOp, Expr, MemoryModel, Program, UnaryOp};
 
-/// The knowledge about a value: a set of remainders modulo 2.
+/// A set of possible remainders of a value modulo 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Parity {
     even: bool,
@@ -172,7 +172,7 @@ fn unproved(program: &Program, buffers: Buffers) -> BTreeSet<&str> {
 
 #[test]
 fn parity_proves_what_no_bound_does() {
-    // Neither variable is bounded, and either may be ahead.
+    // Both variables are unbounded, and each of them may be greater than the other.
     let text = "shared x, y = 1;
         thread p { var r; loop { r = x; x = r + 2; fence; } }
         thread q { var s; loop { s = x; y = 3 * s + 1; fence; } }
@@ -184,10 +184,10 @@ fn parity_proves_what_no_bound_does() {
     for kept in [Kept::Oldest, Kept::Newest] {
         let partial = Buffers::Partial { model, k: 1, kept, summaries };
         for buffers in [Buffers::Sc, partial] {
-            // x does reach 4.
+            // `four` is violated, because x reaches 4.
             assert_eq!(unproved(&loaded.program, buffers), ["four"].into(), "{buffers:?}");
         }
-        // A forgotten value of a store may be anything.
+        // With k = 0 and without parity of summaries, a value read from the buffer may be any number, so no property is proved.
         let forgetful = Buffers::Partial { model, k: 0, kept, summaries };
         assert_eq!(unproved(&loaded.program, forgetful).len(), 3);
     }

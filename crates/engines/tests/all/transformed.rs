@@ -1,5 +1,5 @@
-//! Certificates of robustness, of engine `lazy`, and up to symmetry: accepted unchanged; with any number changed rejected, or
-//! still true of every state that the reference semantics reaches.
+//! Certificates of robustness, of engine `lazy`, and up to symmetry are accepted unchanged. If a number in a certificate is changed, it is rejected, or every
+//! state that the reference semantics reaches still satisfies it.
 
 use std::sync::Arc;
 
@@ -140,8 +140,8 @@ fn satisfies(
     })
 }
 
-/// Whether all states reachable under SC in the programs of a certificate satisfy its proofs, as far as the reference semantics can
-/// explore them.
+/// Whether all states reachable under SC in the programs of a certificate satisfy its proofs. Programs that the reference semantics cannot explore completely
+/// are skipped.
 fn is_true(certificate: &Certificate, program: &Program) -> bool {
     let programs = programs(&certificate.claim, program);
     assert_eq!(programs.len(), certificate.proofs.len());
@@ -180,7 +180,7 @@ fn mutant(text: &Value, n: usize, by: i64) -> Option<Certificate> {
     Certificate::read(text.to_string().as_bytes()).ok()
 }
 
-/// Changes numbers of a certificate, every one if there are few.
+/// Changes each number of a certificate, or some of the numbers if there are many, and checks the changed certificates.
 fn mutate(name: &str, certificate: &Certificate, program: &Program) {
     assert!(accepted(certificate, program) && is_true(certificate, program), "{name}");
     let mut text = Vec::new();
@@ -206,7 +206,7 @@ fn mutate(name: &str, certificate: &Certificate, program: &Program) {
     }
     println!("{name}: {numbers} numbers; {rejected} mutants rejected, {harmless} accepted and true");
     assert!(rejected > harmless, "{name}: {rejected} rejected, {harmless} accepted");
-    // Missing, additional, or misplaced proofs.
+    // Certificates with missing, additional or misplaced proofs are rejected.
     for n in 0..certificate.proofs.len() {
         let mut fewer = certificate.clone();
         let proof = fewer.proofs.remove(n);
@@ -217,7 +217,7 @@ fn mutate(name: &str, certificate: &Certificate, program: &Program) {
     }
 }
 
-/// An attack that only data exclude: no thread sets `go`.
+/// An attack that fails only because of the values of data: no thread sets `go`.
 const GUARDED: &str = "\
 shared x, y, go;
 thread p { var r; x = 1; r = y; }
@@ -230,14 +230,14 @@ fn certificates_of_robustness() {
     let certificate = robust(&guarded);
     assert_eq!(certificate.proofs.len(), 1);
     mutate("guarded", &certificate, &guarded);
-    // The same certificate says nothing about a program in which the attack succeeds.
+    // The certificate is rejected for a program in which the attack succeeds.
     assert!(!accepted(&certificate, &program(&GUARDED.replace("go;\n", "go = 1;\n"))));
-    // Without any attack, nothing has to be proved.
+    // A program without attacks needs no proof.
     let fenced = program("shared x, y; thread p[i in 0..2] { var r; x = 1; fence; r = y; }");
     let certificate = robust(&fenced);
     assert!(certificate.proofs.is_empty() && accepted(&certificate, &fenced));
     assert!(!accepted(&certificate, &guarded), "which attacks there are is not read from the certificate");
-    // Loops, locks and two attackers.
+    // A program with loops, locks and two attackers.
     let looping = program(
         "shared x, y, go; thread p { var r; loop { x = 1; r = y; lock; r = go; unlock; assume r == 1; y = r; } } \
          thread q { var r; r = go; assume r == 1; y = 1; r = x; }",
@@ -261,7 +261,7 @@ fn certificates_by_way_of_sc() {
     let Claim::Lazy { extensions, .. } = &certificate.claim else { panic!("{:?}", certificate.claim) };
     assert!(!extensions.is_empty(), "SC and TSO differ");
     mutate("buffering", &certificate, &buffering);
-    // Without the paths the program is not robust.
+    // Without the extensions, the claim would need the program to be robust, which it is not.
     let mut plain = certificate.clone();
     plain.claim = Claim::Lazy { properties: vec!["two".into(), "large".into()], extensions: Vec::new() };
     assert!(!accepted(&plain, &buffering));
@@ -284,7 +284,7 @@ fn certificates_by_way_of_sc_with_locks() {
     assert_eq!(certificate.proofs.len(), programs(&certificate.claim, &locked).len());
     assert!(certificate.proofs.len() >= 2, "one proof for each of the two programs");
     mutate("locked", &certificate, &locked);
-    // With s == 0 it is reachable under TSO, but not under SC: docs/lazy.md.
+    // If the property requires s == 0, its violation is reachable under TSO but not under SC: see docs/lazy.md.
     let reachable = program(
         "shared x, z; thread p { var r; x = 1; r = z; here: skip; } \
          thread q { var s; lock; s = x; there: skip; unlock; } \

@@ -1,7 +1,7 @@
-//! Proofs up to the order of versions, against the reference semantics: random programs that copy, compare and create versions, unchanged and with
-//! their loops unrolled; programs that break a rule; proofs that were tampered with.
+//! Compares proofs up to the order of versions with the reference semantics. The inputs are random programs that copy, compare and create versions, unchanged
+//! and with their loops unrolled; programs that break a rule for versions; and proofs that were tampered with.
 //!
-//! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many.
+//! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1`, fifty times as many are tested.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn programs(few: u64) -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { few * 50 } else { few }
 }
 
-/// The memory limit, which also ends runs whose buffers grow without bound.
+/// The memory limit of a run, in bytes. It also ends runs whose buffers grow without bound.
 const MOST_BYTES: u64 = 1 << 22;
 
 fn loaded(text: &str) -> Program {
@@ -80,7 +80,7 @@ fn body(random: &mut Random, m: i64, breaks: bool) -> String {
     text
 }
 
-/// A program of two threads with these bodies, each of them repeated `times` times, or for ever if that is 0.
+/// A program with a thread for each of these bodies, which is repeated `times` times, or for ever if `times` is 0.
 fn text(random: &mut Random, bodies: &[String], start: [&str; 2], times: usize) -> String {
     let mut text = format!("shared a = {}, b = {}, y;\n", start[0], start[1]);
     for (n, body) in bodies.iter().enumerate() {
@@ -100,7 +100,7 @@ fn text(random: &mut Random, bodies: &[String], start: [&str; 2], times: usize) 
     text
 }
 
-/// Checks that all proved properties of a program hold for `part`, whose executions are a subset.
+/// Checks that all proved properties of a program hold for `part`, whose executions are a subset of those of the program.
 fn true_of_parts(program: &Program, part: &Program, model: MemoryModel, about: &str) -> Option<usize> {
     let reachable = explore(part, model, 20_000, &mut || false).ok()?;
     let (proved, _) = proved(program, model);
@@ -210,7 +210,7 @@ fn tampered_versions_prove_only_true_claims() {
     assert!(refused > 200 && still > 200);
 }
 
-/// Whether a program obeys the rules, if `v` holds versions of this scale.
+/// Whether a program obeys the rules for versions if the variable `v` contains versions of this scale.
 fn keeps_the_rules(text: &str, scale: i64) -> bool {
     let program = loaded(text);
     let is_v = |v: &fencewright_program::Variable| if v.name == "v" { scale } else { 0 };
@@ -341,12 +341,12 @@ fn tags_of_a_stack() {
             proved(&loaded(&text(tag)), model).0.into_iter().map(|p| p.name).collect()
         };
         assert!(names("h / 4 + 1").contains(&"both".to_string()), "{model:?}");
-        // Then the tags are not versions.
+        // With these expressions, the tags are not versions, so nothing is proved.
         assert!(names("0").is_empty() && names("(h / 4 + 1) % 2").is_empty(), "{model:?}");
     }
 }
 
-/// If a register holds versions in one thread and plain numbers in another, exchanging the threads confuses the two.
+/// If a register contains versions in one thread and plain numbers in another, the threads must not be exchanged.
 #[test]
 fn threads_that_are_exchanged_have_the_same_versions() {
     let text = "shared b;

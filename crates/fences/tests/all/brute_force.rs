@@ -421,7 +421,7 @@ fn buffers_are_kept_within_a_bound() {
             let entry = program.threads[0].entry;
             program.threads[0].edges.last_mut().into_iter().for_each(|edge| edge.to = entry);
         }
-        // Fences cannot help with a property that fails under SC.
+        // Keeps only properties that hold under SC, because fences cannot help with others.
         let Ok(under_sc) = explore(&program, MemoryModel::Sc, 1_000, &mut || false) else { continue };
         let properties = std::mem::take(&mut program.properties);
         let hold = |p: &Property| under_sc.satisfies(&program, MemoryModel::Sc, p) == Some(true);

@@ -197,7 +197,7 @@ fn a_locked_instruction_in_place_of_a_store_that_faults() {
     }
 }
 
-/// Labels before statements that take no step of their own, and positions from which control returns at once.
+/// Thread bodies with labels before statements that take no step of their own, and with jumps and loops around empty positions.
 const STEPLESS: [&str; 20] = [
     "x = 1; choose { const c = 1; } choose { const d = 1; } or { x = 2; }",
     "while 0 { l: } x = 1; while x == 1 && 0 { k: x = 2; }",

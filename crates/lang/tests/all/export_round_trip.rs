@@ -133,7 +133,7 @@ fn litmus() {
          finally exists p.r == 5 && !(q.EAX != 2 || x == 7) && a[0] == 5;",
     );
     check_litmus("shared x; thread p { x = 1; } finally forall x;");
-    // Numbers that exceed 32 bits get registers of 64 bits, and a location whose name is that of a register is renamed.
+    // Numbers that exceed 32 bits need registers of 64 bits, and a location whose name is that of a register is renamed.
     check_litmus(
         "shared al = 2147483647, R8, not; thread p { var r = -9223372036854775807; al = r; r = al; not = r; }
          finally exists p.r == 2147483647 && not == -9223372036854775807;",

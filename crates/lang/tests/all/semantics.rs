@@ -246,7 +246,7 @@ fn a_waiting_thread_is_at_the_location_of_its_await() {
         let program = blocking(&both(property)).expect("it is accepted");
         assert!(holds(&program, MemoryModel::Sc, &program.properties[0]), "{property}");
     }
-    // If a location at which the thread waits lacked the label, the property would be violated.
+    // Both locations at which the thread can wait have the label `l`.
     let stays = "shared x, y; thread p { l: await x == 1 && y == 1; } thread q { x = 1; await x == 2; } forbid q@end || p@l;";
     let program = blocking(stays).expect("it is accepted");
     let waiting = program.threads[0].locations.iter().filter(|l| l.labels.contains(&"l".to_string())).count();

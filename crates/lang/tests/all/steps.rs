@@ -112,7 +112,7 @@ fn copies_of_a_procedure_share_positions_and_record_their_calls() {
         .map(|edge| program.program.calls_to(edge.span).map(|call| call.what.as_str()).collect())
         .collect();
     assert_eq!(shown, [["f(1)"], ["f(2)"]]);
-    // A .fw text is lowered once, so its places stay separate; the importer of C copies texts, so its places with the same text are merged.
+    // In .fw, places of one thread at the same point of the text stay separate. The importer of C duplicates code, so there they are merged.
     assert_eq!(places(&program, &[]).expect("places").places.len(), 3);
     program.front_end = front_end::named("c").expect("C is known");
     let joined = places(&program, &[]).expect("places").places;

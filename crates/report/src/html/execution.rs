@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencewright_executions::happens_before::{HappensBefore, Link, Relation};
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
-    Action, Edge, Event, EventKind, LocationId, MemoryModel, Observable, Program, Property, Reference,
-    RegisterId, Replayed, Span, State, ThreadId,
+    Action, Edge, Event, EventKind, MemoryModel, Observable, Program, Property, Reference, RegisterId,
+    Replayed, Span, State, ThreadId,
 };
 use serde::Serialize;
 
@@ -166,7 +166,7 @@ impl View<'_> {
                 .map(|cell| self.cell_value(*cell, first.memory[*cell as usize]))
                 .collect(),
             values: shown.threads.iter().map(|t| shown.register_values(*t, first)).collect(),
-            places: shown.threads.iter().map(|t| shown.place(*t, first.locations[t.index()])).collect(),
+            places: shown.threads.iter().map(|t| shown.place(*t, first)).collect(),
             steps,
             relations: relations.into_iter().map(|(a, name, b, cell)| (a + 1, name, b + 1, cell)).collect(),
             cycle,
@@ -371,9 +371,12 @@ impl Shown<'_> {
         self.named(thread).map(|(register, _)| self.register_value(thread, register, state)).collect()
     }
 
-    /// The position of a thread at a location.
-    fn place(&self, thread: ThreadId, location: LocationId) -> Place {
-        let code = self.view.source.program.thread(thread);
+    /// The position of a thread in a state.
+    fn place(&self, thread: ThreadId, state: &State) -> Place {
+        let (code, location) = (self.view.source.program.thread(thread), state.locations[thread.index()]);
+        if !self.view.source.is_created(thread, state) {
+            return Place::Word("not created");
+        }
         if location == code.fault {
             return Place::Word("fault");
         }
@@ -500,9 +503,9 @@ impl Shown<'_> {
                     }
                 }
             }
-            let place = |state: &State| self.place(*thread, state.locations[t]);
-            if before.locations[t] != after.locations[t] && place(before) != place(after) {
-                data.places.push((n, place(after)));
+            let may_move = before.locations[t] != after.locations[t] || before.memory != after.memory;
+            if may_move && self.place(*thread, before) != self.place(*thread, after) {
+                data.places.push((n, self.place(*thread, after)));
             }
         }
         if before.lock != after.lock {

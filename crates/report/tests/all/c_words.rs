@@ -187,3 +187,146 @@ fn no_name_of_the_translation_is_seen_in_examples() {
     }
     assert!(compared >= 2, "{compared}");
 }
+
+fn told(text: &str) -> String {
+    executions(&loaded("told.c", text), Style::PLAIN)
+}
+
+/// Threads that are alike and joined together count up one cell when they end: each of them ends itself, and the creator joins all of them.
+#[test]
+fn threads_that_are_alike_end_themselves_and_are_joined_together() {
+    let shown = told(
+        r"#include <pthread.h>
+#include <assert.h>
+int n;
+void *w(void *x) { n++; return 0; }
+int main(void) {
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, w, 0);
+    for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+    assert(n == 3);
+}
+",
+    );
+    for thread in ["w_1", "w_2", "w_3"] {
+        let end = format!("  {thread} ends");
+        let row = |line: &&str| line.ends_with(&end) && line.split_whitespace().nth(1) == Some(thread);
+        assert_eq!(shown.lines().filter(row).count(), 1, "{thread}\n{shown}");
+        assert!(
+            !shown.contains(&format!("{thread} waits for")) && !shown.contains(&format!("{thread} joins")),
+            "{shown}"
+        );
+    }
+    assert!(shown.contains("  main joins w_1, w_2 and w_3\n"), "{shown}");
+}
+
+/// A local variable that was initialised by a load is not told as the place that it was loaded from once that place has another value.
+#[test]
+fn values_are_not_told_by_places_that_have_changed() {
+    let text = r"#include <pthread.h>
+#include <stdatomic.h>
+#include <assert.h>
+atomic_int x, y, z;
+void *f(void *a) {
+    int t = atomic_load_explicit(&x, memory_order_relaxed);
+    atomic_store(&y, 1);
+    int u = atomic_load(&z);
+    if (t == 0 && u == 1) {
+        int w = 5;
+        int ok = atomic_compare_exchange_strong(&x, &t, w);
+        if (!ok)
+            assert(t == 0);
+    }
+    return 0;
+}
+void *g(void *a) { if (atomic_load(&y) == 1) { atomic_store(&x, 7); atomic_store(&z, 1); } return 0; }
+int main() { pthread_t p, q; pthread_create(&p, 0, f, 0); pthread_create(&q, 0, g, 0); pthread_join(p, 0); pthread_join(q, 0); }
+";
+    let shown = told(text);
+    assert!(shown.contains("x = 7 -> memory") && shown.contains("u == 1 is true"), "{shown}");
+    assert!(!shown.contains("x == 0"), "{shown}");
+    for name in ["deque.c", "singleton.c", "seqlock.c"] {
+        let shown = executions(&example(name), Style::PLAIN);
+        assert!(!shown.contains("top != top"), "{shown}");
+    }
+}
+
+/// What does not exist yet is not told as if it did: locals that nobody has written, threads that nobody has created, allocations that nobody has made.
+#[test]
+fn what_does_not_exist_yet_is_not_told() {
+    let shown = told(
+        r"#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <assert.h>
+struct node { int v; };
+struct node *_Atomic list;
+atomic_int turn;
+void *first(void *a) { assert(atomic_load(&turn) == 0); int later = atomic_load(&turn); assert(later == 0); return 0; }
+void *second(void *a) { struct node *n = malloc(sizeof *n); n->v = 1; atomic_store(&list, n); return 0; }
+int main(void) {
+    pthread_t p, q;
+    pthread_create(&p, 0, first, 0);
+    atomic_store(&turn, 1);
+    pthread_create(&q, 0, second, 0);
+    pthread_join(p, 0);
+    pthread_join(q, 0);
+    struct node *n = atomic_load(&list);
+    assert(n->v == 1);
+}
+",
+    );
+    assert!(shown.contains("    second  has not been created\n"), "{shown}");
+    assert!(!shown.contains("later = ") && !shown.contains("undefined"), "{shown}");
+}
+
+/// Allocations have numbers; a variable with the name of their type has none.
+#[test]
+fn a_variable_with_the_name_of_a_type_is_no_allocation() {
+    let shown = told(
+        r"#include <pthread.h>
+#include <stdlib.h>
+#include <assert.h>
+struct node { int v; struct node *next; };
+struct node node; struct node *nodes;
+void *f(void *a) { struct node *node = malloc(sizeof *node); node->v = 1; node->next = nodes; nodes = node; return 0; }
+void *g(void *a) { struct node *n = malloc(sizeof *n); n->v = 2; n->next = &node; if (nodes) assert(nodes->v == 2); nodes = n; return 0; }
+int main(void) { pthread_t p, q; pthread_create(&p,0,f,0); pthread_create(&q,0,g,0); pthread_join(p,0); pthread_join(q,0); }
+",
+    );
+    assert!(shown.contains("node 2->next = &node ->"), "{shown}");
+    assert!(!shown.contains("node 3"), "{shown}");
+    // Nothing is known of allocations before they are made.
+    assert!(!shown.contains("undefined"), "{shown}");
+}
+
+/// A thread starts and ends outside of every statement: the call that creates it is its creator's.
+#[test]
+fn the_end_of_a_thread_has_no_statement() {
+    let shown = told(
+        r"#include <pthread.h>
+#include <assert.h>
+int *shared;
+void *f(void *arg) {
+    int i = *(int *)arg;
+    int arr[3] = { 1, 2, 3 };
+    arr[i] = arr[i] + 1;
+    shared = &arr[i];
+    return &arr[0];
+}
+int main(void) {
+    pthread_t t;
+    int n = 1;
+    pthread_create(&t, NULL, f, &n);
+    void *r;
+    pthread_join(t, &r);
+    assert(*shared == 3);
+    return 0;
+}
+",
+    );
+    let end = shown.lines().find(|line| line.ends_with("f ends")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(!end.contains("pthread_create"), "{end}");
+    assert!(shown.contains("arr goes out of scope"), "{shown}");
+    assert!(!shown.contains("points to is gone"), "{shown}");
+}

@@ -35,7 +35,7 @@ pub struct Options {
     pub k: u32,
     /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
-    /// Whether the values of all other stores are kept in summary cells from the start.
+    /// Whether the values of stores beyond the `k` ordered ones are kept in summary cells from the start.
     pub summaries: bool,
     /// The representation of integers.
     pub domain: DomainName,

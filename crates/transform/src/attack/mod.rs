@@ -16,7 +16,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `attacked` | an attack has begun |
-//! | `closed` | threads outside the cone do not move: while the attacker runs up to its first load from memory (the others could have made those steps before), and after the attacking load |
+//! | `closed` | threads outside the cone do not move: from a delayed store to the next load from memory (they could have moved earlier), and after the attacking load |
 //! | `touched:x`, `stored:x` | the cone has accessed `x`; it has stored to it |
 //! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
 //!

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, Undecided};
 use fencewright_executions::oracle::{self, Reachable};
-use fencewright_executions::source_sets::{Enumerated, Question, enumerate};
+use fencewright_executions::source_sets::{Enumerated, Incomplete, Question, enumerate};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
 use fencewright_program::{EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, Trace};
@@ -23,8 +23,8 @@ pub(super) struct Confirmation<'a, 'p> {
     pub(super) confirm: Confirm,
     /// The result of the exploration: `None` before it, `Some(None)` if it was not possible within its limits.
     reachable: Option<Option<Reachable>>,
-    /// The properties and the result of each enumeration of executions. The result is `None` if the enumeration is incomplete.
-    enumerations: Vec<(Vec<Property>, Option<Enumerated>)>,
+    /// The properties and the result of each enumeration of executions.
+    enumerations: Vec<(Vec<Property>, Result<Enumerated, Incomplete>)>,
     /// The certificates made from invariants.
     invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
     /// The certificates that have been checked, with the results.
@@ -210,8 +210,9 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     }
 
     /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property (the inner `None` if
-    /// that cannot be computed); `None` if the enumeration is not possible within its limits.
-    fn enumerated(&mut self, property: &Property) -> Option<(u64, Option<bool>)> {
+    /// that cannot be computed); `None` if confirmation does not include an enumeration.
+    fn enumerated(&mut self, property: &Property) -> Option<Result<(u64, Option<bool>), Incomplete>> {
+        let exploration = self.confirm.exploration?;
         let same = |p: &Property| p.name == property.name && p.kind == property.kind;
         if !self.enumerations.iter().any(|(properties, _)| properties.iter().any(same)) {
             // A formula that must never hold makes events dependent and so increases the number of executions. Each such property is enumerated separately.
@@ -220,13 +221,12 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 true => vec![property.clone()],
                 false => self.task.properties.iter().filter(|p| !is_invariant(p)).cloned().collect(),
             };
-            let found =
-                self.confirm.exploration.and_then(|e| executions(self.task, &properties, self.limits, e));
+            let found = executions(self.task, &properties, self.limits, exploration);
             self.enumerations.push((properties, found));
         }
         self.enumerations.iter().find_map(|(properties, found)| {
             let n = properties.iter().position(same)?;
-            found.as_ref().map(|found| (found.executions, found.satisfied[n]))
+            Some(found.as_ref().map(|found| (found.executions, found.satisfied[n])).map_err(|why| *why))
         })
     }
 
@@ -238,9 +238,11 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 Some((Evidence::Explored, reachable.satisfies(task.program, task.model, property)))
             }
             // The engine has explored all executions, so there are probably few enough for an enumeration.
-            None if by_executions => {
-                self.enumerated(property).map(|(count, satisfied)| (Evidence::Enumerated(count), satisfied))
-            }
+            None if by_executions => match self.enumerated(property) {
+                Some(Ok((count, satisfied))) => Some((Evidence::Enumerated(count), satisfied)),
+                Some(Err(why)) => return not_enumerated(why, verdict),
+                None => None,
+            },
             None => None,
         };
         match found {
@@ -292,6 +294,21 @@ fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, l
         && trace.replay_for_until(task.program, MemoryModel::Sc, property, &stop).is_ok()
 }
 
+/// The verdict for an answer whose confirmation by an enumeration of executions ended early: a contradiction if the enumeration found a defect of
+/// itself, otherwise the verdict of the engine.
+fn not_enumerated(why: Incomplete, verdict: Verdict) -> (Verdict, Evidence) {
+    match why {
+        Incomplete::Contradiction => contradiction(
+            "an event of an enumerated execution was disabled although its causes had happened".into(),
+        ),
+        Incomplete::TooManyEvents
+        | Incomplete::Endless
+        | Incomplete::UnboundedChoice
+        | Incomplete::Limit
+        | Incomplete::Stopped => (verdict, Evidence::Engine),
+    }
+}
+
 pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
     (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
 }
@@ -306,7 +323,7 @@ fn steps_between_polls(task: &Task<'_>) -> usize {
     (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1)
 }
 
-/// All states that the reference semantics reaches; `None` if the exploration is not possible within its limits.
+/// Explores all states that the reference semantics reaches; `None` if that is not possible within the limits of the exploration.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
     if exploration.states == 0 {
         return None;
@@ -321,13 +338,13 @@ fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Opti
     oracle::explore(task.program, task.model, exploration.states, &mut stop).ok()
 }
 
-/// Enumerates the executions of the reference semantics and evaluates the properties; `None` if the enumeration is not possible within its limits.
+/// Enumerates the executions of the reference semantics and evaluates the properties.
 fn executions(
     task: &Task<'_>,
     properties: &[Property],
     limits: &Limits,
     exploration: Exploration,
-) -> Option<Enumerated> {
+) -> Result<Enumerated, Incomplete> {
     let limits = limits.within(exploration.time);
     let every = steps_between_polls(task);
     let mut asked = 0;
@@ -336,5 +353,21 @@ fn executions(
         asked % every == 0 && limits.exceeded(bytes).is_some()
     };
     let question = Question { properties, observed: &[] };
-    enumerate(task.program, task.model, question, exploration.events, &mut stop).ok()
+    enumerate(task.program, task.model, question, exploration.events, &mut stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_of_the_enumeration_is_a_contradiction() {
+        let (verdict, _) = not_enumerated(Incomplete::Contradiction, Verdict::Safe);
+        assert!(matches!(verdict, Verdict::Unknown(Reason::Contradiction(_))), "{verdict:?}");
+        for limit in [Incomplete::TooManyEvents, Incomplete::Endless, Incomplete::Limit, Incomplete::Stopped]
+        {
+            let (verdict, evidence) = not_enumerated(limit, Verdict::Safe);
+            assert!(matches!((verdict, evidence), (Verdict::Safe, Evidence::Engine)), "{limit:?}");
+        }
+    }
 }

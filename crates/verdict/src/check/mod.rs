@@ -45,7 +45,7 @@ pub fn check(
     check_each(engine, task, limits, progress, confirm, &mut |_, _| {}).verdicts
 }
 
-/// Stack size of the threads of engines, in bytes: engines recurse over expressions, so they get as much stack as the main thread.
+/// Stack size of the threads of engines, in bytes. Engines recurse over expressions, so these threads have as large a stack as the main thread.
 pub const STACK: usize = 8 << 20;
 
 /// Runs an engine and turns its answers into verdicts as soon as they are available. `on_verdict` is called with the index of the property and the

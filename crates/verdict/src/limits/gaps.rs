@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_thread_that_does_not_look_is_heard_of() {
         let long = Duration::from_millis(40);
-        // Other tests of this program poll too.
+        // Other tests in this binary run at the same time and also poll their limits; only gaps of this test's thread are recorded.
         watch(long, |gap| {
             if std::thread::current().name() == Some("gaps") {
                 HEARD.lock().expect("no test panics").push(gap.clone());

@@ -31,7 +31,7 @@ pub(super) enum Operation {
         by: By,
         answer: Answer,
     },
-    /// Adds unless the old value is a given one.
+    /// Adds, unless the old value equals a given value.
     AddUnless {
         by: By,
         answer: Answer,

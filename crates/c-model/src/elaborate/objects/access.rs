@@ -235,7 +235,7 @@ impl Elaborator<'_> {
     ) -> Result<Operand> {
         let known = target.known().filter(|(object, _)| self.is_private(*object));
         let place = match &target.spot {
-            // Private memory: read, then write.
+            // Private memory is read and then written, without an atomic step.
             Spot::Register(_) => None,
             Spot::Memory(_) if known.is_some() => None,
             Spot::Memory(location) => Some(self.seen_location(location.clone(), &target.ty, span)?),

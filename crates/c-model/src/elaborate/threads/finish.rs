@@ -187,7 +187,7 @@ fn merge(
     }
 }
 
-/// The next start in a row.
+/// The next start in a row of starts.
 struct Pending {
     flag: ObjectId,
 }

@@ -298,7 +298,7 @@ impl Layout {
         Ok(())
     }
 
-    /// A constant as a number.
+    /// The number that represents a constant in flat code.
     pub(super) fn known(&self, nodes: &Nodes, known: &Known) -> Option<i64> {
         Some(match known {
             Known::Number(number) => *number,

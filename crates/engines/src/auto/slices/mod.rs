@@ -1,9 +1,9 @@
-//! Answers a question about a program by checking [`Slice`]s of it: subsets of its threads that the other threads cannot affect.
+//! Checks properties of a program on [`Slice`]s of it: subsets of its threads that the other threads cannot affect.
 //!
-//! A property is one question about one slice, or several: `assertions` is one question per thread that may fault, about the threads that can
-//! affect it. Slices that differ only in names share a question. Each slice is a member of a portfolio and may use all engines; so is the whole
-//! program, for properties that depend on every thread. An execution of a slice is one of the program, and the proofs of all questions
-//! together become a certificate that names the threads.
+//! A property is split into one or several questions, each about one slice. For example, `assertions` becomes one question for each thread that may fault,
+//! about the slice of the threads that can affect it. Slices that differ only in names share a question. Each slice is a member of a portfolio and may
+//! use all engines; the whole program is another member, for properties that depend on every thread. An execution of a slice is an execution of the
+//! program, and the proofs of all questions of a property together become a certificate that names the threads.
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use super::{Auto, EngineName};
 use crate::task::{About, Answer, Author, Early, Engine, Limits, Listener, Progress, Report, Task};
 use crate::turns;
 
-/// Maximum number of slices; further properties are checked on the whole program, because each slice needs threads of its own.
+/// Maximum number of slices, because each slice needs separate operating-system threads. Further properties are checked on the whole program.
 const MOST_SLICES: usize = 16;
 /// Maximum number of steps for computing the slices of all properties.
 const MOST_STEPS: u64 = 100_000_000;
@@ -38,7 +38,7 @@ const MOST_ACCESSES: usize = 1 << 22;
 struct Question {
     /// The index of the property.
     property: usize,
-    /// The index in [`Sliced::slices`]; `None` for the whole program.
+    /// The index of the slice in [`Sliced::slices`]; `None` for the whole program.
     slice: Option<usize>,
     /// The isomorphic slices that the answer covers; the first one is checked.
     alike: Vec<Vec<u32>>,
@@ -52,7 +52,7 @@ impl Question {
     }
 }
 
-/// A task some of whose properties are checked on slices.
+/// A task with some properties that are checked on slices.
 #[derive(Debug)]
 pub struct Sliced<'a> {
     task: &'a Task<'a>,
@@ -68,7 +68,7 @@ impl<'a> Sliced<'a> {
     /// The sliced task; `None` if every property depends on every thread.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
         let program = task.program;
-        // A program without an initial state has no executions, but a slice may not show that.
+        // A register with an empty initial range means that the program has no executions, but a slice without that register may have some.
         let starts = |init: &Init| !matches!(init, Init::Any(Some(range)) if range.size() == 0);
         let registers = program.threads.iter().flat_map(|thread| &thread.registers);
         if !task.observed.is_empty() || !registers.map(|register| &register.init).all(starts) {
@@ -96,7 +96,8 @@ impl<'a> Sliced<'a> {
         (!sliced.slices.is_empty()).then_some(sliced)
     }
 
-    /// Adds the questions of a property. If computing its slices would exceed the remaining steps, the property is checked on the whole program.
+    /// Adds the questions of a property. If the computation of its slices could need more than the remaining `steps`, the property is checked on the whole
+    /// program.
     fn ask(&mut self, property: usize, what: &Property, accesses: &[Accesses], steps: &mut u64) {
         let program = self.task.program;
         let concerns = concerns(program, what).unwrap_or_default();
@@ -126,7 +127,7 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// Answers all questions: those about slices with all of `auto`, those about the whole program with the part after its first run.
+    /// Answers all questions: questions about slices by the complete engine `auto`, questions about the whole program by `auto` without its first run.
     pub fn run(&self, auto: &Auto, cores: usize, limits: &Limits, progress: &Progress) -> Report {
         let properties = self.questions.iter().map(|q| self.task.properties[q.property].clone()).collect();
         let questions = self.task.about(self.task.program, self.task.model, properties);
@@ -180,7 +181,7 @@ impl<'a> Sliced<'a> {
         self.of_property[property].clone()
     }
 
-    /// Whether a property is a single question.
+    /// Whether a property has a single question.
     fn is_all(&self, property: usize) -> bool {
         self.of_property[property].len() == 1
     }
@@ -195,7 +196,7 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// The answer to a property and the question that decides it: a violation first, then an open question.
+    /// The answer to a property and the question that it is from: a violated question if there is one, otherwise a question without an answer, otherwise any.
     fn answer(&self, property: usize) -> (usize, Answer) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let order = |q: &usize| match answers[*q].holds() {
@@ -223,7 +224,8 @@ impl<'a> Sliced<'a> {
     }
 }
 
-/// An upper bound on the steps for computing the slices of a property with this many concerns: their closed sets, and their isomorphisms.
+/// An upper bound on the number of steps for computing the slices of a property with `concerns` concerns: the closures of the concerns, and the isomorphisms
+/// between them.
 fn work(program: &Program, concerns: usize) -> u64 {
     let [concerns, threads, cells, properties] =
         [concerns, program.threads.len(), program.cells(), program.properties.len()].map(|n| n as u64);
@@ -232,7 +234,7 @@ fn work(program: &Program, concerns: usize) -> u64 {
     concerns.saturating_mul(sets.saturating_add((concerns + 1).saturating_mul(edges + properties)))
 }
 
-/// The closures of the concerns of a property, without those contained in another one; empty if one of them contains all threads.
+/// The closures of the concerns of a property, without closures that are contained in others. Empty if one of the closures contains all threads.
 fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
     let mut sets: Vec<Vec<ThreadId>> = Vec::new();
     for concern in concerns {
@@ -246,12 +248,12 @@ fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<V
             sets.push(set);
         }
     }
-    // A concern about cells that no thread stores to yields an empty slice, which is not worth checking.
+    // A concern about cells that no thread stores to has an empty closure, and a slice without threads is not worth checking.
     sets.retain(|set| !set.is_empty());
     sets
 }
 
-/// The least closed set of threads that covers a concern, as a fixpoint.
+/// The least set of threads that covers a concern and that no other thread can affect, computed as a fixpoint.
 fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<ThreadId> {
     let mut read = vec![false; program.cells()];
     concern.cells.iter().for_each(|&cell| read[cell as usize] = true);
@@ -290,7 +292,8 @@ impl Listener for Sliced<'_> {
 
     fn is_settled(&self, question: usize) -> bool {
         let property = self.questions[question].property;
-        // A proof of one of several questions can be checked only together with the others.
+        // If a property has several questions, the proof of one can be checked only together with the others. So a question with evidence counts as settled
+        // before its property is.
         let shown = || self.questions[question].shown.load(Ordering::Relaxed);
         self.task.is_settled(property) || (!self.is_all(property) && shown())
     }
@@ -309,11 +312,11 @@ struct Asked {
     is_all: bool,
 }
 
-/// `auto` on a slice of the program, or on the whole program.
+/// Engine `auto` on a slice of the program, or on the whole program.
 struct OnSlice {
     auto: Auto,
     slice: Option<Arc<Slice>>,
-    /// For each property of the task, the question it stands for.
+    /// For each property of the task, the question that it represents.
     asked: Vec<Asked>,
 }
 
@@ -341,7 +344,7 @@ impl Engine for OnSlice {
     }
 }
 
-/// Translates answers about a slice back to the program.
+/// A listener that translates answers about a slice into answers about the program.
 #[derive(Debug)]
 struct Way<'a> {
     task: &'a Task<'a>,

@@ -1,4 +1,4 @@
-//! Tests of slices against the reference semantics: states, verdicts and certificates, and certificates with false claims.
+//! Compares slices with the reference semantics: their states, verdicts and certificates. Also tests that certificates with false claims are rejected.
 //!
 //! `FENCEWRIGHT_PROGRAMS=N` tests N random programs instead of a few hundred.
 
@@ -99,7 +99,7 @@ fn by_slices_verdicts_are_those_of_the_reference_semantics() {
         let program = random(seed);
         for model in MemoryModel::ALL {
             let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { continue };
-            // Every 40th program is checked with all engines, the others with those that decide small programs in their first run.
+            // Every 40th program is checked by the portfolio of all engines. The others are decided by the first runs.
             let alone = if seed % 40 == 0 { Duration::ZERO } else { Duration::from_secs(10) };
             let auto = Auto { alone, ..Auto::default() };
             for found in check_by_slices(&program, model, auto) {
@@ -227,7 +227,7 @@ fn claims_that_leave_out_what_matters_are_refused() {
         fencewright_certify::check(certificate, program, &Prover, &(Arc::new(|| false) as _))
     };
     assert_eq!(verdict(&certificate, &program).map(|_| ()), Ok(()));
-    // A program in which a thread outside the slice stores to a cell that the slice loads.
+    // The certificate is rejected for a program in which a thread outside the slice stores to a cell that the slice loads.
     assert!(matches!(verdict(&certificate, &readers("x = 1;")), Err(Rejection::Reduction(_))));
 
     let Claim::Sliced { properties, parts } = &certificate.claim else { panic!("{:?}", certificate.claim) };
@@ -243,7 +243,7 @@ fn claims_that_leave_out_what_matters_are_refused() {
         parts
     };
     let all = certificate.proofs.len();
-    // The number of proofs that the first part takes.
+    // The number of proofs that belong to the first part.
     let first = (0..all).find(|&n| !matches!(lies(properties, parts[..1].to_vec(), n), Rejection::Format(_)));
     let first = first.expect("the first part is shown by the first proofs");
     // Slices without the writer, with a thread that does not exist, or with unsorted threads.
@@ -251,16 +251,16 @@ fn claims_that_leave_out_what_matters_are_refused() {
         let refused = lies(properties, changed(0, slices), all);
         assert!(matches!(refused, Rejection::Reduction(_)), "{slices:?}: {refused}");
     }
-    // Some readers are in no part: first one of the identical ones, then the other one.
+    // Some readers are in no part: first one of the two identical readers, then the third reader.
     assert!(matches!(lies(properties, changed(0, &[&[0, 1]]), all), Rejection::Reduction(_)));
     assert!(matches!(lies(properties, parts[..1].to_vec(), first), Rejection::Reduction(_)));
     // Readers with different code are claimed to be identical.
     let refused = lies(properties, changed(0, &[&[0, 1], &[0, 2], &[0, 3]]), all);
     assert!(matches!(refused, Rejection::Symmetry(_)), "{refused}");
-    // Other properties: one that depends on every thread, and one that no part mentions.
+    // The certificate claims other properties: one that depends on every thread, and one that no part mentions.
     assert!(matches!(lies(&["deadlock".into()], parts.clone(), all), Rejection::Property(_)));
     assert!(matches!(lies(&["memory".into()], parts.clone(), all), Rejection::Reduction(_)));
-    // Correct slices, but with the proofs of other slices.
+    // The slices are correct, but have the proofs of other slices.
     assert!(
         verdict(&Certificate { proofs: exchanged(&certificate.proofs), ..certificate.clone() }, &program)
             .is_err()

@@ -1,6 +1,6 @@
 //! Bounded contexts by plain search on the reference semantics, to compare the engine `contexts` with.
 //!
-//! Each test module that includes this uses a part of it.
+//! Each test that includes this module uses a part of it.
 
 #![allow(dead_code)]
 
@@ -31,7 +31,8 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// For each property the least number of contexts that give evidence about it, by plain search; `None` if there are too many states.
+/// For each property, the least number of contexts of an execution that is evidence about it (the inner `None` if there is none), by plain search; `None` if
+/// there are too many states.
 pub fn least(program: &Program, model: MemoryModel, limit: usize) -> Option<Vec<Option<u32>>> {
     let reference = Reference::new(program, model);
     let mut found = vec![None; program.properties.len()];
@@ -132,8 +133,8 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program
-/// with sufficiently many values to choose from.
+/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program with each choice restricted
+/// to sufficiently many values.
 pub fn agree(
     about: &str,
     [program, bounded]: [&Program; 2],

@@ -1,8 +1,9 @@
-//! Tests of refusals: C programs are mutated at random, so that they contain unsupported or invalid code. Loading has to end soon,
-//! without a panic, with a program or an error with a position, or stop when asked to; accepted programs can be checked, printed and searched for races.
+//! Tests of refusals: C programs are mutated at random, so that they contain unsupported or invalid code. Loading has to end without a panic, with a program or
+//! with an error that has a position. It has to end within a time limit, or stop soon after it is asked to. Accepted programs are checked, printed and
+//! searched for races.
 //!
-//! A normal run tests 1,000 programs, made from the examples and, if available, the corpora; `FENCEWRIGHT_PROGRAMS=N` tests N of them, and
-//! `FENCEWRIGHT_SEED=N` tests that one and prints it.
+//! A normal run tests 1,000 programs, made from the examples and, if available, the corpora; `FENCEWRIGHT_PROGRAMS=N` tests N programs, and
+//! `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it.
 
 mod mutate;
 
@@ -32,9 +33,9 @@ use fencewright_testing::{Random, programs_or};
 const LIMIT: Duration = Duration::from_secs(10);
 /// Maximum processor time for a program, including the examination of accepted ones.
 const LONGEST: Duration = Duration::from_secs(20);
-/// At most one program in this many may need to be stopped: those that create dozens of threads in functions that other threads call in loops.
+/// At most one program in this many may need to be stopped. Such programs create dozens of threads in functions that other threads call in loops.
 const STOPPED: usize = 1_000;
-/// A program that takes longer than this hangs, however busy the machine is.
+/// A program that needs more wall-clock time than this hangs, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// One in this many accepted programs is checked.
 const CHECKED: u64 = 8;
@@ -214,7 +215,7 @@ impl Working {
             let working = self.0.lock().expect("nobody panics");
             for (seed, since) in &*working {
                 if since.elapsed() > PATIENCE {
-                    // Bypasses the output capture of the test harness, which ends here too.
+                    // The message is written directly to standard error, because the process ends here and the test harness would lose captured output.
                     let _ = writeln!(std::io::stderr(), "seed {seed} hangs");
                     std::process::exit(1);
                 }
@@ -246,7 +247,7 @@ fn mutated_programs_are_accepted_or_refused_with_a_message() {
         Some(seed) => vec![seed],
         None => (0..programs_or(1_000) as u64).collect(),
     };
-    // The program that a seed mutates does not depend on the number of seeds.
+    // The original program is chosen by the seed alone, so it does not depend on the number of programs tested.
     let original = |seed: u64| &originals[(seed % originals.len() as u64) as usize];
     if let Some(seed) = asked {
         for (name, text) in changed(original(seed), &mut Random::new(seed)).0 {

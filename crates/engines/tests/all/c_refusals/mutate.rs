@@ -92,7 +92,7 @@ const STATEMENTS: &[&str] = &[
     "#pragma weak x",
 ];
 
-/// Statements that are well typed: if they are refused, it is during translation.
+/// Statements that are well typed, so that they can be refused only during translation.
 const TYPED: &[&str] = &[
     "calls_hash(1);",
     "recursive(3);",

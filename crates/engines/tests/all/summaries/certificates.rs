@@ -1,5 +1,5 @@
-//! The checker accepts only true certificates: if a certificate about summary cells is changed and still accepted, then
-//! along random executions of the machine, with sets for summary cells, every state satisfies one cube of its invariant.
+//! Tests that the checker accepts only true certificates about summary cells. If a changed certificate is accepted, then every state on random executions of
+//! the machine, in which summary cells have sets of values, satisfies one cube of its invariant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
         0 => cubes[c][n].constant += *random.pick(&[-2, -1, 1, 2]),
         1 => drop(cubes[c].remove(n)),
         2 => {
-            // Each value satisfies one of two cubes, but not all values the same one.
+            // Replaces the cube by two cubes. Each value of the summary cell satisfies one of them, but not all values satisfy the same one.
             let middle = random.between(-1, 2);
             let mut upper = cubes[c].clone();
             upper.push(bound(-1, middle + 1));
@@ -88,7 +88,7 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
             cubes.push(upper);
         }
         3 => {
-            // All values of the summary equal another cell.
+            // Adds the constraint that all values of the summary cell equal another cell.
             let other = random.below(cells.len()) as CellId;
             if other != summary {
                 let ((a, b), (first, second)) = ((1, -1), (summary.min(other), summary.max(other)));
@@ -152,7 +152,7 @@ fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mu
     };
     for _ in 0..8 {
         let mut control = machine.initial();
-        // Buffer cells have not been written yet and may hold anything.
+        // Buffer cells have not been written yet and may have any value.
         let mut sets = Sets::default();
         for cell in 0..machine.cells.len() as CellId {
             let anything = random.between(-9, 9);

@@ -1,5 +1,5 @@
-//! Every domain over-approximates commands: if a state of cells satisfies the cube of a domain state, its successor satisfies
-//! the cube of *one* of the computed domain states.
+//! Tests that every domain over-approximates commands: if the values of cells satisfy the cube of a domain state, the values after a command satisfy the cube
+//! of *one* of the computed domain states.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Random steps, each from a domain state that represents the result of the previous ones.
+/// Takes random steps, each from a domain state that represents the values after the previous step.
 fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: &mut Count) {
     let vocabulary = Vocabulary {
         ordinary: ORDINARY.collect(),
@@ -74,7 +74,8 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: 
             let (a, b) = if random.one_in(2) { (0, 1) } else { (SUMMARIES.start, SUMMARIES.start + 1) };
             commands.extend(exchange(a, b, &mut next));
         }
-        // A cell may become dead. No machine revives a dead cell without an assignment; in a total preorder it would need a position.
+        // Cells may become dead if the domain keeps summaries. No machine makes a dead cell live again without an assignment to it. In domain `order` such a cell
+        // would have no position.
         let all = ORDINARY.chain(SUMMARIES.filter(|_| keeps));
         let after: Vec<CellId> = all.filter(|_| !keeps || !random.one_in(12)).collect();
         let transition = domain.transition(&live, &commands, &after);
@@ -90,7 +91,7 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: 
     }
 }
 
-/// A domain state after the step, as it is stored, that all choices of these values satisfy.
+/// A domain state after the step whose cube all choices of these values satisfy, in the form in which the search stores it; `None` if there is none.
 fn only<D: Domain>(
     domain: &mut D,
     transition: &D::Transition,
@@ -129,7 +130,7 @@ fn zones_represent_what_commands_lead_to() {
     assert!(count.steps > 20_000 && count.known > count.steps, "{count:?}: hardly anything was known");
 }
 
-/// Rows for sums, some of them with a constant.
+/// Tests zones with rows for sums, some of which have a constant.
 #[test]
 fn zones_with_sums_represent_what_commands_lead_to() {
     let walked = |seed| {
@@ -176,7 +177,7 @@ fn order_represents_what_commands_lead_to() {
     for seed in 0..4_000 {
         let mut domain = fragment(&loaded.program, &[], Relations::Order, &limits)
             .unwrap_or_else(|_| panic!("it only compares"));
-        // The last of the contents may share values with all memory cells.
+        // The last entry of the contents may have values in common with all memory cells.
         domain.attach(&[machine.contents(), vec![Contents::Stores]].concat());
         walk(domain, &mut Random::new(seed), false, &mut count);
     }

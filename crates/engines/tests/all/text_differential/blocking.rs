@@ -1,4 +1,4 @@
-//! All engines on programs where threads wait: a thread whose condition never becomes true has no step, in every configuration of every engine.
+//! Tests all engines on programs in which threads wait: in every configuration of every engine, a thread has no step while its condition is false.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -79,7 +79,7 @@ fn waiting(seed: u64) -> Generated {
     generated
 }
 
-/// One instance of each engine, with random options; the explicit one with every reduction.
+/// One instance of each engine, with random options; of the explicit engine, one instance for each reduction.
 fn engines(random: &mut Random) -> Vec<(String, Box<dyn Engine>)> {
     let mut engines: Vec<(String, Box<dyn Engine>)> = Vec::new();
     let mut options = |reduction| explicit::Options {
@@ -128,7 +128,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) {
     }
     let text = fw::print(&generated.file);
     let Ok(loaded) = read(&text, &generated.defines, Awaits::Block) else { return };
-    // Uses the parsed tree: the printed text does not show the grouping of conditions with the same operator.
+    // From here on the parsed tree is used, because the printed text does not show how conditions with the same operator are grouped.
     let generated = Generated { file: loaded.file, ..generated };
     let (mut random, program) = (Random::new(seed), &loaded.program);
     let model = *random.pick(&MemoryModel::ALL);

@@ -1,7 +1,7 @@
-//! The position of a thread in its syntax tree, and how control moves without a step.
+//! The position of a thread in its syntax tree, and the moves of control that are not steps.
 //!
-//! A position is a path into the syntax tree: the statement in each block from the body of the thread inwards. So loops, copies of
-//! `for` and jumps are followed on the tree itself. A position is *settled* if the statement there takes a step.
+//! A position is a path into the syntax tree: the index of the current statement in each block, from the body of the thread inwards. So loops, copies of `for`
+//! and jumps are followed on the tree itself. A position is *settled* if the statement there takes a step.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,8 @@ pub struct Frame {
     copy: Option<i64>,
 }
 
-/// From the body of the thread inwards; every frame but the last is at the statement that contains the next one. Empty: the end.
+/// The frames from the body of the thread inwards. Every frame except the last is at the statement that contains the block of the next frame. The empty
+/// position is the end of the thread.
 pub type Position = Vec<Frame>;
 
 /// The target of an assignment.
@@ -35,7 +36,7 @@ pub struct Code<'f> {
     pub thread: &'f Thread<'f>,
     blocks: Vec<&'f Block>,
     numbers: HashMap<*const Block, usize>,
-    /// Every label with its positions: a label in a `for` has one in each copy.
+    /// Every label with its positions. A label in a `for` has one position in each copy of the body.
     places: Vec<(&'f str, Position)>,
     /// The labels with the settled positions that they lead to.
     pub labels: Vec<(&'f str, Position)>,
@@ -98,8 +99,8 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Follows control from `position` as far as it moves without a step. A cycle means an empty loop, which takes
-    /// a step, from the same position wherever the cycle was entered.
+    /// Follows control from `position` to a position whose statement takes a step. A cycle without a step is an empty loop, which counts as a step; its position
+    /// is the least on the cycle, so that it does not depend on where the cycle was entered.
     pub fn settle(&self, mut position: Position) -> Position {
         let mut passed: Vec<Position> = Vec::new();
         while let Some(next) = self.without_step(&position) {
@@ -132,7 +133,7 @@ impl<'f> Code<'f> {
                     false => self.after(position.clone()),
                 })
             }
-            // Constant jumps and conditions take a step only where control can be named or must be chosen.
+            // Jumps and constant conditions take a step only at labels and loop heads, and at the start of a block of `choose`.
             _ if self.has_place(position) => None,
             StatementKind::If(e, then, otherwise) => {
                 let holds = self.decided_value(position, e)? != 0;
@@ -188,7 +189,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// The position after the end of the innermost block: after the statement, in the next copy, or at the head of the loop.
+    /// The position after the end of the innermost block: after the statement with the block, in the next copy of a `for`, or at the head of a loop.
     fn leave(&self, position: &Position) -> Position {
         let (frame, outer) = position.split_last().expect("inside a block");
         let outer = outer.to_vec();
@@ -205,7 +206,7 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// The label that a `goto` refers to: in the innermost enclosing copy of a `for` that has one.
+    /// The position of the label that a `goto` refers to: the one in the innermost enclosing copy of a `for` that has such a label.
     fn target(&self, from: &Position, label: &str) -> Position {
         let copies = |p: &[Frame]| p.iter().rposition(|frame| frame.copy.is_some()).map_or(0, |n| n + 1);
         let visible = |place: &Position| {
@@ -316,7 +317,7 @@ impl<'f> Code<'f> {
         })
     }
 
-    /// Whether an index of an array of registers is constant, or lies in the array by its declared range.
+    /// Whether an index of an array of registers is constant, or a register whose declared range is within the array.
     pub fn is_certain(&self, position: &[Frame], (low, high): Interval, index: &Expr) -> bool {
         let range = match &index.kind {
             ExprKind::Place(Place { name, index: None }) => {
@@ -393,7 +394,7 @@ fn first_statement(block: &Block) -> Option<usize> {
     block.statements.iter().position(|s| !declares(s) || !s.labels.is_empty())
 }
 
-/// Whether a block of `choose` is entered by a separate step: it is empty, or starts with a label, a loop or such a block.
+/// Whether a block of `choose` is entered by a separate step: it is empty, or starts with a label, with a loop, or with a `choose` of such a block.
 pub fn is_entered(block: &Block) -> bool {
     let Some(first) = first_statement(block).map(|n| &block.statements[n]) else { return true };
     match &first.kind {

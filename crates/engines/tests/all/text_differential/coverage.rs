@@ -1,4 +1,4 @@
-//! The features of the programs in a run, so that none can vanish from the generator unnoticed.
+//! Counts the features of the programs in a run, so that a test fails if the generator no longer produces some feature.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ pub type Interval = (i64, i64);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values {
     pub range: Option<Interval>,
-    /// The type: values that are written wrap around.
+    /// The operator of the declared type, which wraps values that are written.
     pub wraps: Option<UnaryOp>,
 }
 
@@ -149,7 +149,7 @@ pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, Undefined>> {
     i64::try_from(value).ok().map(Ok)
 }
 
-/// The range between constants.
+/// The interval of a range with constant ends.
 pub fn interval(range: &RangeExpr, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
     let end = |e| constant(e, named).expect("the ends of a range are constants");
     (end(&range.low), end(&range.high) - i64::from(!range.inclusive))

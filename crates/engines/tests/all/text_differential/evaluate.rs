@@ -1,7 +1,7 @@
 //! Evaluation of expressions in threads, one access at a time.
 //!
-//! A thread in the middle of a statement remembers the results of its accesses, in order. Evaluating the statement again with these results
-//! leads to the next access, to a condition to be decided, or to the end.
+//! A thread in the middle of a statement has a log of the results of its accesses, in order. The statement is evaluated again from its start with these
+//! results. Then the evaluation needs a further access, needs a condition to be decided, or is complete.
 
 use fencewright_lang::ast::{Expr, ExprKind, Place};
 use fencewright_program::{BinaryOp, Numbers};
@@ -12,9 +12,9 @@ use super::declarations::{Declared, Interval, Undefined, binary, unary};
 /// The reason why a value cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// A violation: the thread stops.
+    /// A fault, which is a violation. The thread stops.
     Fault,
-    /// A value that does not fit, or an access outside an open array: the answer is `unknown`.
+    /// A value that does not fit 64 bits, or an access outside the modelled part of an open array. The answer is `unknown`.
     Limit,
 }
 
@@ -46,9 +46,9 @@ pub enum Modification {
 
 /// The source of results of accesses.
 pub enum Answers<'a> {
-    /// The results so far in this statement, and how many of them have been used.
+    /// The results of the events of this statement so far, and the number of results that the evaluation has used.
     Log(&'a [i64], usize),
-    /// Inside an atomic block: loads happen immediately, and nothing else is a step.
+    /// Inside an atomic block, loads return their values immediately, and decisions are not separate steps.
     Now(&'a dyn Fn(usize) -> i64),
 }
 
@@ -61,7 +61,7 @@ pub struct Evaluation<'a, 'f> {
 }
 
 impl Evaluation<'_, '_> {
-    /// The result of the next event, if it has happened.
+    /// The result of the next event if it has happened. Otherwise the event is returned as an error.
     pub fn answer(&mut self, need: Need) -> Result<i64, Need> {
         match (&mut self.answers, need) {
             (Answers::Log(log, used), need) => {
@@ -125,7 +125,7 @@ impl Evaluation<'_, '_> {
                 }
                 if [then, otherwise].into_iter().any(|side| self.code.takes_steps(self.position, side)) {
                     let holds = self.truth(condition)?;
-                    // The value of the chosen side is computed before anything else happens.
+                    // The value of the chosen side is a separate step.
                     return match self.value(chosen(holds))? {
                         Ok(..0) if self.declared.numbers == Numbers::Nat => {
                             Err(Need::Decide(Err(Trouble::Fault)))
@@ -179,7 +179,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    /// Whether a condition holds, decided part by part.
+    /// Whether a condition holds. Its parts with accesses are decided one after the other.
     pub fn truth(&mut self, e: &Expr) -> Result<bool, Need> {
         let accesses = self.code.takes_steps(self.position, e);
         match &e.kind {
@@ -199,7 +199,7 @@ impl Evaluation<'_, '_> {
                 };
                 self.truth(if holds { then } else { otherwise })
             }
-            // The access itself decides.
+            // The access itself decides the condition, without another step.
             ExprKind::Cas(..) => Ok(self.value(e)? == Ok(1)),
             _ if self.decided(e).is_some() => Ok(self.decided(e) != Some(0)),
             _ => match self.value(e)? {

@@ -1,4 +1,4 @@
-//! `atomic` and `snapshot`: all paths through a block, each of them one step.
+//! Steps of `atomic` and `snapshot`: each path through such a block is one step.
 
 use fencewright_lang::ast::*;
 
@@ -26,7 +26,7 @@ impl<'f> Machine<'f> {
         Ok(())
     }
 
-    /// The states after the rest of a block inside an atomic one, from `position` on; a fault ends a path.
+    /// The states after the rest of a block inside an atomic block, from `position` on, each with whether the path ended with a fault.
     fn all_of(&self, state: State, t: usize, mut position: Position) -> Result<Vec<(State, bool)>, Trouble> {
         let mut ways = vec![(state, false)];
         while let Some(statement) = self.codes[t].statement(&position) {
@@ -60,7 +60,7 @@ impl<'f> Machine<'f> {
         let load = |cell: usize| self.load(state, t, cell);
         let mut evaluation =
             Evaluation { answers: Answers::Now(&load), ..self.evaluation(state, t, position, &[]) };
-        // The only unsatisfied needs are accesses that fail.
+        // Inside an atomic block, an evaluation stops only at an access or a decision that fails.
         let wrong = |need: Need| match need {
             Need::Load(Err(trouble)) | Need::Decide(Err(trouble)) => trouble,
             need => unreachable!("{need:?} inside an indivisible block"),

@@ -1,5 +1,5 @@
-//! The second interpreter: threads walk on the syntax tree, one event at a time, with memory, store buffers and the global lock. It is
-//! written from `docs/language.md` and shares nothing with lowering or the reference semantics.
+//! The second interpreter: it executes threads on the syntax tree, one event at a time, with memory, store buffers and the global lock. It was written from
+//! `docs/language.md` and shares no code with lowering or the reference semantics.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -35,7 +35,7 @@ pub struct ThreadState {
 struct Buffered {
     cell: usize,
     value: i64,
-    /// The number of `sfence`s before it in the buffer.
+    /// The number of `sfence`s before the store in the buffer.
     epoch: usize,
 }
 
@@ -43,7 +43,7 @@ struct Buffered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
     TooManyStates,
-    /// A value does not fit, or an access leaves an open array.
+    /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,
 }
 
@@ -54,15 +54,15 @@ pub struct Machine<'f> {
     pub model: MemoryModel,
 }
 
-/// The result of a step: a state, `None` if it is disabled, or a fault or limit.
+/// The result of a step: the next state, `None` if the step is disabled, or a fault or limit.
 type Step = Result<Option<State>, Trouble>;
 
-/// All reachable states, and whether there is a deadlock among them.
+/// All reachable states, and whether one of them is a deadlock.
 pub struct Reachable {
     pub states: HashSet<State>,
-    /// With `await` as a loop: a state in which nothing can move.
+    /// If `await` is a loop: whether some state is a deadlock, in which no step is enabled.
     pub deadlock: bool,
-    /// With blocking `await`: a state in which threads can only return to an `await` without a change.
+    /// If `await` blocks: whether some state is a deadlock, in which threads can at most return to an `await` without a change.
     pub blocked: bool,
 }
 
@@ -121,7 +121,7 @@ impl<'f> Machine<'f> {
                         Err(need) => need,
                     };
                     match self.perform(state, t, need) {
-                        // Other threads see the change, even if a later step undoes it.
+                        // Other threads can observe this change, even if a later step of the statement undoes it.
                         Ok(Some((next, _))) if next != *state => return Ok(true),
                         Ok(Some((_, answer))) => log.push(answer),
                         Ok(None) => return Ok(false),
@@ -316,7 +316,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Statements that compute a value: their accesses, and then their effect.
+    /// A step of a statement that computes a value: one of its accesses, or at the end its effect.
     fn evaluated(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
         let code = &self.codes[t];
         let log = &state.threads[t].log;
@@ -380,7 +380,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Conditions: the step that decides them is the step that continues.
+    /// A step of a statement with a condition. The step that decides the condition also moves the thread to the next statement.
     fn decided(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
         let code = &self.codes[t];
         let condition = match kind {
@@ -399,7 +399,7 @@ impl<'f> Machine<'f> {
         };
         let log = &state.threads[t].log;
         let (next, answer) = match self.evaluation(state, t, position, log).truth(condition) {
-            // Constants decide it, and it still takes a step.
+            // Constants decide the condition, but the statement still takes a step.
             Ok(holds) => return Ok(target(holds).map(|to| self.moved(state, t, to))),
             Err(need) => match self.perform(state, t, need)? {
                 Some(performed) => performed,
@@ -413,8 +413,8 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether `r = e` is one step with its only access. A register with a range or type checks the result of a read-modify-write
-    /// in a separate step, and one with a type also a value that may wrap around.
+    /// Whether `r = e` is a single step, together with its only access. A loaded value is written in a separate step if it may wrap around to the type of the
+    /// register. The result of a read-modify-write operation is written in a separate step if the register has a range or a type.
     fn is_one_access(&self, t: usize, position: &Position, register: usize, e: &Expr) -> bool {
         let values = self.codes[t].thread.registers[register].values;
         match &e.kind {
@@ -425,7 +425,7 @@ impl<'f> Machine<'f> {
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
                 values.range.is_none() && values.wraps.is_none()
             }
-            // If constants decide, only the chosen side counts.
+            // If constants decide the condition, only the chosen side matters.
             ExprKind::If(condition, then, otherwise) => {
                 self.codes[t].decided_value(position, condition).is_some_and(|value| {
                     self.is_one_access(t, position, register, if value != 0 { then } else { otherwise })
@@ -435,7 +435,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether an expression can be evaluated with one more result.
+    /// Whether the evaluation of an expression is complete with `answer` as one more result.
     fn is_complete(&self, state: &State, t: usize, position: &Position, e: &Expr, answer: i64) -> bool {
         let log = [state.threads[t].log.as_slice(), &[answer]].concat();
         self.evaluation(state, t, position, &log).value(e).is_ok()
@@ -446,7 +446,7 @@ impl<'f> Machine<'f> {
         Ok(performed.map(|(next, answer)| self.logged(next, t, position, answer)))
     }
 
-    /// One event in the middle of a statement, and its result.
+    /// The state after an event in the middle of a statement, and the result of the event; `None` if the event is disabled.
     fn perform(&self, state: &State, t: usize, need: Need) -> Result<Option<(State, i64)>, Trouble> {
         let mut next = state.clone();
         match need {
@@ -579,7 +579,7 @@ impl<'f> Machine<'f> {
         }
         let (low, high) = chosen.or(self.declared.shared[variable].values.range).expect("bounded");
         for value in low..=high {
-            // Over the naturals there is no negative number to choose.
+            // With `numbers nat`, choosing a negative number is a fault.
             let natural = self.checked(Values::default(), value);
             push(natural.map(|value| Some(self.logged(state.clone(), t, position, value))))?;
         }

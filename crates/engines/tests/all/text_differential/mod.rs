@@ -1,9 +1,9 @@
-//! Differential test of the language: random syntax trees are printed, parsed and lowered, and their observable behaviour on the reference semantics, and
-//! with the explicit engine, is compared with a second interpreter, which works on the syntax tree itself. Moving statements into procedures
-//! must not change anything.
+//! Differential test of the language: random syntax trees are printed, parsed and lowered. Their observable behaviour on the reference semantics and with the
+//! explicit engine is compared with a second interpreter, which executes the syntax tree itself. Moving statements into procedures must not change the
+//! behaviour.
 //!
-//! A normal run tests 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1` 200,000. A difference is shown
-//! with the seed and a minimised program; `FENCEWRIGHT_SEED=N` runs only that one.
+//! A normal run tests 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1`, 200,000 are tested. A difference is shown with the seed and a
+//! minimised program; `FENCEWRIGHT_SEED=N` tests only the program with seed N.
 
 mod blocking;
 mod control;
@@ -59,7 +59,7 @@ fn compare(
     let text = fw::print(&generated.file);
     let loaded = match read(&text, &generated.defines, awaits) {
         Ok(loaded) => loaded,
-        // Several conditions in copies of a `for`: a limit of lowering.
+        // Several conditions in copies of a `for` can exceed a limit of lowering.
         Err(e) if e.diagnostics[0].message.contains("ways lead through this block") => {
             return Ok(Outcome::TooLarge);
         }
@@ -76,13 +76,13 @@ fn compare(
     let declared = Declared::new(&generated.file, &generated.defines);
     let codes: Vec<Code<'_>> = declared.threads.iter().map(|t| Code::new(&declared, t)).collect();
     let asserted = loaded.program.properties.iter().any(|p| p.name == "assertions");
-    // The interpreters have different numbers of states: a thread in the middle of a statement remembers different things.
+    // The interpreters represent a thread in the middle of a statement differently, so they have different numbers of states.
     let direct = observe::of_text(&declared, &codes, model, &labels, 8 * MOST_STATES, asserted, awaits);
     let (views, finals, verdicts) = match (&lowered, &direct) {
         (_, Observed::TooLarge) => return Ok(Outcome::TooLarge),
         (Observed::Limit, Observed::Limit) => return Ok(Outcome::Limit),
         (Observed::Limit, _) => return Err("a limit is met in the lowered program only".into()),
-        // A wrapping operation needs only the low bits of its operand, and may have a value although the operand does not fit.
+        // A wrapping operation needs only the low bits of its operand. So it may have a value in the lowered program although the operand does not fit 64 bits.
         (_, Observed::Limit) if text_has_types(&generated.file) => return Ok(Outcome::TooLarge),
         (_, Observed::Limit) => return Err("a limit is met in the text only".into()),
         (_, Observed::All { views, finals, verdicts }) => (views, finals, verdicts),
@@ -104,7 +104,7 @@ fn compare(
             ));
         }
     }
-    // A formula that cannot be computed makes the engine give up on the other properties too.
+    // The engine is run only if all formulas can be computed, because otherwise it gives up on the other properties too.
     let computable = verdicts.values().all(Option::is_some);
     if let Some(engine) = engine.filter(|_| computable) {
         let answers = decide(engine, &loaded.program, model);
@@ -207,7 +207,7 @@ fn examine(seed: u64, coverage: &mut Coverage) -> bool {
             Err(difference) => {
                 let kind = |difference: &str| difference.split(' ').next().map(str::to_owned);
                 let fails = |smaller: &Generated| both(smaller).is_err_and(|e| kind(&e) == kind(&difference));
-                // A rejected text is an error of the generator, and shrinking would introduce others.
+                // A rejected text is an error of the generator. It is not minimised, because that could lead to other errors of this kind.
                 let smallest = match difference.starts_with("not accepted") {
                     true => generated.clone(),
                     false => shrink::shrink(&generated, &fails),
@@ -282,7 +282,7 @@ fn a_call_does_what_the_text_of_the_procedure_does() {
         if procedures == 0 || !matches!(direct, Observed::All { .. }) {
             continue;
         }
-        // A call keeps its result in a register, so that one visible state may be several states.
+        // A call keeps its result in a register, so several states may have the same view. Therefore more states are allowed.
         let called = observed(&file, &generated.defines, model, &labels, 8 * MOST_STATES);
         let text = || format!("seed {seed}, {}:\n{}", model.name(), fw::print(&file));
         assert!(called == direct, "{}", text());

@@ -18,11 +18,12 @@ pub struct View {
     pub memory: Vec<i64>,
 }
 
-/// Bits of a view beside those of the labels.
+/// The bit of a view that is set if the thread has ended.
 const END: u64 = 1 << 63;
+/// The bit of a view that is set if the thread has faulted.
 const FAULT: u64 = 1 << 62;
 
-/// The data that is compared.
+/// The observable behaviour of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observed {
     All {
@@ -36,7 +37,7 @@ pub enum Observed {
     TooLarge,
 }
 
-/// The labels of all threads; each has a bit.
+/// The labels of all threads. The index of a label in this list is its bit in views.
 pub fn label_bits(file: &File) -> Vec<String> {
     fn collect(block: &Block, labels: &mut BTreeSet<String>) {
         for statement in &block.statements {

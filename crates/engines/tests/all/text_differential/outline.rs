@@ -1,4 +1,4 @@
-//! Moves statements into procedures: a program with calls must behave as with the text in their place.
+//! Moves statements into procedures. The program with calls must have the same behaviour as the original program.
 
 use std::collections::HashSet;
 
@@ -34,13 +34,14 @@ pub fn outlined(file: &File, random: &mut Random) -> (File, usize) {
 
 struct Outliner<'r> {
     random: &'r mut Random,
-    /// The names that procedures see without parameters.
+    /// The names that are visible in procedures without being parameters.
     global: HashSet<String>,
     procedures: Vec<Procedure>,
 }
 
 impl Outliner<'_> {
-    /// Skips the first statement of a block if it shares its position with the enclosing statement, because a call there would have its own.
+    /// Moves some statements of a block into procedures. With `shares`, the first statement has the same control location as the enclosing statement; it is not
+    /// moved, because a call would have a separate location.
     fn block(&mut self, block: &mut Block, shares: bool) {
         let mut is_first = shares;
         for statement in &mut block.statements {
@@ -76,7 +77,7 @@ impl Outliner<'_> {
             return;
         }
         let inner = match &statement.kind {
-            // With a call, the array index is evaluated after the call instead of before.
+            // The index of an array element is evaluated before the value. With a call as the value, it would be evaluated after the call.
             StatementKind::Assign(Place { name, index: Some(_) }, _) if !self.global.contains(&name.text) => {
                 return;
             }

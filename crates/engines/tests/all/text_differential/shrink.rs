@@ -4,7 +4,7 @@ use fencewright_lang::ast::*;
 
 use super::generate::Generated;
 
-/// Removes items and statements, and unwraps compound statements, as long as `fails`.
+/// Removes items and statements, and unwraps compound statements, as long as `fails` is true of the result.
 pub fn shrink(generated: &Generated, fails: &dyn Fn(&Generated) -> bool) -> Generated {
     let mut smallest = generated.clone();
     let mut number = 0;
@@ -36,7 +36,7 @@ fn reduction(generated: &Generated, number: usize) -> Option<Generated> {
     None
 }
 
-/// Removes the part with number `left`, counting down; returns whether the block had that many parts.
+/// Removes the part with number `left`, which is decreased for each part before it. Returns whether the block had such a part.
 fn reduce(block: &mut Block, left: &mut usize) -> bool {
     for n in 0..block.statements.len() {
         if *left == 0 {

@@ -437,7 +437,7 @@ impl Zones {
     }
 }
 
-/// Prepares a step on a matrix of cells.
+/// Compiles a step to a transition between zones whose matrix has one index per cell (not per linear form).
 fn on_cells(
     cells: Vec<CellId>,
     before: &Live,

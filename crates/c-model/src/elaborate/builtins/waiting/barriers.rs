@@ -22,7 +22,7 @@ impl Elaborator<'_> {
         Ok([member(COUNT)?, member(ARRIVED)?, member(LEAVING)?, member(SERIAL)?])
     }
 
-    /// Initialises a barrier: the result of the call.
+    /// Initialises a barrier. Returns the result of the call.
     pub(super) fn init_barrier(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let count = self.argument_value(call, 2)?;

@@ -159,7 +159,7 @@ impl Generator {
         expr(kind)
     }
 
-    /// A shared variable; its index may be out of bounds only if that is not known statically.
+    /// A shared variable or an element of a shared array. Only an index that is not constant may be out of bounds.
     pub fn shared_place(&mut self) -> Place {
         let number = self.random.below(self.shared.len());
         let shared = &self.shared[number];

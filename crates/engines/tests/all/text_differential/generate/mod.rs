@@ -59,10 +59,11 @@ struct Generator {
     registers: Vec<RegisterShape>,
     /// The number of labels in each scope: the thread, and each `for` around the current statement.
     labels: Vec<usize>,
-    /// The nesting depth of the current block, and the number of enclosing loops.
+    /// The nesting depth of the current block.
     depth: usize,
+    /// The number of loops around the current statement.
     loops: usize,
-    /// Set inside an atomic block: whether the block may store.
+    /// Inside an indivisible block, whether the block may store; `None` outside.
     indivisible: Option<bool>,
     /// The number of further statements that this thread may have.
     fuel: usize,
@@ -129,7 +130,7 @@ impl Generator {
                 false => written,
             };
             let written = match self.constants.last().map(|(name, interval)| (name.clone(), *interval)) {
-                // Defined by the previous constant: its value depends on the override of that one.
+                // The constant is defined in terms of the previous constant, so its value depends on the override of that constant.
                 Some((before, (low, _))) if value == written && self.one_in(2) => expr(ExprKind::Binary(
                     fencewright_program::BinaryOp::Sub,
                     Box::new(int(low + value)),
@@ -150,7 +151,7 @@ impl Generator {
         }
         let threads = *self.random.pick(&[1, 2, 2, 2, 3]);
         while self.threads.len() < threads {
-            // Three threads must be short, or they have too many interleavings.
+            // Three threads are short, because long ones have too many interleavings.
             self.fuel = 2 + self.random.below([0, 9, 6, 3][threads]);
             items.push(self.thread());
         }
@@ -215,7 +216,7 @@ impl Generator {
         array: bool,
     ) -> Option<Initial> {
         if let Some(wraps) = wraps.filter(|_| self.one_in(2)) {
-            // A limit of the type, so that the next number wraps around.
+            // The initial value is the least or greatest value of the type, so that arithmetic soon wraps around.
             let (low, high) = type_values(wraps);
             let value = if self.one_in(2) { low } else { high } as i64;
             return Some(Initial::Value(int(value)));

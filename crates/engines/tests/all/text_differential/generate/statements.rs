@@ -59,7 +59,7 @@ impl Generator {
             let section = [StatementKind::Lock(mutex.clone()), inside, StatementKind::Unlock(mutex)];
             return section.into_iter().map(|kind| self.statement(kind)).collect();
         }
-        // Labels are numbered in textual order: those of the statement come before those inside it.
+        // Labels are numbered in the order of the text, so the labels of the statement are made before the labels inside it.
         let Statement { labels, .. } = self.statement(StatementKind::Skip);
         let kind = match self.random.below(5) {
             0 | 1 if self.depth < 4 => self.compound(),
@@ -210,7 +210,7 @@ impl Generator {
         // A choice must stay within the type.
         let unsigned = matches!(wraps, Some(UnaryOp::Unsigned(_)));
         let low = self.random.between(if unsigned { 0 } else { -1 }, 1);
-        // Over the reals any larger range has infinitely many values.
+        // With `numbers real`, a range has infinitely many values unless both ends are the same.
         let real = self.numbers == Numbers::Real;
         let high = low + if real { 0 } else { self.random.between(0, 1) };
         let range = (!ranged || real || self.one_in(2)).then(|| self.range((low, high)));
