@@ -353,6 +353,35 @@ fn container_of_null_is_a_negative_number() {
     }
 }
 
+#[test]
+fn container_of_a_member_of_null_is_its_offset_from_the_other_member() {
+    let globals = "struct s { int a, b, c; } *_Atomic null; int *_Atomic member;
+        #define around(p, m) ((struct s *)((char *)(p) - offsetof(struct s, m)))";
+    let above = "struct s *p = null; member = &p->c; int *q = member; struct s *r = around(q, b);";
+    fails(globals, &format!("{above} assert((uintptr_t)r != 4);"));
+    let below = "struct s *p = null; member = &p->b; int *q = member; struct s *r = around(q, c);";
+    fails(globals, &format!("{below} assert((intptr_t)r != -4);"));
+}
+
+#[test]
+fn the_bits_of_a_container_that_does_not_exist_are_not_known() {
+    let globals = "struct node { int value; struct node *next; } *lone; struct node **_Atomic from;
+        struct other { long k[3]; struct node *next; };
+        #define around(p, t) ((struct t *)((char *)(p) - offsetof(struct t, next)))";
+    let body = |looks: &str| {
+        let text = "from = &lone; struct node **l = from; struct node *r = around(l, node);";
+        main_does(globals, &format!("{text} {looks}"))
+    };
+    ends(&body("assert(((uintptr_t)r & 8) == 0);"), "bits_of_an_address");
+    ends(&body("assert((intptr_t)r >= (1L << 40));"), "a_number_that_may_be_an_address");
+    ends(&body("assert((intptr_t)r < (1L << 41));"), "a_number_that_may_be_an_address");
+    ends(&body("assert((uintptr_t)r != 0x12348);"), "a_number_that_may_be_an_address");
+    ends(
+        &body("struct other *q = around(l, other); assert((uintptr_t)r - (uintptr_t)q != 16);"),
+        "bits_of_an_address",
+    );
+}
+
 const AROUND: &str = "struct list { struct list *next; };
     struct node { long key; struct list l; } nodes[2]; struct list head, *from = &head; long other;
     #define entry(p) ((struct node *)((char *)(p) - offsetof(struct node, l)))
