@@ -6,14 +6,14 @@
 //! Source sets with sleep sets (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas: *Source sets: a foundation for optimal dynamic partial order
 //! reduction*, J. ACM 64(4), 2017). A depth-first search explores, from each configuration, the steps of one agent, and those of further agents where a
 //! race requires them. Two notions are used throughout:
-//! * Two executions are *equivalent* if one becomes the other by exchanging adjacent events of different agents whose [footprints](footprint) do not
+//! * Two executions are *equivalent* if one becomes the other by exchanging adjacent events of different agents whose footprints (see `footprint`) do not
 //!   conflict.
 //! * An agent *can begin* a sequence (is an *initial* of it) if no earlier event of the sequence happens before its first event there.
 //!
 //! At the end of each execution E, the search considers each pair of an event `i` and a later step of an agent `r` that may be reversible, that is, in
 //! the other order in some other execution:
 //! * `i` and an event of `r` *race*: they conflict, and no event happens after `i` and before the event of `r`;
-//! * `i` wrote something that the step of `r` [waits](footprint::Step::waits) for, so that `r` may have been enabled before `i` and disabled after it.
+//! * `i` wrote something that the step of `r` waits for (`footprint::Step::waits`), so that `r` may have been enabled before `i` and disabled after it.
 //!   The step may be taken later in E, or never.
 //!
 //! Let C be the configuration before `i`. For each such pair, another agent may have to be explored from C. Let `rest` be the events after `i` that do
