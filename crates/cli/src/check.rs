@@ -239,7 +239,7 @@ impl Checker<'_> {
         }
         out.flush();
         if out.is_closed() {
-            // Nobody reads the output any more, so the search ends.
+            // The reader of the output has gone, so the search ends.
             stop::token().cancel();
         }
     }

@@ -43,7 +43,7 @@ impl Pool {
 
 /// The result of a function, or the message of its panic.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    // All data that a panicking job can access is dropped with the job, so nobody observes it in an inconsistent state.
+    // All data that a panicking job can access is dropped with the job, so no other job observes it in an inconsistent state.
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| in_words(&*panic))
 }
 

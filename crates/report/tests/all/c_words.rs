@@ -251,7 +251,7 @@ int main() { pthread_t p, q; pthread_create(&p, 0, f, 0); pthread_create(&q, 0, 
     }
 }
 
-/// What does not exist yet is not told as if it did: locals that nobody has written, threads that nobody has created, allocations that nobody has made.
+/// Locals without a value, threads that are not created yet and objects that are not allocated yet are left out or named as such.
 #[test]
 fn what_does_not_exist_yet_is_not_told() {
     let shown = told(
