@@ -242,7 +242,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // If the file was renamed, this fails, as there is nothing to remove.
+        // This fails if the file was renamed, because then there is nothing to remove; the failure is harmless.
         let _ = fs::remove_file(&self.0);
     }
 }

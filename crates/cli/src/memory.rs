@@ -34,7 +34,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The result of the last query, in bytes.
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count.
+/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count against its limit.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 /// Measures this process.
