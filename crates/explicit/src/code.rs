@@ -21,8 +21,8 @@ use super::versions::Versions;
 use crate::families::families;
 use threads::{Visible, thread_code};
 
-/// Maximum total number of live registers, summed over all locations, for which the lists of live registers are computed: programs with more are
-/// rare, and their lists take much memory. Without the lists there is neither symmetry reduction nor a proof as a set of states.
+/// Maximum total number of live registers, summed over all locations, for which the lists of live registers are computed. Longer lists would take too
+/// much memory. A program without these lists gets neither symmetry reduction nor a proof as a set of states.
 const MOST_LIVE: usize = 1 << 22;
 
 /// Index of a component of the state that is not a buffer.
@@ -114,9 +114,9 @@ pub enum ActionCode {
     Unlock,
     /// See [`Action::Atomic`].
     Atomic {
-        /// The operations.
+        /// The operations, which are performed in one step.
         ops: Box<[OpCode]>,
-        /// Whether the buffer of the thread must be empty.
+        /// Whether the step waits until the buffer of the thread is empty.
         drains: bool,
     },
 }
@@ -131,7 +131,7 @@ pub struct Target {
 
 /// A compiled operation.
 pub enum OpCode {
-    /// Skip.
+    /// See [`Op::Skip`].
     Skip,
     /// See [`Op::Assign`].
     Assign(Target, ExprCode),

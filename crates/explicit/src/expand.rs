@@ -125,7 +125,8 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Passes all successors of `state` to the sink. On [`Growth`] some may be missing: the state must be expanded again in a wider layout.
+    /// Passes all successors of `state` to the sink. If it returns [`Growth`], some successors may be missing, and the state must be expanded again
+    /// in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -198,7 +199,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// Passes the successors by some parts of threads to the sink, like [`Expander::expand`] does for all.
+    /// Passes to the sink the successors by the steps in the given parts of threads; see [`Expander::expand`].
     pub fn expand_parts<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -265,7 +266,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// The operations of one step; if some choose values, all combinations are explored depth first.
+    /// Performs the operations of one step. If some operations choose values, all combinations of values are explored depth first.
     fn ops<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -354,7 +355,7 @@ impl<'c> Expander<'c> {
         sink.take(Step { thread: t as u32, kind, visible: edge.visible, fault }, &self.next);
     }
 
-    /// One operation other than a choice, applied to `self.next`.
+    /// Applies one operation other than a choice to `self.next`.
     #[inline(always)]
     fn perform(&mut self, layout: &Layout, t: usize, op: &OpCode, direct: bool) -> Result<Flow, Growth> {
         macro_rules! value {
@@ -443,7 +444,7 @@ impl<'c> Expander<'c> {
     }
 }
 
-/// Copies a state. Most states are one word, which is not worth a call to `memcpy`.
+/// Copies a state. Most states have a single word, for which a call to `memcpy` would be slower.
 #[inline(always)]
 fn copy(from: &[u64], to: &mut [u64]) {
     match (from, to) {

@@ -174,7 +174,7 @@ impl Class {
             let Some(range) = variable.indices.filter(|_| family.indices.contains(&(n as u32))) else {
                 continue;
             };
-            // The range contains all numbers or none, so testing one of them suffices.
+            // The range contains all numbers of the family or none, so testing one number suffices.
             if range.contains(family.numbers[0]) {
                 let cell = |number: i64| variable.base as usize + (number - range.low) as usize;
                 for (position, &number) in family.numbers.iter().enumerate() {
@@ -225,8 +225,8 @@ impl Class {
         self.numbers.iter().position(|&n| n == number)
     }
 
-    /// A value that may be a thread number, as seen by the thread at a position: 1 for its own number, 2 for the number of another thread of the
-    /// class.
+    /// Maps a value that may be a thread number to 1 if it is the number of the thread at position `by`, to 2 if it is the number of another thread
+    /// of the class, and otherwise to the value plus 3.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,

@@ -3,9 +3,9 @@
 //! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers access the same table. In a
 //! round, every worker expands some of its states and posts successors to their owners; after a barrier, every worker stores the states posted to it;
 //! after a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
-//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn: most searches end before starting
-//! threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the execution
-//! leads through states of all workers.
+//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn, because most searches end before
+//! starting threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the
+//! execution leads through states of all workers.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -207,7 +207,7 @@ fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<V
         let mut handles = Vec::new();
         for worker in crew {
             let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
-            // Each worker owns a part of the states: if one worker were missing, the others would wait for it forever.
+            // Each worker owns some of the states, so the others would wait forever for a worker whose thread was not started.
             let Ok(thread) = thread else {
                 gate.destroy();
                 break;

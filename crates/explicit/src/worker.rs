@@ -249,7 +249,7 @@ impl<'a, 's> Worker<'a, 's> {
         true
     }
 
-    /// A state without successors: final, deadlocked, or stopped by a fault or a limit.
+    /// Handles a state without successors: it is final, deadlocked, or stopped by a fault or a limit.
     fn at_rest(&mut self, number: u32, global: u32, summary: Summary) {
         let code = self.shared.code;
         let state = self.store.state(number);

@@ -144,7 +144,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Sets, then multisets with a growing bound, until all open properties have a spurious path with multisets.
+    /// Tries sets, and then multisets with a growing bound, until all open properties have a spurious path with multisets.
     fn multisets(&mut self, most: u32) {
         for many in 1..=most {
             let open: Vec<usize> =
@@ -162,7 +162,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Partial buffers with a growing k, as large as the spurious paths require.
+    /// Tries partial buffers with a growing k, as large as the spurious paths require.
     fn partial(&mut self) {
         let mut k = 0;
         loop {

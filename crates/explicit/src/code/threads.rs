@@ -45,7 +45,8 @@ impl Visible {
         visible
     }
 
-    /// Whether an edge may change the value of a formula when its thread takes it. Under TSO and PSO the flush of a store is a step of its own.
+    /// Whether an edge may change the value of a formula when its thread takes it. Under TSO and PSO a store that enters the buffer changes no
+    /// formula; the later flush may, see [`ThreadCode::flush_visible`].
     fn sees(&self, task: &Task<'_>, id: ThreadId, edge: &Edge) -> bool {
         let (program, ops) = (task.program, edge.action.ops());
         let thread = program.thread(id);

@@ -1,8 +1,8 @@
 //! The interpreter of the stateless search: computes the steps of one agent from a state, with their footprints.
 //!
 //! The rules are those of `fencewright_program::reference`. A step of a program includes the following local steps that are unobserved and have one
-//! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that many
-//! *alternatives*, numbered in a fixed order; its footprint is the union of theirs.
+//! outcome, so that most steps are accesses. If several edges leave a location, or a step chooses the value of a `*`, each edge and each value is an
+//! *alternative* of one step. The alternatives are numbered in a fixed order, and the footprint of the step is the union of their footprints.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{
@@ -371,7 +371,7 @@ impl<'p> Machine<'p> {
                     next.values[self.registers[thread] + register.index()] = value;
                     self.ops(next, thread, (id, edge), &ops[n + 1..], chosen, path, gathered);
                 } else {
-                    // This alternative was not requested, and all these alternatives have the same footprint, so it is only counted.
+                    // The footprint is the same for every value of a `*`, so an alternative that was not requested is only counted.
                     gathered.total += 1;
                     skipped = true;
                 }

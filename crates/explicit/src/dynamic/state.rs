@@ -10,7 +10,7 @@ pub const NONE: u32 = u32::MAX;
 /// A state of the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The holder of the lock plus 1 (0 if it is free), locations, registers, memory.
+    /// The index of the lock's holder plus 1 (0 if the lock is free), then the locations of the threads, their registers, and the memory cells.
     pub values: Vec<i64>,
     /// All buffered stores; those of each thread in the order in which they were issued.
     pub buffers: Vec<Buffered>,

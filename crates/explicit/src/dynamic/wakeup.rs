@@ -54,11 +54,11 @@ pub type Sequence<'b> = VecDeque<&'b Branch>;
 
 /// How a step relates to a sequence.
 enum Relation {
-    /// It occurs in the sequence at this index, and can come first.
+    /// The step occurs in the sequence at this index, and can come first.
     Initial(usize),
-    /// It does not occur in the sequence and can come first.
+    /// The step does not occur in the sequence and can come first.
     Independent,
-    /// It cannot come first.
+    /// The step cannot come first.
     Dependent,
 }
 
@@ -77,7 +77,7 @@ impl Tree {
         Tree { branch, children: VecDeque::new() }
     }
 
-    /// A tree with a single sequence; `None` if it is empty.
+    /// A tree with a single sequence; `None` if the sequence is empty.
     fn sequence(steps: &Sequence<'_>) -> Option<Self> {
         let mut below: Option<Tree> = None;
         for &branch in steps.iter().rev() {

@@ -61,13 +61,13 @@ impl<'c> Representatives<'c> {
         }
     }
 
-    /// Maps a set of thread parts, two bits per thread, from a state to its representative.
+    /// Maps a set of parts (the edges or the flushes of a thread, two bits per thread) from a state to its representative.
     pub fn carry(&mut self, layout: &Layout, state: &[u64], parts: u64) -> u64 {
         if parts == 0 || std::ptr::eq(self.of(layout, state), state) {
             return parts;
         }
         let (best, mut candidate) = (std::mem::take(&mut self.best), std::mem::take(&mut self.candidate));
-        // All permutations have been tried, and the iteration is back at the first one.
+        // `of` has tried all permutations, so the iteration is back at the first one.
         self.arrange(layout, state, &mut candidate);
         while candidate != best && self.next_arrangement() {
             self.arrange(layout, state, &mut candidate);

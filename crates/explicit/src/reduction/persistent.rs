@@ -25,7 +25,7 @@ pub struct Persistent<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     pub(super) view: View,
-    /// For each part, the parts that must be in the same set.
+    /// For each part, the parts that must be in every set that contains it; `None` if no set may contain the part.
     needs: Vec<Option<u64>>,
     /// The closed sets, ordered by size.
     pub(super) sets: Vec<u64>,

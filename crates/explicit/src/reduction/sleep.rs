@@ -11,19 +11,19 @@
 //! the state or were taken earlier *in the same expansion* (unless they depend on the part), but not those taken in earlier expansions.
 //!
 //! **Correctness.** Take an execution w from an initial state. As long as there is an explored state s along w such that no step of its persistent
-//! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. It is independent of
-//! the rest, so it can be taken after it; and it closes no cycle, for otherwise P(s) would be the full set. So only finitely many steps are appended,
-//! and after that the rest has an initial in P(s) in every state s along w, until w itself has been taken. Now follow w with the invariant that *no
-//! part that sleeps in s at the end of the search is an initial of the rest*. It holds in the initial state, whose sleep set is empty. In s consider
-//! the latest expansion in which initial parts were taken, and of these the first, a. Let p sleep in the successor and be an initial of the rest
-//! there. Since p is independent of a in s, it is an initial in s too, so it does not sleep in s at the end. It was not taken before a in the same
-//! expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of s, which took p if p is in
-//! P(s), and a again if not. Both contradict the choice of a.
+//! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. The appended step is
+//! independent of the rest, so it can be taken after the rest; and it closes no cycle, for otherwise P(s) would be the full set. So only finitely
+//! many steps are appended, and after that the rest has an initial in P(s) in every state s along w, until w itself has been taken. Now follow w with
+//! the invariant that *no part that sleeps in s at the end of the search is an initial of the rest*. It holds in the initial state, whose sleep set
+//! is empty. In s consider the latest expansion in which initial parts were taken, and of these the first, a. Let p sleep in the successor by a and
+//! be an initial of the rest there. Since p is independent of a in s, it is an initial in s too, so it does not sleep in s at the end. It was not
+//! taken before a in the same expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of
+//! s, which took p if p is in P(s), and a again if not. Both contradict the choice of a.
 //!
 //! So the search finds everything that a search with persistent sets alone finds: deadlocks and final states, faults and, because visible steps
-//! depend on each other, all values of observed formulas. The explored graph is a subgraph of the one explored with persistent sets. Only the rare
-//! case that parts outside of a persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers,
-//! and automorphisms map sleep sets to sleep sets.
+//! depend on each other, all values of observed formulas. The explored graph is a subgraph of the one explored with persistent sets. Steps are
+//! repeated only in the rare case that parts outside of a persistent set wake up. The argument depends neither on the search order nor on the number
+//! of workers, and automorphisms map sleep sets to sleep sets.
 //!
 //! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
 

@@ -91,7 +91,7 @@ fn program(variables: usize, threads: Vec<Vec<(u32, u32, Action)>>, bad: Expr<Ob
 struct Explored {
     /// The number of states if the goal does not stop the search.
     states: usize,
-    /// The number of steps taken from these.
+    /// The number of steps taken from these states.
     taken: u64,
     /// The number of transitions until the goal is found: breadth first and depth first.
     transitions: [usize; 2],
