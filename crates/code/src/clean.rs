@@ -25,7 +25,7 @@ pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {
 }
 
 /// Cleans a block of code; with `awaits`, also turns loops that only wait into `Await` statements. Returns the registers that may be read before they
-/// are written. When it is time to stop, the rest of the code is dropped, because the caller then discards the result.
+/// are written. When it is time to stop, the rest of the code is dropped; the caller discards the result in that case.
 pub(crate) fn clean(
     code: &mut Vec<Stmt>,
     registers: usize,

@@ -267,7 +267,7 @@ impl Nodes {
         }
     }
 
-    /// The node at the end of a path from the places of a node; `None` if [`Nodes::part`] has none for some step.
+    /// The node at the end of a path from the places of a node; `None` if [`Nodes::part`] returns `None` for some step.
     pub fn at_path(&self, node: NodeId, path: &[Step]) -> Option<NodeId> {
         path.iter().try_fold(self.find(node), |node, &step| self.part(node, step))
     }

@@ -22,7 +22,7 @@ use crate::session::{Event, Program, What};
 use crate::uri::path_of;
 
 impl Server {
-    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If it no longer is one, its program is
+    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If the document is no longer a program, its program is
     /// removed.
     pub(crate) fn revise(&mut self, uri: &Uri, at_once: bool) {
         let path = path_of(uri);

@@ -528,7 +528,7 @@ impl<'p> Reference<'p> {
         }
     }
 
-    /// Whether some edge that leaves this state has a `*` for which only samples are tried.
+    /// Whether, in this state, some thread is at a location with an outgoing edge for whose `*`s only samples are tried.
     pub fn has_unbounded_choice(&self, state: &State) -> bool {
         self.program.threads().any(|(t, code)| {
             code.edges_from(state.locations[t.index()]).any(|(_, e)| self.program.is_sampled(&e.action))

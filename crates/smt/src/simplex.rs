@@ -280,8 +280,8 @@ impl Simplex {
     /// A term to cut at, such that one case contradicts a bound and the other case excludes the current assignment.
     ///
     /// After substituting the variables that equations define, a bounded form may be `g * t + c` for a common divisor g of its factors. Then g * t +
-    /// c <= u means t <= (u - c) / g, rounded down. For example `x <= y` becomes `x <= y - 1` where x = 2p and y = 2q + 1; cuts at x, y, p or q alone
-    /// would never show that.
+    /// c <= u means t <= (u - c) / g, rounded down. For example `x <= y` becomes `x <= y - 1` where x = 2p and y = 2q + 1; cuts at x, y, p or q alone would never derive this
+    /// stronger bound.
     fn rounded(&self, meter: &mut Meter<'_>) -> Result<Option<Linear>, Reason> {
         if self.equalities.is_empty() {
             return Ok(None);

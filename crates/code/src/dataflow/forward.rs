@@ -1,5 +1,5 @@
-//! Forward data-flow analyses: the facts at a point describe the executions that lead to it; and passes that rewrite statements by such facts in the
-//! same walk.
+//! Forward data-flow analyses, in which the facts at a point describe the executions that lead to it, and passes that rewrite statements by such facts
+//! in the same walk.
 //!
 //! Facts are an `Option`: `None` at unreachable points. Cycles are treated in one of two ways ([`Forward::ITERATES`]):
 //!
@@ -120,7 +120,7 @@ fn each_jump<S: Stage>(code: &[Stmt<S>], stop: &Stop<'_>, visit: &mut dyn FnMut(
     });
 }
 
-/// The number of jumps to a label, and of those already visited, in an analysis of one walk.
+/// For an analysis of one walk: the number of all jumps to a label, and of those already visited.
 #[derive(Default)]
 struct Jumps {
     all: usize,

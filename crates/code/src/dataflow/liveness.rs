@@ -6,10 +6,10 @@ use crate::statement::{Expression, Register, Source, Special, Stage, StmtKind};
 /// A backward analysis whose facts are the cells (registers, and elements of arrays of registers) that may be read before they are written. The join
 /// is union.
 ///
-/// A dead store that will be removed does not make live the cells that it reads, so one pass removes whole chains of dead stores.
+/// The cells that a dead store reads do not become live if that store will be removed, so one pass removes whole chains of dead stores.
 pub(crate) struct Liveness<F> {
     arrays: Vec<Cells>,
-    /// Which stores may be removed where their cell is dead.
+    /// Which stores may be removed if the cell that they write is dead.
     removable: F,
 }
 

@@ -1,8 +1,9 @@
 //! Interval analysis of flat code, for all threads together: removes checks that cannot fail.
 //!
 //! A forward analysis. Facts: an interval for each register, and the checks passed since their registers were written. Join: the convex hull, and the
-//! checks passed on both paths. Shared memory and arrays of registers have one flow-insensitive interval for each class, so walks through all threads
-//! are repeated until nothing changes. Checks that cannot fail are removed, and checks of values that may be undefined are added ([`undefined`]).
+//! checks passed on both paths. Each class of shared memory and each array of registers has one flow-insensitive interval, so the walks through all
+//! threads are repeated until nothing changes. Checks that cannot fail are removed, and checks of values that may be undefined are added
+//! ([`undefined`]).
 
 mod undefined;
 

@@ -1,9 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
 //! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. Each place of a structure or array contributes one
-//! block of numbers to the class of each of its parts: a part of the place `number` has the number `width * number + base` in the class of the part,
-//! plus the index in an array. After an array, or after every object if pointers are moved, one number stands for no place: a pointer one past the
-//! end.
+//! block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width * number + base` in
+//! the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or after every object if
+//! pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 
@@ -203,7 +203,7 @@ impl Layout {
         Some(Kind::Pointer(class, self.classes[class].scale))
     }
 
-    /// The interpretation of the values in places of a class, by the type with which it is used first.
+    /// The interpretation of the values in places of a class, by the type with which the class is used first.
     pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
         let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
         let Some(node) = of.node else { return Kind::Number };
@@ -371,7 +371,7 @@ impl Class {
         held.map(|(_, &value)| value).chain(self.choice.into_iter().flat_map(|choices| [0, choices - 1]))
     }
 
-    /// The thread that alone accesses its places.
+    /// The only thread that accesses places of the class; `None` if no thread or several threads do.
     pub fn private_to(&self) -> Option<ThreadNumber> {
         let mut threads = self.used.accessed_by.iter();
         threads.next().copied().filter(|_| threads.next().is_none())

@@ -203,7 +203,7 @@ impl Resolver<'_> {
         let cell = self.returned(returned, number.clone());
         let given = vec![
             self.pass(class, number),
-            // The thread that takes the object also sees the stores before the store to the flag.
+            // With this fence, the thread that takes the object also sees the stores before the store to the flag.
             self.step(StepKind::StoreFence),
             self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
         ];

@@ -202,11 +202,11 @@ fn check_overflow(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: &Operand
     sink.check(fits, OVERFLOW);
 }
 
-/// The range of the numbers whose product with `n` is in a range; `None` if the product of every number is.
+/// The numbers whose product with `n` is in the range from `least` to `greatest`; `None` if every number is such a number.
 fn factor(n: i128, least: i128, greatest: i128) -> Option<Range> {
     match n {
         0 => None,
-        // Division truncates towards zero, which gives the inner bounds.
+        // Division rounds towards zero. `least` is negative and `greatest` positive, so the rounded quotients are inside the exact bounds.
         1.. => Some((least / n, greatest / n)),
         _ => Some((greatest / n, least / n)),
     }
@@ -312,7 +312,7 @@ fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: O
     let by_small = match a.is_exact() {
         true => Value::binary(operation(op), x(), y()),
         false => {
-            // Half of the dividend is below 2^63, so it represents itself. Twice its quotient is the quotient of the dividend, or one less.
+            // Half of the dividend is below 2^63, so it represents itself. The quotient of the dividend is twice the quotient of this half, or one more.
             let half = x().with(BinaryOp::Shr, 1).with(BinaryOp::BitAnd, i64::MAX.into());
             let twice = Value::binary(BinaryOp::Div, half, y()).with(BinaryOp::Mul, 2);
             let twice = sink.name(wrap(ty, twice));

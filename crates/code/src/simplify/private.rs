@@ -171,7 +171,7 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
             mentions.push(object);
         }
     });
-    // `each_place` visits the accessed place first, and the access itself is no use of the address.
+    // `each_place` visits the accessed place first; the access itself does not take the address of the variable.
     let (accessed, writing) = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Await { place, .. } => (place.whole(), false),
         StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => (place.whole(), true),

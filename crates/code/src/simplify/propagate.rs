@@ -30,7 +30,7 @@ impl Facts {
         self.registers.len() + self.variables.len()
     }
 
-    /// Removes the facts that end when a register is written: its value, and the values that are copies of it.
+    /// Removes the facts that no longer hold once a register is written: its value, and that other registers and variables hold a copy of it.
     fn forget(&mut self, written: Register) {
         self.registers.remove(&written);
         self.registers.retain(|_, value| *value != Value::Register(written));

@@ -111,7 +111,7 @@ impl Facts {
         }
     }
 
-    /// Folds a comparison with a constant that a disequality decides.
+    /// Folds a comparison of a source with a constant, if a recorded disequality decides it.
     fn decided(&self, value: Value) -> Value {
         let known = match &value {
             Expr::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => match (&**a, &**b) {

@@ -58,7 +58,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Ends the model where two pointers are compared of which one may be a number in the range of addresses, or the result of `container_of` for a
+    /// Ends the model where two pointers are compared if one of them may be a number in the range of addresses, or the result of `container_of` for a
     /// member that is in no such structure.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;

@@ -12,8 +12,8 @@ use crate::layout::addresses::{Unknown, WayBack};
 use crate::layout::classes::Layout;
 use crate::nodes::Shape;
 
-/// The path of a way back, followed forward: the way, the condition that the pointer is the result of this way outside of any structure, and the
-/// number of the member in that case.
+/// A way back whose path is followed forward again: the way, the condition that a pointer is the result of this way for a member outside of any
+/// structure, and the number of that member.
 pub(super) type Forward<'a> = (&'a WayBack, Term, Term);
 
 impl<'a> Resolver<'a> {
@@ -38,8 +38,8 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// Checks that a place exists. If the place may be freed, the check gets a step of its own without effect: a label on the next statement could
-    /// also be reached in other ways.
+    /// Checks that a place exists. If the place may be freed, a step without effect is added, to which the check is attached: control may reach the next
+    /// statement without passing this one.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
         self.access(place);
@@ -182,7 +182,7 @@ impl<'a> Resolver<'a> {
         self.beyond_if(not(known), Unknown::Number);
     }
 
-    /// The ways back whose path is the beginning of the path of a place: there the path leads from the structure to the member again.
+    /// The ways back to a class whose path is a prefix of the path of a place. Along such a prefix the path leads from the structure back to the member.
     pub(super) fn ways_forward(
         layout: &'a Layout,
         class: usize,
