@@ -107,7 +107,7 @@ impl Elaborator<'_> {
         Ok(operand)
     }
 
-    /// `container_of`: the structure around the member that a pointer points to.
+    /// `container_of`: from a pointer to a member to a pointer to the structure around that member.
     fn container(
         &mut self,
         member: Operand,

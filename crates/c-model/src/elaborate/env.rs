@@ -146,7 +146,7 @@ impl Fact {
     }
 }
 
-/// Joins another fact into a fact. Returns whether the result still says anything.
+/// Joins another fact into a fact. Returns whether the result still restricts the value.
 fn joined(fact: &mut Fact, other: &Fact, widen: bool) -> bool {
     if fact == other {
         return true;

@@ -43,7 +43,7 @@ pub(super) struct Frame {
     pub passed: Vec<Vec<LocalId>>,
     /// The variables of the blocks around each label.
     pub around: FxHashMap<LabelId, Vec<LocalId>>,
-    /// For each visited label that is the target of a backward jump: the number of the last statement that jumps to it.
+    /// For each visited label to which statements after the current one jump back: the number of the last such statement.
     pub repeated: Vec<usize>,
     pub level: usize,
 }
@@ -66,7 +66,7 @@ pub(super) struct Jump {
     pub how: How,
     /// The join of the facts at the jumps so far.
     pub env: Option<Env>,
-    /// The nesting level at whose end the jump lands.
+    /// The nesting level of the function, loop or `switch` at whose end the jump lands.
     pub level: usize,
 }
 

@@ -19,7 +19,7 @@ use super::statements::has_entry;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// A variable of the current function is declared, maybe again: it becomes undefined.
+    /// Begins the lifetime of a variable of the current function at its declaration, which control may have reached before: the variable becomes undefined.
     pub(super) fn begin(&mut self, local: LocalId, span: Span) {
         let again = self.repeated() || self.frame().slots[local.index()].is_some();
         let written = again && !self.executing();
@@ -76,7 +76,7 @@ impl Elaborator<'_> {
         locals.into_iter().for_each(|local| self.end(local, span));
     }
 
-    /// Ends the lifetimes of all variables of the current thread, which ends here; but the variables of `main` live until the program ends.
+    /// Ends the lifetimes of all variables of the current thread, which ends here. The variables of `main` live until the program ends.
     pub(super) fn end_frames(&mut self, span: Span) {
         if self.thread().0 == 0 {
             return;

@@ -63,7 +63,7 @@ impl Elaborator<'_> {
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
         let entered = parts.first && !self.writer.reachable && has_entry(parts.body);
         if entered && (self.phase == Phase::Alone || creates) {
-            // The execution at translation time cannot follow such a jump, so the next attempt does without execution.
+            // The execution at translation time cannot follow a jump into a loop, so the next attempt does without execution.
             self.refuted |= self.phase == Phase::Alone;
             return self.error(
                 parts.span,
@@ -175,7 +175,7 @@ impl Elaborator<'_> {
             if !has_entry(parts.body) {
                 return Ok(());
             }
-            // Control enters by a jump, with unknown facts.
+            // Control enters the loop by a jump, whose facts are unknown here.
             self.writer.reachable = true;
             self.writer.env = Env::default();
         }

@@ -2,9 +2,9 @@
 //!
 //! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: `env`) replace the
 //! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
-//! `main` runs alone and all values are known, it is executed at translation time, and the memory that it leaves is the initial state of the program
-//! (`Phase`). If this execution fails, elaboration starts over without it. Loops are elaborated until the facts at their heads are a fixpoint
-//! (`loops`); code of earlier attempts is discarded.
+//! `main` runs alone and all values are known, `main` is executed at translation time, and the resulting contents of memory become the initial state
+//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated again and again, until the facts at its
+//! head are a fixpoint (`loops`); only the code of the last attempt is kept.
 
 mod aggregates;
 mod assign;
@@ -84,7 +84,7 @@ struct Premises {
     private: Vec<GlobalId>,
     /// Variables that are never read.
     unread: Vec<GlobalId>,
-    /// Whether assumptions about variables are no longer refined, because an earlier one did not hold.
+    /// Whether assumptions about variables are no longer changed, because an earlier assumption did not hold.
     fixed: bool,
     /// The number of threads, if the program joins a thread whose number is not a constant.
     threads: Option<u64>,
@@ -283,12 +283,12 @@ impl<'u> Elaborator<'u> {
         self.writer.number
     }
 
-    /// Whether the current code may be executed several times.
+    /// Whether the current code is in a loop or may be repeated by a jump.
     pub fn repeated(&self) -> bool {
         self.writer.loops > 0
     }
 
-    /// Whether code is executed at translation time, so that values must be known.
+    /// Whether code is executed at translation time, for which its values must be known.
     pub fn executing(&self) -> bool {
         self.phase != Phase::Running
     }

@@ -96,14 +96,14 @@ impl Elaborator<'_> {
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if self.repeated() {
-            // This is the first access to the variable in the source, but an earlier iteration may have written it.
+            // The source has no earlier access to the variable, but an earlier iteration of a loop may have written it.
             self.writer.env.objects.remove(&object);
         }
         if let Some(initial) = &variable.initial {
             let parts = self.initial_parts(initial, &variable.ty)?;
             for (way, known) in &parts {
                 if let Known::Address(target, _) = known {
-                    // The address is stored from the start, visible to all threads that can access the variable.
+                    // The address is stored in the variable from the start, so all threads that can access the variable can read the address.
                     self.reach[target.0 as usize].shared |= !self.executing();
                     self.kept_address(*target);
                     let node = self.location(object, way).node;

@@ -104,7 +104,8 @@ impl Elaborator<'_> {
         if join.env.is_some() {
             self.arrive(&mut join, span);
         }
-        // A loop inside the switch may be elaborated again, and then control reaches this case again; so the jumps are put back.
+        // If a loop inside the `switch` contains this case, the loop may be elaborated again. Then control reaches the case again, so the jumps to it
+        // are put back.
         if let (true, Some(place)) = (self.repeated(), self.case_join(key)) {
             *place = join;
         }

@@ -149,7 +149,7 @@ impl Elaborator<'_> {
             _ => None,
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
-            // A later attempt may know more about the whole program, so the error is reported only if no attempt succeeds.
+            // The error is postponed: it is reported only if no later attempt, with more facts about the program, succeeds.
             let message = "the number of bytes that `realloc` copies is unknown here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
             let error = Diagnostic::new(self.here(span), message).help(help);

@@ -1,7 +1,7 @@
 //! Atomic operations of the Linux kernel: `atomic_t` and related types, `xchg` and `cmpxchg`, acquire loads and release stores.
 //!
-//! Memory orders of read-modify-writes make no difference, because every read-modify-write drains the store buffer. A conditional one loads first,
-//! and drains the buffer only if it writes.
+//! Memory orders of read-modify-writes make no difference, because every read-modify-write drains the store buffer. A conditional operation loads the
+//! value first, and drains the buffer only if it then writes.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;

@@ -263,8 +263,8 @@ impl Elaborator<'_> {
     /// A conditional read-modify-write that loads first and drains only if it writes. `new` returns, for an old value, the condition of the write and
     /// the new value. The result is the old value.
     ///
-    /// The first load only decides whether the atomic step, which reads again, is executed. So where only accesses matter, the decision is guessed,
-    /// and the load is an event only if nothing is written.
+    /// The first load only decides whether the atomic step, which reads again, is executed. If only accesses matter, this decision is a guess, and the
+    /// first load is an access of its own only if nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,
@@ -299,8 +299,8 @@ impl Elaborator<'_> {
         Ok(self.register_value(old))
     }
 
-    /// Reads a place and assumes a condition on the value, as one step. Executions in which the condition does not hold are discarded, and the read
-    /// with them.
+    /// Reads a place and assumes a condition on the value, in one step. An execution in which the condition does not hold is discarded as a whole, so the
+    /// read of another value is not an event in any execution.
     fn see(
         &mut self,
         place: &Target,
@@ -328,7 +328,7 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// Where only accesses matter, guesses whether a call performs its atomic step: the load that precedes the atomic step is no event.
+    /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an access.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))

@@ -43,7 +43,7 @@ struct Mutex {
     depth: Target,
 }
 
-/// The contents of a mutex: its owner, whether that is this thread, whether it is recursive or error-checking, and its depth.
+/// The contents of a mutex: its owner, whether this thread is the owner, whether the mutex is recursive or error-checking, and its depth.
 struct Found {
     held: Operand,
     own: Operand,
@@ -92,7 +92,7 @@ impl Elaborator<'_> {
         Ok(Found { held, own, recursive, checked, depth })
     }
 
-    /// Whether the mutex that this argument points to is error-checking and this thread does not hold it: then the call returns an error.
+    /// Whether the mutex that this argument points to is error-checking and this thread does not hold it, so that the call returns an error.
     pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
         let mutex = self.mutex(call, argument)?;
         let own = self.is_owner(&mutex, call.span)?;

@@ -1,8 +1,8 @@
 //! Condition variables, barriers, semaphores and `pthread_once`.
 //!
 //! POSIX and C11 allow spurious wakeups, so for safety properties waiting for a condition variable only unlocks and relocks the mutex. For `deadlock`
-//! and `termination` such wakeups would hide lost signals. For these properties each waiting thread has a bit in the condition variable; a signal clears the bit of
-//! one thread, and a broadcast all bits.
+//! and `termination` spurious wakeups would hide lost signals, so they are not modelled: each waiting thread has a bit in the condition variable, a
+//! signal clears the bit of one thread, and a broadcast clears all bits.
 //!
 //! A barrier counts the threads that have arrived. The last thread to arrive lets all of them leave, and no thread arrives again before all have
 //! left; a program cannot distinguish a thread that has to wait for this from one that arrives slowly. An uninitialised or destroyed barrier has
@@ -57,7 +57,7 @@ pub(super) enum Operation {
     Once,
     InitSemaphore,
     Down,
-    /// Decrements if positive; the result is 0 or -1.
+    /// Decrements the semaphore if it is positive; the result is 0 if it was, otherwise -1.
     TryDown,
     Up,
     /// Stores the value of a semaphore through the second argument.
@@ -202,14 +202,14 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling make no other use of the variable.
+    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling use the variable for nothing else.
     fn reach(&mut self, condition: &Target, span: Span) {
         let Spot::Memory(place) = &condition.spot else { return };
         let is_there = match place.base {
             Base::Object(object) => match self.objects[object.0 as usize].origin {
                 Origin::Global => true,
                 Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
-                // An allocation may be freed, but not during the execution at translation time.
+                // An allocation may be freed, but not while `main` is executed at translation time.
                 Origin::Heap { .. } => self.executing(),
             },
             Base::Pointed(..) => false,
@@ -219,8 +219,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` where only accesses matter,
-    /// because no library has such a state.
+    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` if only accesses matter, because
+    /// the state is an addition of the model that no library accesses.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
         if self.options.accesses_only {
             return Ok(None);
@@ -342,7 +342,7 @@ impl Elaborator<'_> {
                 let result = self.argument_target(call, 1)?;
                 self.write(&result, count, span)?;
             }
-            // Waiting threads fail the check above when they continue.
+            // A thread that waits for the semaphore fails the check in `Down` when it continues.
             Operation::DestroySemaphore => self.destroying(span, |this| {
                 let count = this.read(&place, span)?;
                 this.require_usable(SEMAPHORE, &count, span);

@@ -154,7 +154,7 @@ impl Elaborator<'_> {
         }
         let number = matches!(target.ty.kind, TypeKind::Integer(ty) if ty.greatest() > u32::MAX.into());
         if number && operand.is_some_and(|operand| operand.known() != Some(0)) {
-            // The number may be read as an address, so it must not be taken for the address of an object.
+            // The number may be read as an address, so the address of no object may equal it.
             let pointee = self.nodes.pointee(location.node);
             self.nodes.mark_integer(pointee);
         }
@@ -183,7 +183,7 @@ impl Elaborator<'_> {
             self.unwritten.push(object);
         }
         let fact = operand.map(fact);
-        // An index out of bounds is no part of the object: the access is emitted and checked.
+        // An index out of bounds selects no part of the object: the access is emitted and checked, and the contents become unknown.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         Ok(old)
     }
 
-    /// A copy of a value in a register: the copy stays the same when the place from which the value was read changes.
+    /// A copy of a value in a register. The copy stays the same when the place from which the value was read is written again.
     pub(in super::super) fn kept_value(
         &mut self,
         operand: Operand,

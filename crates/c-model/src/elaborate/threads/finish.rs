@@ -1,4 +1,4 @@
-//! The starts and ends of threads, emitted after all threads are elaborated, when it is known which ones are joined.
+//! The starts and ends of threads. They are emitted after all threads are elaborated, because only then it is known which threads are joined.
 
 use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_program::{BinaryOp, Span};
@@ -131,7 +131,7 @@ impl Elaborator<'_> {
                 settle(block);
             }
         }
-        // Starts may be merged repeatedly: the last one of a row remains.
+        // The flag that replaces another one may have been replaced itself, so the replacements are followed to the last flag of the row.
         for instance in &mut self.instances {
             while let Some((_, to)) = renamed.iter().find(|(from, _)| Some(*from) == instance.state.flag) {
                 instance.state.flag = Some(*to);
