@@ -206,7 +206,7 @@ impl Goal for Robustness {
         MemoryModel::Tso
     }
 
-    /// False: a triangular race needs a delayed store, even if no thread can observe the delay.
+    /// False for freedom from triangular races: such a race needs a delayed store, even if no thread can observe the delay.
     fn ignores_unseen_delays(&self) -> bool {
         self.options.notion == Notion::HappensBefore
     }
