@@ -221,7 +221,7 @@ impl StoreBuffers for Buffers {
             // entries.
             Buffers::Partial { k, .. } => k,
         };
-        // Under PSO every barrier follows a store.
+        // Under PSO each barrier directly follows a store, so there are at most 2 * stores entries; one position is spare.
         if self.model() == MemoryModel::Pso { 2 * stores + 1 } else { stores }
     }
 

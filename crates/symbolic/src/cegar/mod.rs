@@ -75,7 +75,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of stores kept in order; more has never helped.
+/// Maximum number of stores kept in order; larger numbers have never helped.
 const MOST_KEPT: u32 = 8;
 /// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, each
 /// of them one store longer than the one before. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now
@@ -428,7 +428,7 @@ impl<D: Domain> SpuriousPath<D> for Spurious<'_> {
 }
 
 impl Options {
-    /// The buffer abstraction that keeps k stores in order.
+    /// The buffers of the machine: none under SC; exact buffers if `buffer_bound` is set; otherwise an abstraction that keeps `k` stores in order.
     fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
         match (model, self.buffer_bound) {
             (MemoryModel::Sc, _) => Buffers::Sc,

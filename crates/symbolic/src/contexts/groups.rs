@@ -7,8 +7,8 @@
 //! guessed. When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is
 //! explored. With k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
-//! The value of memory cell c in group g of a thread is in the entry cell of the thread with index g * n + c, where n is the number of memory cells.
-//! So moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is
+//! The value of memory cell c in group g of a thread is in the thread's entry cell with index g * n + c, where n is the number of memory cells. So
+//! moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is
 //! overwritten before it has moved.
 
 use fencewright_memory::{BufferShape, Cell, CellId, Cells, Change, Command, Entry, StoreBuffers, Stored};
@@ -79,7 +79,7 @@ impl Groups {
         BufferShape { queue, set: Vec::new() }
     }
 
-    /// All values: group, memory cell, and the cell that holds the value.
+    /// All buffered values: for each, its group, the memory cell that it is stored to, and the cell that holds it.
     pub fn values<'a>(
         &'a self,
         cells: &'a Cells,

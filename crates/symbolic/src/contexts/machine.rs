@@ -12,11 +12,12 @@
 //! | buffer arw, memory arw (atomic read-writes) | all groups leave, then the edge, on memory; so do fences and locks |
 //! | context switch | any number of the oldest groups leave, and another thread becomes active |
 //!
-//! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context it leaves;
-//! here both are decided when they happen. The paper requires every write to leave in one of the k contexts; here an execution may end with buffered
-//! stores, which the store buffering test needs to show its violation in two contexts. In the paper, memory arw writes memory although an older write
-//! of the same context to the same variable is still buffered, and at the end of the context the older write overwrites the newer value; here the
-//! older writes leave first. Under SC there are no buffers, and the machine is the usual context bound.
+//! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context the write
+//! leaves the buffer. Here the active thread is chosen when a context begins, and the writes that leave are chosen when a context ends. The paper
+//! requires every write to leave in one of the k contexts; here an execution may end with buffered stores, which the store buffering test needs to
+//! show its violation in two contexts. In the paper, memory arw writes memory although an older write of the same context to the same variable is
+//! still buffered, and at the end of the context the older write overwrites the newer value; here the older writes leave first. Under SC there are no
+//! buffers, and the machine is the usual context bound.
 
 use fencewright_memory::{
     BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
@@ -52,7 +53,7 @@ pub enum Move {
         edge: EdgeId,
         /// The number of the case of the edge; see [`case`](fencewright_memory::StepName::case).
         case: u32,
-        /// Number of groups that leave before it.
+        /// Number of groups that leave before the step along the edge.
         flushed: u32,
         /// For a store that merges two groups, the index of the older one.
         merged: Option<u32>,

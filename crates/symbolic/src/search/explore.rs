@@ -127,7 +127,7 @@ pub struct ReachedControl<C, S> {
 pub struct Counterexample<M: Machine> {
     /// The index of the property.
     pub property: usize,
-    /// The control state it starts in.
+    /// The control state in which the path starts.
     pub start: M::Control,
     /// The steps, each with the branch through its commands that the search took, if the domain reports it.
     pub steps: Vec<(StepOf<M>, Option<u32>)>,
@@ -136,7 +136,7 @@ pub struct Counterexample<M: Machine> {
 }
 
 impl<M: Machine> Counterexample<M> {
-    /// The control state at its end.
+    /// The control state at the end of the path.
     pub fn end(&self) -> &M::Control {
         let last = self.steps.last().map(|(step, _)| &step.outcome);
         match last {
@@ -454,7 +454,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             let before = &self.controls[control as usize].live;
             let after = target.map_or(&[][..], |t| &self.controls[t as usize].live);
             let transition = self.domain.transition(before, &commands, after);
-            // An estimate: the transition with its branches.
+            // The estimated size of the transition with its branches.
             self.bytes += (256 + 96 * commands.len() + 16 * (before.len() + after.len())) as u64;
             self.steps.push(Prepared { name, target, transition });
         }

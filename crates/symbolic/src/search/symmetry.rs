@@ -14,7 +14,7 @@ use fencewright_verdict::Task;
 /// The classes of identical threads of a program.
 pub struct Symmetry(symmetry::Symmetry);
 
-/// Maximum size of a class: checking that a property is symmetric reads it once per thread of the class.
+/// Maximum size of a class, because checking that a property is symmetric reads the property once per thread of the class.
 const MOST_ALIKE: usize = 16;
 
 impl Symmetry {

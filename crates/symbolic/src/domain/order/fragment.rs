@@ -27,13 +27,13 @@ impl From<Unfit> for Reason {
     }
 }
 
-/// Maximum number of points: ranks are bytes, and with more points too few ranks are left for cells.
+/// Maximum number of points. Ranks are bytes, so more points would leave too few ranks for cells.
 const MOST_POINTS: i64 = 60;
 
-/// Maximum number of free choices in one step: more have too many orderings to enumerate.
+/// Maximum number of free choices in one step, because more choices have too many orderings to enumerate.
 pub(super) const MOST_CHOICES: usize = 6;
 
-/// Maximum number of commands in a program that is scanned: more would take seconds.
+/// Maximum number of commands in a program. Scanning more commands would take seconds.
 const MOST_COMMANDS: usize = 1 << 21;
 
 fn choices(commands: &[Command]) -> usize {
@@ -164,7 +164,7 @@ impl Scan {
                     }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
-                        // If the negated condition holds, 0 is assigned, so that condition must be in the fragment too.
+                        // If the negated condition holds, 0 is assigned, so the negated condition must be in the fragment too.
                         let other = truth(e, false, numbers).map_err(unfit)?;
                         self.condition(&other, span);
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));

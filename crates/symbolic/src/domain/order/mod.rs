@@ -11,7 +11,7 @@
 //! * A program that only tests values for equality does not need the order: its states are partitions ([`Relations::Equality`]).
 //! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component has a preorder of
 //!   its own.
-//! * `x + n < y` is treated as `x < y`, because values outside of the points can be moved apart. Therefore a program with distances may have no
+//! * `x + n < y` is treated as `x < y`, because values that are not points can be moved apart. Therefore a program with distances may have no
 //!   constant other than 0, and no upper bounds on distances.
 
 mod components;

@@ -52,7 +52,7 @@ impl Scale {
     pub fn new(numbers: Numbers, relations: Relations, points: usize) -> Self {
         let ranks: Vec<u8> = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => (0..points as u8).collect(),
-            // As much room below as above.
+            // The points have as much room below them as above them.
             (Relations::Order, Numbers::Int) => {
                 let below = (255 - points) / 2;
                 (below as u8..(below + points) as u8).collect()

@@ -4,10 +4,10 @@
 //! single bound of a zone with a row for `s - c - d`, and all operations on zones (closure, clipping, comparison, conversion to constraints) work
 //! unchanged. A form may have a constant: `x + y - 100` is small where `x + y` would exceed the clip constant.
 //!
-//! The difference is that rows depend on each other. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of one holds for
-//! both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed as a sum over
-//! the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound. The choice of these differences does
-//! not depend on the bounds, so it is made when a step is prepared.
+//! Unlike rows for single cells, rows for sums depend on other rows. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of
+//! one holds for both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed
+//! as a sum over the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound. The choice of these
+//! differences does not depend on the bounds, so it is made when a step is prepared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -87,7 +87,7 @@ pub fn form_of(linear: &Linear) -> Option<Linear> {
     (form.difference().is_none() && form.terms.len() <= MOST_TERMS && small).then_some(form)
 }
 
-/// The union of forms, without those whose terms another form has.
+/// The union of two collections of forms. Of forms with equal terms, only the first is kept.
 pub fn joined(forms: &BTreeSet<Linear>, more: impl IntoIterator<Item = Linear>) -> BTreeSet<Linear> {
     let mut all = forms.clone();
     for form in more {
@@ -150,7 +150,7 @@ impl Rows {
         self.forms.len()
     }
 
-    /// The row of a form.
+    /// The index of the row of a form; `None` if the form has no row.
     pub fn position(&self, form: &Linear) -> Option<usize> {
         self.forms.iter().position(|f| f == form)
     }
@@ -299,7 +299,7 @@ impl Rows {
         })
     }
 
-    /// The entries that change if cells are assigned these values. Some totals are `given`.
+    /// The entries that change if cells are assigned these values. For some entries the totals are `given`.
     fn changed(
         &self,
         values: &HashMap<CellId, Linear>,
