@@ -27,8 +27,8 @@ use super::{LARGEST_CUBE, Method, Run};
 /// Maximum number of stores in a buffer.
 const MOST_STORES: u32 = 8;
 
-/// How many larger bounds are tried before an attempt is given up: a proof may need a larger bound than any known to overflow. The array queue
-/// (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2 and 3.
+/// How many larger bounds are tried before an attempt is given up, because a proof may need a larger bound although no overflow was found with the
+/// present one. The array queue (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2 and 3.
 const MORE_STORES: usize = 2;
 
 /// The result for one bound of the buffers.
@@ -242,7 +242,7 @@ fn neighbours(predicate: &Predicate) -> Vec<Expr<CellId>> {
     near.filter_map(|form| Predicate::at_most(&form)).map(|predicate| predicate.formula().clone()).collect()
 }
 
-/// The cells that encode buffers: a certificate must constrain them everywhere.
+/// The cells that encode buffers. A certificate must constrain them in every state.
 fn buffer_cells(reduced: &Reduced, machine: &BufferMachine<'_>) -> Vec<CellId> {
     let program: &Program = &reduced.program;
     let new = program.threads().flat_map(|(t, code)| {

@@ -14,7 +14,7 @@
 //! the negation of the disjunction of all cubes that contradict A.
 //!
 //! Only predicates that mention a cell that the statement assigns or assumes can change (cone of influence). A cube without redundant literals is
-//! connected with p by shared cells, directly or via A or its other literals: only such cubes are tried.
+//! connected with p by shared cells, directly or via A or its other literals. So only such cubes are tried.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ use super::vocabulary::Vocabulary;
 /// A disjunction of cubes.
 #[derive(Clone, Debug)]
 pub struct Psi {
-    /// Whether it contains the empty cube, so that it is true.
+    /// Whether the disjunction contains the empty cube, so that it is true.
     pub always: bool,
     /// The cubes with one literal.
     pub single: Vector,
@@ -118,7 +118,7 @@ impl Transformer {
         vocabulary.close(&mut after).then_some(after)
     }
 
-    /// All disjunctions of cubes in it.
+    /// All disjunctions of cubes in the transformer.
     pub fn psis(&self) -> impl Iterator<Item = &Psi> {
         let updates = self.updates.iter().flat_map(|update| [&update.plus, &update.minus]);
         std::iter::once(&self.blocked).chain(updates)

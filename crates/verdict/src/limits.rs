@@ -265,7 +265,8 @@ pub fn wait_until_freed(most: Duration) {
     }
 }
 
-/// Data of at most this many bytes is freed in the calling thread: that takes a few milliseconds, and the memory is available to the next search.
+/// Data of at most this many bytes is freed in the calling thread, because that takes only a few milliseconds, and then the memory is available to
+/// the next search.
 const SOON_FREED: u64 = 4 << 20;
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ pub enum Order {
     /// By distance from the initial states, so that traces have minimal length.
     #[default]
     BreadthFirst,
-    /// The newest state first: the frontier takes less memory.
+    /// The newest state first, so that the frontier takes less memory.
     DepthFirst,
 }
 
@@ -373,9 +373,9 @@ pub struct About {
 
 /// An engine.
 pub trait Engine: Sync {
-    /// Its name.
+    /// The name of the engine.
     fn name(&self) -> EngineName;
-    /// Its description, for users who choose an engine.
+    /// The description of the engine, for users who choose an engine.
     fn about(&self) -> About;
     /// Answers a task.
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report;
