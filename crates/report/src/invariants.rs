@@ -104,7 +104,7 @@ fn is_extended_by_nothing(program: &Program) -> bool {
         .is_ok_and(|extended| program.threads.iter().map(size).eq(extended.program.threads.iter().map(size)))
 }
 
-/// Whether all threads, locations and cells that a proof names exist in the program.
+/// Whether the threads and locations that a proof names exist in the program, and, for a set of states, its cells and registers too.
 fn has_its_points(source: Source<'_>, proof: &Proof) -> bool {
     let threads = &source.program.threads;
     match proof {
