@@ -29,7 +29,7 @@ const MOST_ERRORS: usize = 100;
 
 /// The meaning of an ordinary name, as far as the parser needs it.
 enum Meaning {
-    /// A type name, with the depth of the type. The depth includes that of type names in it, since types are processed recursively.
+    /// A type name, with the depth of its type. The type names in that type count with their own depth, since types are processed recursively.
     Type(Type, usize),
     /// Something else.
     Other,

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::token::Symbol;
 
 impl Typer<'_> {
-    /// Processes what a declaration declares besides its names: enumerators, structures, assertions.
+    /// Processes everything that a declaration declares besides its names: enumerators, structures, type names and assertions.
     fn brought(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.enumerators(&declaration.enumerators)?;
         for &id in &declaration.records {

@@ -393,7 +393,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether there is no part left for another value. All members of a union count, because a designator may name any of them.
+    /// Whether there is no part left for another value. For a union all members count as parts, because a designator may name any of them.
     fn is_full_for(&self, stack: &[Aggregate], open: bool) -> bool {
         let top = &stack[stack.len() - 1];
         match &top.ty.kind {
