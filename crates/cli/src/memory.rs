@@ -40,7 +40,8 @@ static HELD: AtomicU64 = AtomicU64::new(0);
 /// Measures this process.
 pub const METER: Meter = Meter { used, make_room };
 
-/// Number of bytes in use: the allocated bytes, or the resident memory of the process beyond the allowance, whichever is more.
+/// Number of bytes in use: the allocated bytes or, if that is more, the resident memory of the process beyond the allowance (or beyond what the allocator kept after the last run,
+/// if it kept more than the allowance).
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
     allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))

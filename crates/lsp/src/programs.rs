@@ -214,7 +214,7 @@ impl Server {
         self.published.get(uri).and_then(|said| said.get(uri)).cloned().unwrap_or_default()
     }
 
-    /// Applies new settings. All programs are read again, because the settings may affect reading.
+    /// Applies new settings. If they change how programs are read, all programs are read again.
     pub(crate) fn set(&mut self, settings: &Value) {
         let (settings, complaints) = self.base.with(settings);
         self.complain(complaints);

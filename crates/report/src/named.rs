@@ -197,7 +197,7 @@ impl<'a> Source<'a> {
         parts.into_iter().filter(|(_, own)| !written.contains(own)).map(|(cell, _)| cell).collect()
     }
 
-    /// A name with its value: `x=1`; `x = 1` if the name has more than one word.
+    /// A name with its value: `x=1`; in a translated program `x = 1`, because names may have more than one word there.
     pub fn equation(&self, name: &str, value: &str) -> String {
         let sign = if self.is_translated() { " = " } else { "=" };
         format!("{name}{sign}{value}")
