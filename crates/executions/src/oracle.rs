@@ -83,7 +83,7 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states: the product of the initial ranges. It is an error if there are more than `limit`.
+/// All initial states: the product of the initial ranges. An error if there are more than `limit` initial states.
 pub fn initial_states(
     reference: &Reference<'_>,
     limit: usize,

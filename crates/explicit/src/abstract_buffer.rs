@@ -49,7 +49,7 @@ impl Abstraction {
         Abstraction { k: 0, kept: Kept::Oldest, many, cut: false }
     }
 
-    /// `k` stores in order, and sets of values for the others.
+    /// `k` stores in order, and sets of values for all other stores.
     pub const fn partial(k: u32, kept: Kept) -> Self {
         Abstraction { k, kept, many: 1, cut: false }
     }

@@ -86,7 +86,7 @@ pub struct ThreadCode {
 
 /// A compiled edge.
 pub struct EdgeCode {
-    /// Its number in the thread.
+    /// The number of the edge in the thread.
     pub id: EdgeId,
     /// The target location.
     pub to: u64,
@@ -273,7 +273,7 @@ impl Code {
         self.threads.len() + 1
     }
 
-    /// The slots that are widened together with this one. For an array element: all elements of the array, because programs treat them alike. For a
+    /// The slots that are widened together with `slot`. For an array element: all elements of the array, because programs treat them alike. For a
     /// register: the corresponding slots of all threads that may be permuted with its thread.
     pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
@@ -328,7 +328,7 @@ impl Code {
 }
 
 impl ThreadCode {
-    /// The number of kinds of buffer entries: one per buffered cell, and the barrier, which is the last.
+    /// The number of kinds of buffer entries: one kind for each buffered cell and, as the last one, one for barriers.
     pub fn buffer_kinds(&self) -> usize {
         self.buffered_cells.len() + 1
     }

@@ -278,7 +278,7 @@ impl Explicit {
                     let what = "a reduced search has missed a state that decides the property";
                     *answer = Answer::Unknown(Reason::Contradiction(what.into()));
                 }
-                // The second search reached a limit: the answer of the first one stays.
+                // Otherwise the answer of the first search stays, for example because the second search reached a limit.
                 _ => {}
             }
         }

@@ -25,7 +25,7 @@ use super::layout::{Bounds, Sizes};
 
 pub use representatives::Representatives;
 
-/// Maximum number of permuted threads in a family with numbers: all their permutations may have to be tried.
+/// Maximum number of permuted threads in a family with numbers, because all their permutations may have to be tried.
 const MOST_NUMBERED: usize = 6;
 /// Maximum number of permutations tried for one state, over all families with numbers.
 const MOST_ARRANGEMENTS: usize = 5_040;
@@ -53,7 +53,7 @@ struct Class {
     holds_numbers: Vec<bool>,
     /// For each memory cell that is an element listed in `arrays`, the index of the array and the position of the thread that owns the element.
     owners: Vec<Option<(usize, usize)>>,
-    /// For each thread of the program and each of its locations, the set of its slots that hold numbers there, as bits.
+    /// For each thread of the program and each of its locations, the set of the thread's slots that hold numbers there, as bits.
     registers: Vec<Vec<u64>>,
     /// Like `registers`, for the numbers of other families: keys must not depend on these slots.
     foreign: Vec<Vec<u64>>,
@@ -92,7 +92,7 @@ impl Orbits {
         &self.families
     }
 
-    /// The slots that must have the same width as this one.
+    /// The slots that must have the same width as `slot`.
     pub fn alike(&self, code: &Code, slot: Slot) -> Vec<Slot> {
         for class in &self.classes {
             let slots = |&t: &usize| &code.threads[t].slots;
@@ -103,7 +103,7 @@ impl Orbits {
         vec![slot]
     }
 
-    /// The threads whose buffers must have the same width as that of this one.
+    /// The threads whose buffers must have the same width as the buffer of `thread`.
     pub fn alike_threads(&self, thread: usize) -> Vec<usize> {
         let class = self.classes.iter().find(|class| class.threads.contains(&thread));
         class.map_or_else(|| vec![thread], |class| class.threads.clone())

@@ -40,7 +40,7 @@ pub struct Found {
     pub bounded: bool,
     /// An action whose result the explicit engine cannot represent.
     pub limit: Option<(Limit, Span)>,
-    /// The values of the observed parts in all final states.
+    /// The values of the task's observables in all final states.
     pub finals: BTreeSet<Vec<i64>>,
     /// Peak memory use in bytes.
     pub bytes: u64,
@@ -56,7 +56,7 @@ pub struct Decided<'a> {
     pub state: u32,
     /// The states stored by each worker.
     pub stores: Vec<&'a Store>,
-    /// Their layout.
+    /// The layout of these states.
     pub layout: &'a Layout,
     /// The sizes that the layout was made for.
     pub sizes: &'a Sizes,
@@ -274,7 +274,7 @@ impl Shared<'_> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Acts for all workers in turn, in one thread.
+    /// Runs the rounds of all workers in one thread, one worker after the other.
     fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> Pause {
         let enough = if self.workers == 1 { usize::MAX } else { self.options.threads_from };
         loop {

@@ -163,8 +163,8 @@ pub fn are_likely(program: &Program) -> bool {
     !seeds(program).is_empty()
 }
 
-/// Candidate groups of variables that hold versions: all initially unconstrained ones together, since they may be compared with each other; and each
-/// variable to which a computed value is stored.
+/// Candidate groups of variables that hold versions: all initially unconstrained variables together, because they may be compared with each other;
+/// and each variable to which a computed value is stored, by itself.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();
@@ -205,7 +205,7 @@ fn find(
     found
 }
 
-/// Closes a guess under data flow; `None` if it breaks the rules.
+/// Closes a guess under data flow; `None` if the guess breaks a rule for versions.
 fn completed(
     program: &Program,
     properties: &[Property],

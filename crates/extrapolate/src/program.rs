@@ -33,7 +33,7 @@ const HOLDERS: [Holder; 3] = [Holder::Nobody, Holder::Itself, Holder::Another];
 pub struct Case {
     /// The step of the machine.
     pub name: StepName,
-    /// Its commands on cells.
+    /// The commands of the step on cells.
     pub commands: Vec<Command>,
     /// The target location, or why the machine does not represent it.
     pub to: Result<LocationId, (Limitation, Span)>,

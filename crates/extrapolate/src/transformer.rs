@@ -154,7 +154,7 @@ struct Target {
 }
 
 impl Target {
-    /// The update of the predicate; `None` if it keeps its value.
+    /// The update of the predicate; `None` if the predicate keeps its value.
     fn update(self) -> Option<Update> {
         let Target { predicate, assigned, psis: [plus, minus], .. } = self;
         let nothing = |psi: &Psi| !psi.always && psi.single.is_empty() && psi.larger.is_empty();
@@ -257,7 +257,7 @@ pub fn transformer(
 }
 
 impl<'a> Construction<'a> {
-    /// Enumerates all cubes of a size that extend this one by literals of predicates from index `from` on.
+    /// Enumerates all cubes of a size that extend the given cube by literals of predicates from index `from` on.
     fn enumerate(
         &mut self,
         size: usize,

@@ -181,7 +181,8 @@ pub struct Statically<'a> {
     task: &'a Task<'a>,
     /// The program as an [`Extended`] without extensions, in which faults are control locations. A `lazy` certificate is about this program.
     program: Extended,
-    /// The extended program in which locks may be released anywhere; `None` if it has no locks, or if it has an attack.
+    /// The program in which locks may be released anywhere; `None` if the program of the task has no locks, or if the program in which they may be
+    /// released has an attack.
     released: Option<Extended>,
     /// The indices of the properties that SC decides.
     pub numbers: Vec<usize>,

@@ -142,7 +142,7 @@ struct Known<'a> {
     task: &'a Task<'a>,
     report: Report,
     start: Instant,
-    /// For each property that has an answer without evidence, the time at which the search for a proof ends; `None` for the others.
+    /// For each property that has an answer without evidence, the time at which the search for a proof ends; `None` for the other properties.
     unproved: Vec<Option<Instant>>,
 }
 

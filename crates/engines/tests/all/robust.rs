@@ -141,8 +141,8 @@ impl Relation {
     }
 }
 
-/// Whether every execution under TSO that ends with empty buffers has an acyclic happens-before relation; `None` if there
-/// are too many.
+/// Whether every execution under TSO that ends with empty buffers has an acyclic happens-before relation; `None` if there are more than `limit` pairs
+/// of a state and a relation.
 fn brute_force(program: &Program, limit: usize) -> Option<bool> {
     let reference = Reference::new(program, MemoryModel::Tso);
     let first = oracle::initial_states(&reference, 100, &mut || false).ok()?;

@@ -33,7 +33,7 @@ pub enum BufferDomain {
     Set,
     /// For each cell the multiset of buffered values, and the newest one.
     Multiset,
-    /// The given number of stores in order (PSO: per memory cell), and `Set` for the others.
+    /// The given number of stores in order (PSO: per memory cell), and `Set` for all other stores.
     Partial(u32),
 }
 

@@ -193,7 +193,7 @@ impl<'p> Machine<'p> {
         !state.buffers.iter().any(|b| b.thread == thread as u32)
     }
 
-    /// Adds accesses to the keys that all steps from the current location of a thread read, whichever of the steps is taken.
+    /// Adds the reads that every step from the current location of a thread has in its footprint.
     fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
         let location = self.location(state, thread);
         let Some(place) = self.tables.places[thread].get(location.index()) else { return };

@@ -45,7 +45,7 @@ impl<'c> Persistent<'c> {
     ) -> Result<Summary, Growth> {
         self.look(layout, state);
         self.needs.clear();
-        // Most sets are single parts, so those are tried as soon as they are found.
+        // Most sets consist of a single part, so each such set is tried as soon as it is found.
         for position in 0..self.parts() {
             let single = 1 << position;
             let needed = self.needed_by(single);

@@ -205,7 +205,7 @@ impl<'c> Sleep<'c> {
         self.persistent.find_sets();
         let threads = self.persistent.view.threads.len();
         if threads > MOST_THREADS {
-            // Too many threads for bit masks: no part ever sleeps.
+            // There are too many threads for bit masks, so no part ever sleeps.
             return Ok((expander.expand(layout, state, sink)?, 0));
         }
         for set in self.persistent.sets.iter().copied() {
@@ -307,8 +307,8 @@ impl<S: SleepSink> Awake<'_, '_, S> {
         for bit in bits(set & !asleep) {
             sink.asleep(asleep & !dependence.on(view, bit, asleep));
             let taken = expander.expand_parts(layout, state, [part(bit)], sink)?;
-            // A part with a step that was cut off is not put to sleep: it is not fully explored, and parts that its steps wait for may be missing
-            // from the persistent set.
+            // A part with a step that was cut off is not put to sleep, because it is not fully explored and because parts that its steps wait for may
+            // be missing from the persistent set.
             asleep |= if taken.moved && taken.is_complete() { bit } else { 0 };
             summary = summary.with(taken);
         }

@@ -217,7 +217,7 @@ fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
     }
 }
 
-/// Figs. 4.5 and 4.6: each thread increments its own variable twice, loads that of the other, and checks the value. 15 events.
+/// Figs. 4.5 and 4.6: each thread increments its own variable twice, loads that of the other, and checks the value. There are 15 events in all.
 #[test]
 fn cartesian_vectors_are_those_of_the_text() {
     let ops = |own, other| {

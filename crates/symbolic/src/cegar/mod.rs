@@ -115,8 +115,8 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // Properties that need a proof that a state is reachable, or that no thread can move, are declined: an over-approximation can show
-            // neither.
+            // Properties that need a proof that a state is reachable, or that no thread can move, are declined, because an over-approximation can
+            // show neither.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
@@ -374,7 +374,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The first statement with nonlinear arithmetic on a path, if there is one.
+/// The source position of the first edge on a path with nonlinear arithmetic, if there is one.
 fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
     let is_nonlinear = |command: &Command| match command {
         Command::Assume(e) | Command::Assign(_, e) | Command::Fold(_, e) => is_nonlinear(e),

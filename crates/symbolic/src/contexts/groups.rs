@@ -169,7 +169,8 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group, the memory cells that it writes, each together with the group that holds the value now: the group itself.
+    /// For each group, the memory cells that it writes, each together with the index of the group that holds its value now, which is the group
+    /// itself.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }

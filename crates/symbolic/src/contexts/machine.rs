@@ -175,7 +175,7 @@ impl<'p> Contexts<'p> {
         Step { name: ContextStepName { thread, what }, commands, outcome }
     }
 
-    /// Ends the context: the `flushed` oldest groups leave and another thread becomes active. Impossible if groups are to leave while another thread
+    /// Ends the context: the `flushed` oldest groups leave and another thread becomes active. `None` if groups are to leave while another thread
     /// holds the lock.
     pub fn switch(&self, at: &ContextControl, flushed: u32, to: ThreadId) -> Option<ContextStep> {
         if flushed > 0 && !at.control.may_access(at.active) {

@@ -49,7 +49,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of contexts by default: more are intractable.
+/// Maximum number of contexts by default, because more contexts are intractable.
 pub const MOST_CONTEXTS: u32 = 64;
 /// The initial clip constant of zones.
 const FIRST_CLIP: i32 = 2;

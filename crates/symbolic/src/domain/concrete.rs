@@ -55,7 +55,7 @@ const NO_RANGE: &str = "domain concrete needs a range for every `*` and for ever
 const TOO_MANY: &str = "domain concrete does not try as many values as one step can choose here";
 
 impl Concrete {
-    /// The domain.
+    /// Creates the domain.
     pub fn new() -> Self {
         Concrete::default()
     }

@@ -75,7 +75,7 @@ pub struct Predicates {
     fixed: bool,
     /// Cached answers of the solver.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// Cached vocabularies, by set of live cells: many steps share few such sets.
+    /// Cached vocabularies, one for each set of live cells. Many steps share few such sets.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// The budget of the solver per query.
     budget: Budget,

@@ -210,7 +210,7 @@ impl ResidueStep {
         (0..self.cells).map(residue).collect()
     }
 
-    /// The residues after one branch of the step; `None` if they make it infeasible.
+    /// The residues after one branch of the step; `None` if the residues make the branch infeasible.
     pub fn run(&self, way: usize, start: &[Residue]) -> Option<Vec<Residue>> {
         let mut known = start.to_vec();
         let value = |known: &[Residue], form: &Option<Terms>| match form {

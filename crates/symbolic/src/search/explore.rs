@@ -375,7 +375,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
     }
 
     /// The path to a finding. The machine recomputes all steps of each control state on the path, which may take a long time, so the limits are
-    /// polled. They include the grace period for results found at the last moment.
+    /// polled. These limits include the grace period for results found at the last moment.
     pub fn counterexample(&self, finding: &Finding) -> Result<Counterexample<M>, Reason> {
         let finishing = self.limits.finishing();
         let mut node = &self.nodes[finding.node as usize];

@@ -196,7 +196,8 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// The answer to a property and the question that it is from: a violated question if there is one, otherwise a question without an answer, otherwise any.
+    /// The answer to a property, and the question whose answer it is: a violated question if there is one, otherwise a question without an answer if
+    /// there is one, otherwise any question.
     fn answer(&self, property: usize) -> (usize, Answer) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let order = |q: &usize| match answers[*q].holds() {

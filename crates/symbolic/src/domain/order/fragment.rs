@@ -17,7 +17,7 @@ use super::{Components, MOST_OPERATIONS, Order, Relations};
 pub struct Unfit {
     /// The construct outside of the fragment, in words.
     pub what: String,
-    /// Its place in the source, if it has one.
+    /// The source position of the construct, if it has one.
     pub span: Option<Span>,
 }
 

@@ -263,7 +263,7 @@ impl Order {
                 let condition = condition::truth(e, true, numbers).ok()?;
                 condition.map(&mut |o| known(o)).map(RankOp::Assume)
             }
-            // A total preorder gives each cell one position, so it cannot represent a summary cell: a value read from one is arbitrary.
+            // A total preorder gives each cell one position, so it cannot represent a summary cell. A value read from a summary cell is arbitrary.
             Command::Fold(..) => None,
             Command::Havoc(cell) | Command::Expand(cell, _) => {
                 Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new()))

@@ -25,7 +25,7 @@ const MOST_TURNS: usize = 4;
 
 /// A cell id that no machine uses: the value to be folded into a summary cell.
 pub const FOLDED: CellId = CellId::MAX;
-/// Cell ids below this one, down to `LEAST_UNKNOWN`, are used by no machine. They stand for unknown values.
+/// The cell ids that are less than `UNKNOWN` and at least `LEAST_UNKNOWN` are used by no machine. They stand for unknown values.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 

@@ -141,7 +141,7 @@ impl Zones {
         Zones { clip, ..self.clone() }
     }
 
-    /// Adds rows for these sums. They must not contain summary cells.
+    /// Adds rows for these sums, which must not contain summary cells.
     pub fn with_forms(&self, more: impl IntoIterator<Item = Linear>) -> Self {
         Zones { forms: Arc::new(forms::joined(&self.forms, more)), prepared: Rc::default(), ..self.clone() }
     }
@@ -155,7 +155,7 @@ impl Zones {
             .collect()
     }
 
-    /// Zones that are not clipped: most precise, but there are infinitely many.
+    /// Zones that are not clipped. They are the most precise ones, but there are infinitely many of them.
     pub fn unclipped() -> Self {
         Zones::new(i32::MAX - 1, true)
     }
@@ -314,7 +314,7 @@ impl Domain for Zones {
         let residues = transition.residues.as_ref();
         let known =
             residues.map(|(step, rows)| step.start(&state.residues, |cell| exact(&start, size, rows[cell])));
-        // The residues after the step; `None` if they make it infeasible.
+        // The residues after branch `n` of the step; `None` if the residues make the branch infeasible.
         let residues_after = |n: usize| match (residues, &known) {
             (Some((step, _)), Some(known)) => step.run(n, known),
             _ => Some(Vec::new()),
