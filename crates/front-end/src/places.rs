@@ -317,8 +317,8 @@ fn own_steps<'p>(
             && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.covers(inner);
-            // Of the places before statements that contain the step, takes those of the innermost statement. There may be several copies of them: takes the first
-            // one, and the place after the labels if it follows directly.
+            // Of all places before statements that contain the step, the place before the innermost statement is chosen. If the thread has several copies of this
+            // place, the first copy is chosen, together with the place after the labels if that place follows directly.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
             let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;

@@ -227,7 +227,7 @@ impl Elaborator<'_> {
             {
                 return None;
             }
-            // Different objects have different addresses; their order is unknown.
+            // Different objects have different addresses, but the order of these addresses is unknown.
             (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
                 if let (Known::Address(one, _), Known::Address(other, _)) = (&a, &b) {
                     self.compared.push((*one, *other));

@@ -216,7 +216,7 @@ impl Elaborator<'_> {
         for (register, range) in facts {
             let old = self.register_value(register);
             let within = (old.range.0.max(range.0), old.range.1.min(range.1));
-            // A 64-bit unsigned value from 2^63 on is represented by a negative number, so a range of the number is no range of the value.
+            // A 64-bit unsigned value from 2^63 on is represented by a negative number, so the range of the number is not the range of the value.
             if within.0 > within.1 || old.range.1 > i64::MAX.into() {
                 continue;
             }

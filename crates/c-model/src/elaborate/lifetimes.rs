@@ -66,7 +66,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Ends the lifetimes of the variables in the open blocks of the current function from this depth on, which control leaves.
+    /// Ends the lifetimes of the variables in the blocks that control leaves: the open blocks of the current function from this depth on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
         let Frame { scopes, passed, .. } = self.frame();
         let mut locals: Vec<LocalId> =

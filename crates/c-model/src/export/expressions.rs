@@ -333,7 +333,7 @@ impl Writer {
                 let text = format!("{} {} {}", left.operand(), op.symbol(), right.operand());
                 return Written::truth(text, Some(op));
             }
-            // C does not allow shifts of negative numbers, so the number is multiplied.
+            // C does not allow shifting a negative number to the left, so the number is multiplied by a power of two.
             (Shl, Some(by)) => {
                 let left = self.computed(left);
                 return Written::binary(format!("{} * {}", left.operand(), self.number(1 << by)));

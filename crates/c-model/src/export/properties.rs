@@ -11,7 +11,7 @@ use fencewright_program::{
 use super::expressions::Written;
 use super::{Result, Writer, cannot};
 
-/// A register of a thread that a property reads: the thread stores it to a global variable when it ends.
+/// A register of a thread that a property reads. The thread stores the register to a global variable when the thread ends.
 #[derive(Clone)]
 pub(super) struct Handed {
     /// The register, or the array of registers.

@@ -33,7 +33,7 @@ impl Writer {
             // Registers, and the constants of the outermost block, are declared where the function begins.
             StatementKind::Empty | StatementKind::Var(_) => {}
             StatementKind::Const(constant) => {
-                // A jump may pass the declaration of a constant in an inner block, so its value is written out.
+                // A jump may pass the declaration of a constant in an inner block, so the value is written instead of the constant's name.
                 if self.depth > 1 {
                     let value = self.write(&constant.value)?.operand();
                     self.know(&constant.name.text, Known::constant(value));

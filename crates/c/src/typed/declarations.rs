@@ -221,7 +221,7 @@ impl Typer<'_> {
         }
         self.scopes[0].insert(name, Entity::Function);
         self.declare(name, Entity::Function);
-        // Of two declarations the one with a prototype counts.
+        // If a function is declared with and without a prototype, the declaration with the prototype counts.
         let known = self.declared.get(&name);
         if known.is_none_or(|known| known.parameters.is_none()) {
             self.declared.insert(name, ty);
@@ -407,7 +407,7 @@ impl Typer<'_> {
         });
         let found = self.body.take().expect("it was put there");
         let (mut parameters, body) = typed?;
-        // The parameters of `main` are dropped unless it uses them.
+        // The parameters of `main` are dropped unless `main` uses them.
         if &*name == "main" && !parameters.iter().any(|parameter| found.mentioned.contains(parameter)) {
             parameters.clear();
         }

@@ -72,7 +72,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
         if let StmtKind::Havoc(register, least, greatest) = &mut statement.kind {
             if let Reads::Remainder(divisor) = reads[register.0 as usize]
                 && *least >= 0
-                // The range contains a number for each remainder.
+                // Every remainder is the remainder of some number in the range.
                 && *greatest - *least >= divisor - 1
             {
                 (*least, *greatest) = (0, divisor - 1);

@@ -69,7 +69,7 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         };
         let is_set = |mark| build::binary(BinaryOp::Eq, mark, build::int(1, span), span);
         let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
-        // The object is free if an odd number of threads have set their marks; `!=` on truth values is exclusive or.
+        // The object is free if an odd number of threads have set their `Passed` mark; `!=` on truth values is exclusive or.
         free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
         let freed = build::balanced(BinaryOp::Or, free, span);
         let touched = build::balanced(BinaryOp::Or, touches, span);

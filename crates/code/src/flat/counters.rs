@@ -57,7 +57,7 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
             match change {
                 Some(Change::Write(number)) => counter.write(number),
                 Some(Change::Add(number)) if *once => {
-                    // Before the first load, the register holds 0, so the statement may also write 0 plus the number.
+                    // The register that the statement reads may not have been loaded yet. Then it holds 0, and the statement writes 0 plus the number.
                     counter.write(0);
                     counter.add(number);
                 }

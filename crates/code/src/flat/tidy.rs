@@ -202,12 +202,12 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
             StepKind::Havoc(*target, low, high)
         }
         (StepKind::Assign(_, value), second) => {
-            // In an update or await, the register into which it loads stands for the value found in memory, so a value that reads this register must
-            // not be moved there.
+            // The register into which an update or await loads stands for the value found in memory, so a value that reads this register must not be
+            // moved into that update or await.
             let own = second.found();
             let mut count = 0;
             second.values(&mut |term| count += term.count(register));
-            // A `Touch` becomes part of the property, and a formula cannot index an array of registers with a register.
+            // A `Touch` becomes part of the property. A formula cannot index an array of registers with a register, so no such term is moved there.
             let in_property =
                 matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {

@@ -4,8 +4,8 @@
 //! objects that are alive at the same time are disjoint; all addresses of an execution are totally ordered, and within an object in the order of its
 //! parts. Numbers of places are chosen ([`crate::layout::classes`]) so that comparisons determined by these rules give the same result on the
 //! numbers. Which of two objects comes first is a nondeterministic choice, made once per execution and kept in a variable that is never written
-//! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected: with an
-//! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected: with an
+//! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected with an
+//! error if it is certain. If it depends on the execution, the model ends at this point, and the answer for such executions is unknown.
 
 mod compared;
 mod order;
@@ -141,7 +141,7 @@ impl Resolver<'_> {
             Value::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::BitOr | BinaryOp::BitXor, a, b) => {
                 self.either(a, b)
             }
-            // Masking out all unknown bits leaves only the tag, which is not an address.
+            // A mask that clears all unknown bits leaves only the tag, which is not an address.
             Value::Binary(BinaryOp::BitAnd, a, b) => match (&**a, &**b, self.either(a, b)) {
                 (Value::Number(mask), _, Points::Class(class))
                 | (_, Value::Number(mask), Points::Class(class))
@@ -339,7 +339,7 @@ impl Resolver<'_> {
             }
             BinaryOp::Rem if self.divides_alignment(one, &y) => is_other.clone(),
             BinaryOp::Shl | BinaryOp::Shr => {
-                // A shift by the width of addresses or more leaves no address bits.
+                // A shift to the right by the width of addresses or more leaves no address bits.
                 let upper = y.clone().with(BinaryOp::Ge, i64::from(HIGHEST_ADDRESS.count_ones()));
                 let none = y.clone().with(BinaryOp::Eq, 0);
                 let harmless = if op == BinaryOp::Shr { none.or(upper) } else { none };

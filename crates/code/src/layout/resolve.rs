@@ -274,7 +274,7 @@ impl<'a> Resolver<'a> {
             let place = self.cell(place);
             return self.push(StepKind::Update { place, old, when, new, access });
         }
-        // The new value may depend on the old one, so it is checked after the read.
+        // The new value may depend on the old one, so the checks of the new value follow the read of the old one.
         let (span, number) = (self.span, place.number.clone());
         let step = |kind| Step { kind, span };
         let (read, write) = match home {

@@ -262,7 +262,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
     let values = Arithmetic::Integer(ty);
     if b.range.0 <= 0 && b.range.1 >= 0 {
         sink.check(truth(b.clone()).value, DIVISION);
-        // After the check the divisor is not 0, so a bound that is 0 moves by one.
+        // After the check the divisor is not 0, so a bound of 0 moves by one towards the other bound.
         b.range.0 += i128::from(b.range.0 == 0);
         b.range.1 -= i128::from(b.range.1 == 0);
         if b.range.0 > b.range.1 {
@@ -301,7 +301,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
 fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: Operand) -> Value {
     let (x, y) = (|| a.value.clone(), || b.value.clone());
     let quotient = op == Operator::Divide;
-    // A divisor of 2^63 or more: the quotient is 0 or 1.
+    // If the divisor is 2^63 or more, the quotient is 0 or 1.
     let by_large = || {
         let once = compare(Operator::GreaterOrEqual, a.clone(), b.clone()).value;
         match quotient {

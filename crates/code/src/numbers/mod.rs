@@ -189,7 +189,7 @@ pub fn choose(condition: Operand, a: Operand, b: Operand) -> Operand {
 /// A range that contains the values of a range after conversion to a type.
 fn converted_range(to: Arithmetic, (low, high): Range) -> Range {
     let (first, last) = (to.converted(low), to.converted(high));
-    // All values move by the same multiple of 2^n, unless the range crosses a wrap-around.
+    // The conversion moves all values by the same multiple of 2^n, unless the range crosses a wrap-around.
     match last - first == high - low {
         true => (first, last),
         false => (to.least(), to.greatest()),

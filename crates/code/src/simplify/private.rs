@@ -67,7 +67,7 @@ fn role(origin: &Origin, ty: Option<&fencewright_c::typed::tree::Type>) -> Role 
 }
 
 fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
-    // Every occurrence of a variable, other than in a load or store of the whole variable, keeps the variable in memory.
+    // Every occurrence of a variable keeps the variable in memory, except as the place of a load or store of the whole variable.
     let direct = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Store(place, ..) => place.whole(),
         _ => None,
@@ -79,7 +79,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
         }
     });
     if let Some(object) = direct {
-        // `each_place` visits the accessed place first: the access itself does not keep the variable in memory.
+        // `each_place` visits the accessed place first; this access does not keep the variable in memory.
         mentions.remove(0);
         let role = &mut roles[object.0 as usize];
         *role = match *role {

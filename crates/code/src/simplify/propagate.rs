@@ -204,8 +204,8 @@ impl Propagation<'_> {
 
     /// Inserts known values into the values of a statement.
     fn insert(&mut self, kind: &mut StmtKind, facts: &Facts) {
-        // In an update or await, the register into which it loads stands for the value found in memory, so no value is inserted for this register,
-        // nor any value that reads it.
+        // The register into which an update or await loads stands for the value found in memory. So no value is inserted for this register, nor any
+        // value that reads this register.
         let own = kind.found();
         let mut mentioned: FxHashSet<Register> = FxHashSet::default();
         kind.values(&mut |value| value.registers(&mut |register| _ = mentioned.insert(register)));

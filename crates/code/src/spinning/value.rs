@@ -104,7 +104,7 @@ impl Facts {
                 Ok(number) => Expr::Const(number),
                 Err(_) => Expr::binary(op, a, b),
             },
-            // Comparisons of a value with itself are decided.
+            // The comparison of a value with itself has a known result.
             (BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge, ..) if a == b => Expr::Const(1),
             (BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Gt, ..) if a == b => Expr::Const(0),
             _ => self.decided(Expr::binary(op, a, b)),

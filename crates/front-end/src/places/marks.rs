@@ -84,7 +84,7 @@ impl Marks<'_> {
             start = Start::Free;
             let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
-            // If the next statement has a place before it, a place after this statement would be the same.
+            // If the next statement has a place before it, a place after this statement would be the same place.
             if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }

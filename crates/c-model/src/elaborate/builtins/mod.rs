@@ -250,7 +250,7 @@ impl Elaborator<'_> {
     fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let before = self.writer.reachable;
         let block = self.written(work)?;
-        // If control does not get past the block, the block itself is still reachable.
+        // Even if control never passes the block, the block itself is reachable.
         let after = std::mem::replace(&mut self.writer.reachable, before);
         match block.is_empty() {
             true => self.emit(StmtKind::Fence, span),

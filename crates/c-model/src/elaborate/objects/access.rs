@@ -23,7 +23,7 @@ impl Elaborator<'_> {
         match &target.ty.kind {
             TypeKind::Integer(arithmetic) => {
                 let node = node.filter(|_| arithmetic.greatest() > u32::MAX.into());
-                // The value may be an address, whose real bits the program can then see.
+                // If the value is an address, the program now sees its bits as a number.
                 if let Some(node) = node {
                     self.nodes.mark_integer(node);
                 }
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
     /// Converts a known value to the type with which it is read, which may be another type of the same size.
     pub(super) fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
         let TypeKind::Integer(arithmetic) = ty.kind else { return operand };
-        // An address read as a number shows its real bits.
+        // A program that reads an address as a number sees the bits of the address.
         if let Some(points) = operand.points {
             self.nodes.mark_integer(points);
         }

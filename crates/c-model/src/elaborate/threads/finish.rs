@@ -157,7 +157,7 @@ fn merge(
     last: &mut Option<Pending>,
     renamed: &mut Vec<(ObjectId, ObjectId)>,
 ) {
-    // Backwards, so that each start finds the later one that replaces it.
+    // The statements are visited backwards, so that each start finds the later start that replaces it.
     for statement in code.iter_mut().rev() {
         if let Some(flag) = started(statement, flags) {
             if let Some(later) = last.as_mut() {
