@@ -36,7 +36,7 @@ pub struct Abstraction {
     pub kept: Kept,
     /// At least 1. Copies of a value are counted up to `many`; a count of `many` stands for any larger number, unless `cut`.
     pub many: u32,
-    /// Whether a store of a value with `many` copies is not explored, instead of saturating the count.
+    /// Whether a store is cut off, that is, not explored, if the buffer already has `many` copies of its value. Otherwise the count saturates.
     pub cut: bool,
 }
 

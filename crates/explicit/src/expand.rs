@@ -42,9 +42,9 @@ pub enum StepKind<'a> {
 /// A subset of the steps of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The steps along its edges.
+    /// The steps along the edges of the thread with this index.
     Edges(usize),
-    /// The flushes of its buffer; if an entry kind is given, only the flushes of that kind.
+    /// The flushes of the buffer of the thread with this index; if an entry kind is given, only the flushes of that kind.
     Flushes(usize, Option<u64>),
 }
 

@@ -199,7 +199,7 @@ fn store_initial(code: &Code, layout: &Layout, states: &[u64], crew: &mut [Worke
     }
 }
 
-/// Runs each worker in a thread of its own, until they all pause; `None` if one of them panicked.
+/// Runs each worker in a separate thread, until all workers pause; `None` if one of them panicked, an error if not all threads could be started.
 fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<Vec<Worker<'s, 'a>>>, Reason> {
     let workers = crew.len();
     let mut started = 0;

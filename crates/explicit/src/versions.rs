@@ -212,7 +212,7 @@ fn completed(
     live: &[Vec<Vec<u32>>],
     mut guess: versions::Versions,
 ) -> Option<(versions::Versions, Types)> {
-    // The loop terminates because each round adds a variable or register that holds versions.
+    // The loop terminates because each round adds to the guess a variable or register that holds versions.
     loop {
         let scale = match Types::new(program, properties, live, &guess) {
             Ok(types) => return Some((guess, types)),

@@ -84,7 +84,7 @@ pub struct Abstraction<'a> {
     pub effort: Effort,
 }
 
-/// Maximum number of refinements; more have never led to a proof.
+/// Maximum number of refinements; more refinements have never led to a proof.
 const MOST_ROUNDS: usize = 100;
 
 impl<'a> Abstraction<'a> {

@@ -572,7 +572,8 @@ fn sort_last_segment(buffer: &mut [Buffered]) {
     });
 }
 
-/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero or shifts out of range does not hold.
+/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero or shifts out of range does not hold. (The source language lets
+/// formulas divide by constants only.)
 pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     let value = formula.eval(&mut |observable| match observable {
         Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]) as i64,

@@ -376,7 +376,7 @@ fn a_condition_that_cannot_be_computed_is_not_unsatisfied() {
         ("never p.r * p.r == 4", None),
         ("exists p.r * p.r == 4", None),
         ("forall p.r * p.r == 0", None),
-        // Another final state decides these conditions.
+        // These conditions are decided by a final state in which they can be computed.
         ("never p.r * p.r == 0", Some(false)),
         ("exists p.r * p.r == 0", Some(true)),
         ("forall p.r * p.r == 4", Some(false)),

@@ -206,7 +206,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Decides the properties that hold only if they also hold for the program in which the lock may be released anywhere.
+    /// Decides properties without a violation that hold under TSO only if they also hold for the program in which the lock may be released anywhere.
     fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;

@@ -60,7 +60,8 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Transforms the program of a task; `None` if it has no waiting loops, or if time runs out.
+    /// Transforms the program of a task; `None` if the program has no waiting loops, if it has locks and the task asks for deadlocks, or if time runs
+    /// out.
     pub fn new(task: &Task<'_>, limits: &Limits) -> Option<Self> {
         let edges = || task.program.threads.iter().flat_map(|t| &t.edges);
         let asks_for_deadlocks = task.properties.iter().any(|p| p.kind == PropertyKind::NoDeadlock);
@@ -183,7 +184,7 @@ impl<'t> Graph<'t> {
 
     /// Whether the thread can always leave a location, along edges that are idle for `head`.
     fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
-        // A location may have very many edges; three suffice to decide.
+        // A location may have very many edges, but one with more than two edges is never passed, so three edges suffice to decide.
         let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();
         let goes_on = match &edges[..] {
             [only] => !only.action.ops().iter().any(|op| matches!(op, Op::Assume(_))),

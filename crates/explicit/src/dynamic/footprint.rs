@@ -20,7 +20,7 @@ use super::waits::{Classes, Waits};
 /// (classes of cells, formulas, buffers).
 pub type Key = u64;
 
-/// Keys from here on are buffered stores, numbered per thread.
+/// Keys that are at least this number stand for buffered stores, which are numbered per thread.
 const STORES: Key = 1 << 63;
 
 /// An access to one object.

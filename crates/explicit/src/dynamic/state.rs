@@ -21,7 +21,7 @@ pub struct State {
 /// A store that has not reached memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffered {
-    /// The thread that issued it.
+    /// The thread that issued the store.
     pub thread: u32,
     /// The memory cell.
     pub cell: u32,
@@ -29,9 +29,9 @@ pub struct Buffered {
     pub value: i64,
     /// The numbers of stores and of store fences that the thread issued before this store.
     pub issued: [u32; 2],
-    /// The event that issued it.
+    /// The event that issued the store.
     pub event: u32,
-    /// The last event that loaded it from the buffer.
+    /// The last event that loaded the store from the buffer, or [`NONE`].
     pub reader: u32,
 }
 

@@ -133,7 +133,7 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
             rest.remove(position);
         }
         let agent = trees[below.start].branch.agent;
-        // All continuations of a leaf are explored anyway.
+        // All continuations of a leaf are explored anyway, so nothing is inserted below a leaf.
         let goes_on = |tree: &&mut Tree| tree.branch.agent == agent && !tree.children.is_empty();
         let mut below = trees.range_mut(below).filter(goes_on).peekable();
         while let Some(tree) = below.next().filter(|_| !rest.is_empty()) {

@@ -110,7 +110,7 @@ impl Reduction {
     }
 }
 
-/// The facts about a thread in a state that reductions need.
+/// The facts that reductions need about a thread in a state.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadView {
     place: Place,
@@ -122,7 +122,7 @@ struct ThreadView {
     pending: bool,
 }
 
-/// The facts about a state that reductions need.
+/// The facts that reductions need about a state.
 #[derive(Debug, Default)]
 struct View {
     /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.

@@ -141,7 +141,7 @@ impl<'c> Sleep<'c> {
         (self.used + more) * 4 > self.entries.len() * 3
     }
 
-    /// Moves all entries to a table of the given length. Returns false, with no change, if `go_on` does.
+    /// Moves all entries to a table of the given length. If `go_on` returns false, the table stays as it is, and the result is false.
     fn replace(&mut self, store: &Store, length: usize, go_on: &mut dyn FnMut() -> bool) -> bool {
         let mut table = vec![EMPTY; length];
         for entries in self.entries.chunks(MOVED) {
@@ -220,8 +220,8 @@ impl<'c> Sleep<'c> {
         Ok((awake.take(&self.persistent.view, &mut self.dependence, set, asleep)?, set))
     }
 
-    /// Prepares for a wider layout: where the permutation of threads in the representative changes, sleep sets are permuted too. Returns false if
-    /// `go_on` does; then the sleep sets are unusable.
+    /// Prepares for a wider layout: where the permutation of threads in the representative changes, sleep sets are permuted too. If `go_on` returns
+    /// false, the result is false, and the sleep sets are unusable.
     pub fn repack(
         &mut self,
         code: &Code,
@@ -252,7 +252,7 @@ impl<'c> Sleep<'c> {
         true
     }
 
-    /// Rebuilds the table after the states have been repacked. Returns false if `go_on` does.
+    /// Rebuilds the table after the states have been repacked. Returns false if `go_on` returns false.
     pub fn rehash(&mut self, store: &Store, go_on: &mut dyn FnMut() -> bool) -> bool {
         self.replace(store, self.entries.len(), go_on)
     }

@@ -216,7 +216,8 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         if last {
             self.ended = true;
             // The previous search, with a smaller bound, has begun last contexts from the earlier layers. If the domain is discrete, that search had
-            // the same states in these layers. Otherwise it may have dropped a state that this search has kept, because another state covered it.
+            // the same states in these layers. Otherwise the previous search may have dropped a state that this search has kept, because another
+            // state covered the dropped one.
             let earlier = take(&mut self.earlier);
             if !self.domain().is_discrete() {
                 self.turning.extend(earlier);

@@ -130,7 +130,8 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
 }
 
-/// The reason for an answer `unknown`: there is no violation within this many contexts, and more were not tried because of `reason`.
+/// The reason for an answer `unknown`: there is no violation within this many contexts, and executions with more contexts were not searched because
+/// of `reason`.
 fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
 }

@@ -333,7 +333,7 @@ pub struct Executed {
     pub assumed: Vec<Linear>,
     /// The changed cells.
     pub values: Values,
-    /// Variables that stand for one of the values that a summary cell had before, with that cell.
+    /// The variables that stand for one of the values that a summary cell had before the commands, each with the summary cell.
     copies: Vec<(CellId, CellId)>,
 }
 

@@ -131,7 +131,7 @@ pub struct Counterexample<M: Machine> {
     pub start: M::Control,
     /// The steps, each with the branch through its commands that the search took, if the domain reports it.
     pub steps: Vec<(StepOf<M>, Option<u32>)>,
-    /// The evidence that its last state provides.
+    /// The evidence that the last state of the path provides.
     pub evidence: Evidence,
 }
 
@@ -481,7 +481,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// Stores a state, unless it is covered. Returns its index.
+    /// Stores a state, unless it is covered. Returns the index of its node; `None` if it is covered.
     fn add(&mut self, control: u32, state: &D::State, origin: Origin) -> Option<u32> {
         let stored = self.domain.stored(state);
         let hashed = hash((control, &stored));

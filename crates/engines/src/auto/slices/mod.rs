@@ -361,7 +361,7 @@ impl Way<'_> {
             return Answer::Violated(Some(self.slice.trace(program, trace)));
         }
         let Some(claim) = claimed(&answer) else { return answer };
-        // The other properties that the claim proves for the same slices.
+        // The certificate is about this property and about all other properties that the claim proves for the same slices.
         let Asked { alike, is_all } = &self.asked[n];
         let shown = |(property, asked): (&Property, &Asked)| {
             let together = *is_all && asked.is_all && asked.alike == *alike;

@@ -78,7 +78,8 @@ pub struct Zones {
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
-    /// The bounds of the last state, once as stored and once closed. They are kept because usually several steps are taken from one state.
+    /// The bounds of the zone from which the last step was taken: as stored, and closed. They are kept because usually several steps are taken from
+    /// the same zone.
     closed: (Vec<i32>, Vec<i32>),
 }
 
