@@ -1,8 +1,8 @@
 //! Core code, also called symbolic code: a C program thread by thread, with calls inlined and every memory access a statement of its own.
 //!
-//! Elaboration produces it; layout assigns a variable to each [`Location`], and emission prints it as `.fw`. Pointers are still symbolic: a [`Value`]
-//! names the place whose address it is, and a [`NodeId`] says which set of places a pointer may point to. Numbers for addresses are chosen once the
-//! whole program is known.
+//! Elaboration produces core code. Layout assigns a variable to each [`Location`] and translates core code to [flat](crate::flat) code, which emission
+//! prints as `.fw`. Pointers are still symbolic here: a [`Value`] names the place whose address it is, and a [`NodeId`] says which set of places a
+//! pointer may point to. Numbers for addresses are chosen once the whole program is known.
 
 mod addresses;
 mod known;

@@ -4,7 +4,7 @@
 //! consecutive waits, so no other thread can observe which of them it has passed, and it blocks for ever in both versions or in neither.
 //!
 //! If several threads are identical except for the flag that each of them sets at its end, and another thread waits for all these flags at once, a
-//! counter replaces the flags: then the threads are symmetric, and engines need not distinguish them.
+//! counter replaces the flags. Then the threads are symmetric, and engines need not distinguish them.
 
 use std::collections::{HashMap, HashSet};
 

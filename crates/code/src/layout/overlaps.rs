@@ -1,8 +1,9 @@
 //! Objects that may reuse the address of an earlier object, but have numbers of their own here: an allocation of another size, a local variable of
 //! another block, the stack of another thread.
 //!
-//! In reality a dangling pointer to the earlier object may equal a pointer to the new one; here they differ. So the model ends where two such
-//! pointers are compared. Allocations of the same size are exact: they return the number of a freed object ([`crate::layout::heap`]).
+//! In reality a dangling pointer to the earlier object may equal a pointer to the new one; here the two pointers differ. So the model ends where two
+//! such pointers are compared. Only where an allocation may return the number of a freed object of the same size ([`crate::layout::heap`]), the
+//! comparison is exact.
 
 use std::collections::BTreeMap;
 

@@ -67,7 +67,7 @@ fn role(origin: &Origin, ty: Option<&fencewright_c::typed::tree::Type>) -> Role 
 }
 
 fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
-    // Every occurrence of a variable keeps the variable in memory, except as the place of a load or store of the whole variable.
+    // Every occurrence of a variable keeps the variable in memory, unless it is the place of a load or store of the whole variable.
     let direct = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Store(place, ..) => place.whole(),
         _ => None,

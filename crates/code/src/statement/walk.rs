@@ -1,4 +1,4 @@
-//! Walks over statements: the blocks inside one, the values that it evaluates, the register that it writes.
+//! Walks over statements: the blocks inside a statement, the values that the statement evaluates, the register that it writes.
 
 use fencewright_text::Stop;
 

@@ -324,7 +324,8 @@ impl Elaborator<'_> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        // If the lock is computed here but named where it is released, no variable can record whether this thread holds it.
+        // If the lock is computed here but named where it is released, no variable can record whether this thread holds it. So the next attempt
+        // does without such variables.
         self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)

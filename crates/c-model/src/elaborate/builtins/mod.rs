@@ -1,8 +1,9 @@
 //! Builtins: functions without a body, of the C library, compilers, Linux and verification tools, recognised by name.
 //!
-//! Each family has a module of its own: a table from names to operations ([`Named`]), and their translation to reads, writes, read-modify-writes and
-//! fences. `docs/c.md` says which event each of them is under TSO and PSO. In short: every load is plain; a relaxed store is plain, a release store
-//! has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store buffer.
+//! Each family has a module of its own: a table from names to operations ([`Named`]), and the translation of these operations to reads, writes,
+//! read-modify-writes and fences. `docs/c.md` says which event each operation is under TSO and PSO. In short: every load is plain; a relaxed store is
+//! plain, a release store has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store
+//! buffer.
 
 mod assembly;
 mod atomics;

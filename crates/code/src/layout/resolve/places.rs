@@ -38,7 +38,7 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// Checks that a place exists. If the place may be freed, a step without effect is added, to which the check is attached: control may reach the next
+    /// Checks that a place exists. If the place may be freed, the check is attached to an added step without effect, because control may reach the next
     /// statement without passing this one.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
