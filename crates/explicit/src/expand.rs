@@ -63,7 +63,7 @@ pub struct Summary {
     pub sampled: bool,
     /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
-    /// The first action whose result the explicit engine cannot represent.
+    /// The first action whose result the explicit engine cannot represent, if there was one.
     pub limit: Option<(Limit, Span)>,
 }
 

@@ -38,7 +38,7 @@ pub struct Found {
     pub sampled: bool,
     /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
-    /// An action whose result the explicit engine cannot represent.
+    /// An action whose result the explicit engine cannot represent, if there was one.
     pub limit: Option<(Limit, Span)>,
     /// The values of the task's observables in all final states.
     pub finals: BTreeSet<Vec<i64>>,

@@ -174,7 +174,7 @@ fn seeds(program: &Program) -> Vec<Vec<usize>> {
     std::iter::once(any).filter(|any| !any.is_empty()).chain(single).collect()
 }
 
-/// A maximal set of versions of a program.
+/// A maximal set of versions of a program; `None` if it is empty, or if the program is too large.
 fn find(
     program: &Program,
     properties: &[Property],

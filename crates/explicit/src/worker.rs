@@ -126,7 +126,7 @@ impl<'a, 's> Worker<'a, 's> {
         result.ok().flatten()
     }
 
-    /// Runs rounds until the search is over, or until a decided property is to be reported.
+    /// Runs rounds until the search is over, or until a decided property is to be reported; `None` if another worker panicked.
     fn rounds(mut self) -> Option<Self> {
         loop {
             self.expand_some();

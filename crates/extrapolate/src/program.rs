@@ -229,7 +229,7 @@ fn case(step: Step, thread: ThreadId, numbers: &mut HashMap<Vec<Command>, usize>
     Case { name: step.name, commands: step.commands, to, transformers }
 }
 
-/// The transformers of all branches, computed on all cores.
+/// The transformers of all branches, computed on all cores; `None` for a branch whose assumptions contradict each other.
 fn all(
     work: &[(usize, u32, Vec<Simple>)],
     vocabulary: &Vocabulary,

@@ -182,7 +182,8 @@ struct Construction<'a> {
     looked: u64,
 }
 
-/// Computes the transformer of one branch of a statement, with cubes up to a maximum size.
+/// Computes the transformer of one branch of a statement, with cubes up to a maximum size; `None` if the assumptions of the branch contradict each
+/// other.
 pub fn transformer(
     way: &[Simple],
     vocabulary: &Vocabulary,

@@ -77,7 +77,7 @@ pub struct Limits {
     seat: Option<Arc<Seat>>,
     /// Whether only the built-in solver may be used, not an external program.
     own_solver: bool,
-    /// Returns the number of bytes the process has allocated.
+    /// Returns the number of bytes the process has allocated; `None` if the process does not count them.
     measured: Option<fn() -> u64>,
     /// Whether the grace period applies: see [`Limits::finishing`].
     finishing: bool,

@@ -59,7 +59,8 @@ impl<'a> Reordered<'a> {
         Reordered::by(task, true, Extended::reordered)
     }
 
-    /// The reduction to TSO of the executions in which each thread has at most one store out of order at a time. It finds violations but proves nothing.
+    /// The reduction to TSO of the executions in which each thread has at most one store out of order at a time. It finds violations but proves
+    /// nothing. `None` if the task is not about PSO or the stores cannot be reordered.
     pub fn once(task: &'a Task<'a>) -> Option<Self> {
         Reordered::by(task, false, Extended::reordered_once)
     }
@@ -286,7 +287,7 @@ impl<'a> Statically<'a> {
         }
     }
 
-    /// Translates an execution under SC to the original program under TSO, and replays it.
+    /// Translates an execution under SC to the original program under TSO, and replays it; `None` if one of these fails.
     fn execution(&self, n: usize, trace: &Trace) -> Option<Trace> {
         let (original, property) = (self.task.program, &self.task.properties[self.numbers[n]]);
         let mapped = self.program.trace(original, trace)?;

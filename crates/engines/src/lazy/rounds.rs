@@ -22,7 +22,7 @@ const BYTES_PER_EDGE: u64 = 512;
 /// A sequence of rounds on one program.
 #[derive(Clone, Copy)]
 pub(super) struct Phase {
-    /// Maximum number of rounds.
+    /// Maximum number of rounds; `None` if it is not limited.
     pub rounds: Option<u32>,
     /// Whether the program is complete, and not an unrolled part of it. Only a complete program decides a property by having no violation.
     pub conclusive: bool,

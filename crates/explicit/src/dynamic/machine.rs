@@ -77,7 +77,7 @@ pub struct Machine<'p> {
     pub now: u32,
     /// Whether a `*` was tried with samples only.
     pub sampled: bool,
-    /// The first action whose result cannot be represented.
+    /// The first action whose result cannot be represented, if there was one.
     pub limit: Option<(Limit, Span)>,
 }
 
@@ -215,7 +215,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// (WM): TSO flushes the oldest store, PSO the oldest store to the cell, unless a store fence separates it from an older buffered store.
+    /// Rule (WM): TSO flushes the oldest store, PSO the oldest store to the cell, unless a store fence separates it from an older buffered store.
+    /// `None` if no flush is enabled.
     fn flush(
         &mut self,
         state: &State,
@@ -259,7 +260,8 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// Takes one edge of a thread, and the local steps after it.
+    /// Takes the requested alternative of the edges that leave a thread's location, and the local steps after it; `None` if there is no such enabled
+    /// alternative.
     fn advance(
         &mut self,
         state: &State,

@@ -107,7 +107,7 @@ impl<'c> Sleep<'c> {
         self.again.len()
     }
 
-    /// The next state to be expanded again, with the parts to expand.
+    /// The next state to be expanded again, with the parts to expand; `None` if no state is waiting.
     pub fn next(&self) -> Option<(u32, u64)> {
         self.again.last().copied()
     }

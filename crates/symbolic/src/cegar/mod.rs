@@ -43,7 +43,8 @@ pub struct Options {
     pub clip: i32,
     /// The parameters that are not refined.
     pub fixed: Fixed,
-    /// Exact buffers with this bound instead of abstract ones; if a store does not fit, the answer is `unknown`.
+    /// The bound of exact buffers, which are then used instead of abstract ones; if a store does not fit, the answer is `unknown`. `None` for
+    /// abstract buffers.
     pub buffer_bound: Option<Bound>,
     /// The search order.
     pub order: Order,

@@ -89,12 +89,12 @@ impl Groups {
         groups.flat_map(move |(g, group)| group.iter().map(move |&c| (g, c, value(cells, thread, g, c))))
     }
 
-    /// The group with the newest store to a memory cell.
+    /// The index of the group with the newest store to a memory cell; `None` if no group has one.
     pub fn newest_group(&self, target: u32) -> Option<usize> {
         self.0.iter().rposition(|group| group.contains(&target))
     }
 
-    /// The cell that holds the newest store to a memory cell.
+    /// The cell that holds the value of the newest store to a memory cell; `None` if no group has one.
     pub fn newest(&self, cells: &Cells, thread: ThreadId, target: u32) -> Option<CellId> {
         self.newest_group(target).map(|g| value(cells, thread, g, target))
     }

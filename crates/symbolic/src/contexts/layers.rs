@@ -45,7 +45,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     sees_memory: bool,
     /// Maximum number of groups in a buffer before the last context.
     groups: u32,
-    /// The first layer in which groups were merged because there were too many.
+    /// The first layer in which groups were merged because there were too many; `None` if none were merged.
     merged: Option<u32>,
     /// Maximum number of contexts.
     bound: u32,

@@ -55,7 +55,7 @@ pub enum Move {
         case: u32,
         /// Number of groups that leave before the step along the edge.
         flushed: u32,
-        /// For a store that merges two groups, the index of the older one.
+        /// For a store that merges two groups, the index of the older one; `None` for all other edges.
         merged: Option<u32>,
     },
     /// The context ends.
@@ -230,7 +230,8 @@ impl Machine for Contexts<'_> {
         }
     }
 
-    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`.
+    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`. `None` for
+    /// deadlocks, which the machine does not support.
     fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);
         let mut sees_memory = false;

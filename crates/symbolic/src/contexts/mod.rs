@@ -35,7 +35,7 @@ use relevant::Relevant;
 /// Options of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Maximum number of contexts.
+    /// Maximum number of contexts; `None` means [`MOST_CONTEXTS`].
     pub contexts: Option<u32>,
     /// The representation of integers; `None` means `order` where it is exact, and zones elsewhere.
     pub domain: Option<DomainName>,
@@ -119,7 +119,7 @@ impl Engine for ContextBound {
     }
 }
 
-/// The answer to a property that this engine can never decide.
+/// The answer `unknown` to a property that this engine can never decide; `None` if the engine may decide it.
 fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     let what = match (&property.kind, task.model) {
         (_, MemoryModel::Pso) => "engine contexts knows SC and TSO, not PSO",

@@ -151,7 +151,7 @@ impl Indices {
         self.cells.iter().position(|&c| c == cell)
     }
 
-    /// The index of a cell that has a value.
+    /// The index of a cell; `None` if the cell has no value.
     fn read(&self, cell: CellId) -> Option<u32> {
         self.position(cell).filter(|&i| self.known[i]).map(|i| i as u32)
     }

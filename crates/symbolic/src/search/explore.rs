@@ -60,7 +60,7 @@ struct ControlNode<C, P, T> {
     live: Vec<CellId>,
     /// The steps of each phase computed so far, as ranges of [`Search::steps`].
     steps: SmallVec<[(P, Range<u32>); 1]>,
-    /// The possible evidence for nodes with this control state; prepared when the first such node is examined.
+    /// The possible evidence for nodes with this control state; `None` until the first such node is examined.
     evidence: Option<Vec<PreparedEvidence<T>>>,
     /// The nodes with this control state that are not covered; unused if the domain is discrete.
     members: Vec<u32>,

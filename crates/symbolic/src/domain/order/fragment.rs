@@ -44,9 +44,9 @@ struct Scan {
     components: Components,
     constants: BTreeSet<i64>,
     ordered: bool,
-    /// The first source position of a condition that requires a distance.
+    /// The first source position of a condition that requires a distance, if there is one.
     distance: Option<Span>,
-    /// The first constant other than 0 that was found, with its source position.
+    /// The first constant other than 0, with its source position, if there is one.
     constant: Option<(i64, Span)>,
 }
 

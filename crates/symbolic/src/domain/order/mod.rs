@@ -80,7 +80,7 @@ impl Order {
         Order { scale: Scale::new(numbers, relations, points.len()), relations, points, components }
     }
 
-    /// The index of the point with this value.
+    /// The index of the point with this value; `None` if the value is not a point.
     fn point(&self, value: i64) -> Option<u8> {
         self.points.binary_search(&value).ok().map(|n| n as u8)
     }
@@ -251,7 +251,7 @@ impl Domain for Order {
 }
 
 impl Order {
-    /// A command as an operation. Outside of the fragment the result is unknown: an arbitrary value or truth value.
+    /// A command as an operation. Outside of the fragment, an assigned value is arbitrary, and an assumption is dropped (`None`).
     fn operation(&self, command: &Command) -> Option<RankOp<Operand>> {
         let numbers = self.scale.numbers();
         let known = |o: &Operand| match o {

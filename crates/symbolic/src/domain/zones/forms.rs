@@ -260,7 +260,7 @@ impl Rows {
         found
     }
 
-    /// A sum as one difference of rows.
+    /// A sum as one difference of rows; `None` if no difference of rows has the same terms.
     fn one(&self, sum: &Linear) -> Option<Total> {
         let &(entry, constant) = self.entries.get(&sum.terms)?.first()?;
         Some(Total { constant: sum.constant.checked_sub(constant)?, entries: vec![(entry, 1)] })
@@ -277,7 +277,7 @@ impl Rows {
         self.differences.iter().filter_map(two).collect()
     }
 
-    /// A sum decomposed cell by cell.
+    /// A sum decomposed cell by cell; `None` if some cell has no row.
     fn apart(&self, sum: &Linear) -> Option<Total> {
         let entry = |&(cell, c): &(CellId, i64)| {
             let row = self.position(&Linear::cell(cell))?;
