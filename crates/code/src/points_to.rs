@@ -90,8 +90,8 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
     equal
 }
 
-/// Records the numbers, other than addresses of objects, that a statement stores in pointers or compares with pointers: no object to which such a
-/// pointer may point may get one of these numbers as its address.
+/// Records the numbers, other than addresses of objects, that a statement stores in pointers or compares with pointers. No object to which such a
+/// pointer may point gets one of these numbers as its address.
 fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     let mut found = Vec::new();
     let into = match kind {

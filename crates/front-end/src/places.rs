@@ -139,8 +139,8 @@ pub struct Placed {
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // If two labels name the same location, an empty step between them would separate them. The step of an unreachable place has no other effect; so if a property
-    // mentions labels, the program is lowered again without the unreachable places.
+    // If two labels name the same location, an empty step between the labels would give them different locations. The empty step of an unreachable place has no
+    // other effect than this one. So if a property mentions labels, the program is lowered again without the unreachable places.
     let reached: HashSet<usize> = program
         .threads
         .iter()

@@ -83,7 +83,7 @@ impl Wrapper<'_> {
             return;
         };
         if strength == Strength::Header {
-            // The line is broken only at the last such colon, so that the headers before it stay together.
+            // The line is broken only at the colon of the last header, so that all headers stay together.
             let colon = places[places.len() - 1];
             self.split(range.start..colon, first, rest + STEP);
             self.split(colon..range.end, rest, rest);

@@ -75,7 +75,7 @@ impl Env {
         self.taken.retain(|object| other.taken.contains(object));
     }
 
-    /// Drops facts about registers and objects from these numbers on, which no longer exist.
+    /// Drops facts about registers and objects that no longer exist: those with these or greater numbers.
     pub fn forget_from(&mut self, registers: usize, objects: usize) {
         self.registers.retain(|register, _| (register.0 as usize) < registers);
         self.objects.retain(|object, _| (object.0 as usize) < objects);

@@ -175,7 +175,7 @@ impl Elaborator<'_> {
             if !has_entry(parts.body) {
                 return Ok(());
             }
-            // Control enters the loop by a jump, whose facts are unknown here.
+            // Control enters the loop only by a jump. The facts at that jump are unknown here, so no facts are assumed.
             self.writer.reachable = true;
             self.writer.env = Env::default();
         }

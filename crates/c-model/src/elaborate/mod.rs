@@ -210,7 +210,7 @@ pub struct Elaborator<'u> {
     descendants: bool,
     done: Vec<Writer>,
     phase: Phase,
-    /// The objects that `main` has written, during its execution, since its buffer was last drained.
+    /// The objects that `main` has written at translation time since its buffer was last drained.
     unwritten: Vec<ObjectId>,
     /// The number of threads when the execution of `main` ended.
     ran_with: usize,

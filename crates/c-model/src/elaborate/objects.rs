@@ -154,7 +154,7 @@ impl Elaborator<'_> {
         Ok(parts)
     }
 
-    /// The path with every union member replaced by the first one: all members are the same place.
+    /// The path with every union member replaced by the first one, because all members of a union are the same place.
     fn canonical(&self, ty: &Type, way: &[Step]) -> Vec<Step> {
         let mut ty = Some(ty.clone());
         let mut canonical = Vec::new();

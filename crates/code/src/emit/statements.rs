@@ -31,7 +31,7 @@ pub(crate) struct Statements<'a> {
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
     pending: Vec<String>,
-    /// Whether one of the pending labels marks an access to memory that can be freed: then no other path through the thread may reach this label.
+    /// Whether one of the pending labels marks an access to memory that can be freed. No other path through the thread may reach such a label.
     touching: bool,
 }
 

@@ -72,8 +72,8 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of the
-    /// first.
+    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of this
+    /// part in the first place.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
     /// The sources of its places: objects, and parts of other classes.
     pub(crate) sources: Vec<Source>,

@@ -23,8 +23,9 @@ use super::{BuiltinCall, int};
 pub(super) const BUSY: i128 = 16;
 /// `ETIMEDOUT`: the result of a timed lock after the timeout.
 pub(super) const TIMED_OUT: i128 = 110;
-/// `thrd_busy` and `thrd_timedout`.
+/// `thrd_busy`: the result of `mtx_trylock` on a mutex that is held.
 const THREADS_BUSY: i128 = 3;
+/// `thrd_timedout`: the result of `mtx_timedlock` after the timeout.
 pub(super) const THREADS_TIMED_OUT: i128 = 2;
 /// The value of a destroyed lock, semaphore or condition variable: different from a free lock, from owners and from writers.
 pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;

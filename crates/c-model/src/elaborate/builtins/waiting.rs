@@ -30,13 +30,15 @@ use super::{BuiltinCall, int, unconverted};
 /// The type of the waiting bits of a condition variable.
 const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
-/// Names in messages.
+/// The name of a condition variable in messages.
 const CONDITION: &str = "a condition variable";
+/// The name of a semaphore in messages.
 const SEMAPHORE: &str = "a semaphore";
 /// The message for waiting with a mutex that this thread does not hold.
 const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not hold";
-/// The number of the member of a condition variable that holds its state, and the state (`ABANDONED`) in which a waiting thread is abandoned.
+/// The number of the member of a condition variable that holds its state.
 const STATE: u32 = 1;
+/// The state of a condition variable for which an abandoned thread waits.
 const ABANDONED: i128 = 1;
 /// `EINVAL`.
 const INVALID: i128 = 22;

@@ -60,7 +60,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The number, computed into a register if it contains elements of arrays of registers: a formula cannot index an array with a register.
+    /// The number, computed into a register if it contains elements of arrays of registers, because a formula cannot index an array with a register.
     pub(crate) fn in_registers(&mut self, number: Term) -> Term {
         if !number.has_element() {
             return number;
@@ -182,7 +182,8 @@ impl<'a> Resolver<'a> {
         self.beyond_if(not(known), Unknown::Number);
     }
 
-    /// The ways back to a class whose path is a prefix of the path of a place. Along such a prefix the path leads from the structure back to the member.
+    /// Those ways back to a class for which the path to the member is a prefix of the path of the place. The prefix leads from the structure back to the
+    /// member.
     pub(super) fn ways_forward(
         layout: &'a Layout,
         class: usize,
