@@ -246,7 +246,7 @@ impl Code {
         self.threads.iter().map(of).collect()
     }
 
-    /// For each thread and location, the live registers; `None` if there are more than [`MOST_LIVE`].
+    /// For each thread and location, the live registers; `None` if the lists together have more than [`MOST_LIVE`] entries.
     pub fn live(&self) -> Option<Vec<Vec<Vec<u32>>>> {
         let mut sum = 0;
         let mut at = |thread: &ThreadCode, location: usize| {

@@ -106,8 +106,8 @@ impl Run<'_> {
         Err(stuck.unwrap_or(Reason::Unsupported(overflow, None)))
     }
 
-    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped, but their predicates are kept, because they are useful even
-    /// then.
+    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped from this step. The predicates found for them are kept,
+    /// because they may be useful for `P_M` even so.
     fn verify_under_sc(&mut self, properties: &[Property]) -> Result<ScProof, Reason> {
         let program = self.task.program;
         let machine = BufferMachine::new(program, Buffers::Sc);
@@ -219,7 +219,7 @@ fn conjuncts(e: Expr<CellId>) -> Vec<Expr<CellId>> {
     }
 }
 
-/// The cubes of a boolean program with at least two literals, as lists of formulas.
+/// Those cubes of a boolean program that have at least two literals, as lists of formulas.
 fn used_cubes(program: &BooleanProgram) -> Vec<Vec<Expr<CellId>>> {
     let formula = |literal: &Literal| {
         let formula = program.vocabulary.predicates()[literal.predicate()].formula().clone();

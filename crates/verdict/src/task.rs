@@ -210,7 +210,7 @@ pub enum Answer {
     /// The property holds, or it is violated, whichever the certificate claims. The certificate proves its claim by a set of states, or by proofs about
     /// programs other than the one of the task.
     Certified(Arc<Certificate>),
-    /// The property is violated. The trace shows the violation; for `finally exists` there is none.
+    /// The property is violated. The trace shows the violation; for `finally exists` there is no trace.
     Violated(Option<Trace>),
     /// The engine could not decide the property, for this reason.
     Unknown(Reason),

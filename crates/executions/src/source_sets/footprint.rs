@@ -146,7 +146,7 @@ impl Configuration {
 /// The step of an agent in a configuration.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// The things that its alternatives touch. If the step is disabled: the things on which that depends.
+    /// The things that its alternatives touch or, if the step is disabled, the things that decide whether it is enabled.
     pub(super) footprint: Rc<Footprint>,
     /// Each event that is enabled, with the configuration after it.
     pub(super) alternatives: Vec<(Event, Configuration)>,

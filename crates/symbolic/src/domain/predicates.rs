@@ -327,7 +327,7 @@ impl Domain for Predicates {
     }
 }
 
-/// The result of symbolic execution of simple commands, in terms of the values before. Unknown values are fresh variables.
+/// The result of symbolic execution of simple commands, in terms of the values before the commands. Unknown values are fresh variables.
 pub struct Executed {
     /// The assumptions.
     pub assumed: Vec<Linear>,
@@ -357,9 +357,9 @@ impl Values {
         self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
     }
 
-    /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many.
+    /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many choices.
     pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
-        // This limit is never reached in practice: no machine folds more than a few values in one step.
+        // This limit is never reached in practice, because no machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
         let mut totals = vec![Linear::constant(form.constant)];
         for &(cell, coefficient) in &form.terms {

@@ -106,7 +106,7 @@ pub struct Finding {
     pub node: u32,
     /// The index of the property.
     pub property: usize,
-    /// The number of the evidence among those of the control state; see [`Evidence::case`].
+    /// The number of this piece of evidence among all pieces of evidence for the control state; see [`Evidence::case`].
     pub case: u32,
 }
 
