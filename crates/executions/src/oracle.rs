@@ -59,7 +59,7 @@ pub fn explore(
         }
         let mut moves = false;
         for event in reference.candidates(&state, &[]) {
-            // States may be large, so even a few successors may take a lot of memory. So `stop` is polled before each successor.
+            // States may be large, and then even a few successors take a lot of memory. So `stop` is polled before each successor.
             if stop() {
                 return Err(Incomplete::Stopped);
             }

@@ -189,7 +189,8 @@ impl AbstractBuffer {
         }
     }
 
-    /// Adds one more copy of a value to the rest and makes it the last value of its cell.
+    /// Adds one more copy of a value to the rest and makes the value the last one of its cell. Returns false if the store is cut off, because the
+    /// value already has `many` copies and `cut` is set.
     fn forget(&mut self, abstraction: Abstraction, new: Entry) -> bool {
         let end = self.rest.partition_point(|entry| entry.0 <= new.0);
         let start = self.rest[..end].partition_point(|entry| entry.0 < new.0);

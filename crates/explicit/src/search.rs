@@ -157,7 +157,7 @@ pub fn search(
         shared.tell(&crew, &mut told, on_decided);
     };
     let Some(crew) = finished else {
-        // A worker panicked: a defect of the engine, which must lead neither to a verdict nor to a hang.
+        // A worker panicked. That is a defect of the engine, which must lead neither to a verdict nor to a hang.
         return Err(Reason::Contradiction("the explicit search failed".into()));
     };
     shared.tell(&crew, &mut told, on_decided);

@@ -204,7 +204,7 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     if let Some(buffer) = layout.buffers.get(thread) {
         let count = buffer.count.raw(state) as usize;
         mix(count as u64);
-        // A commutative sum, because the order of entries may depend on numbers.
+        // The entries are combined by a commutative sum, because their order may depend on thread numbers.
         let mut entries = 0u64;
         for (kind, value) in &buffer.entries[..count] {
             let kind = kind.raw(state);

@@ -214,7 +214,7 @@ fn an_overflow_is_no_proof() {
         let states: Vec<_> = reachable.states.iter().map(of).collect();
         let found = invariant(&program, &reduced, vec!["large".into()], &states, &Limits::default());
         assert_eq!(found.is_ok(), fits, "{model:?} {bounds:?}");
-        // The checker rejects a smaller bound: some store does not fit.
+        // The checker rejects a smaller bound, because some store does not fit.
         if let Ok(mut lie) = found {
             assert!(accepted(&program, &lie).is_ok(), "{model:?} {bounds:?}");
             lie.buffers = Buffers::Queue { model, bound: Bound::Thread(1) };

@@ -207,7 +207,7 @@ impl Domain for Concrete {
                 Command::Assume(e) => indices.expression(e).map(ValueOp::Assume),
                 Command::Assign(to, e) => match indices.expression(e) {
                     Some(e) => Some(ValueOp::Assign(indices.write(*to), e)),
-                    // The source has no value: it is a summary cell that is renamed.
+                    // The source has no value, because it is a summary cell that is renamed.
                     None => {
                         indices.forget(*to);
                         continue;

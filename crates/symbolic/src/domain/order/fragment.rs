@@ -221,7 +221,7 @@ impl Scan {
         let (first, last) = (self.constants.first().copied(), self.constants.last().copied());
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let points: Vec<i64> = match (relations, numbers) {
-            // There are finitely many integers between two constants, so each of them is a point.
+            // There are finitely many integers between two constants, so each of these integers is a point.
             (Relations::Order, Numbers::Int | Numbers::Nat) => {
                 if last.checked_sub(first).is_none_or(|width| width >= MOST_POINTS) {
                     return Err(far());

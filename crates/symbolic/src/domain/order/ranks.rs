@@ -71,7 +71,7 @@ impl Scale {
                 room = rank.saturating_add(1);
             }
         }
-        // The values of all cells may lie in one room, and each fresh value of a step may need one more rank there.
+        // The values of all cells may lie in one room, which then needs a rank for each cell and one more for each fresh value of a step.
         let most_cells = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => 250 - 2 * points,
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,

@@ -127,7 +127,7 @@ impl Zones {
         }
     }
 
-    /// Adds residues.
+    /// The same domain, with residues.
     pub fn with_residues(self, moduli: Moduli) -> Self {
         Zones { moduli: Arc::new(moduli), ..self }
     }
@@ -177,8 +177,8 @@ impl Zone {
         let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
         let between = |i: usize, j: usize| form(i).minus(form(j)).expect("a difference of two forms fits");
         let is_sum = |i: usize| i > 0 && rows[i - 1].difference().is_none();
-        // Long sums are removed first, and a difference of two cells only if it follows from other differences of cells, because these are the
-        // easiest constraints for the checker.
+        // Long sums are removed first, and a difference of two cells only if it follows from other differences of cells, because differences of cells
+        // are the easiest constraints for the checker.
         let pairs = (0..self.size).flat_map(|i| (0..self.size).map(move |j| (i, j))).filter(|(i, j)| i != j);
         let mut pairs: Vec<(usize, usize)> = pairs.collect();
         if (0..self.size).any(is_sum) {
