@@ -276,9 +276,9 @@ pub enum ExprKind {
     FetchAdd(Place, Box<Expr>),
     /// `f(a, b)`
     Call(Name, Vec<Expr>),
-    /// `p@label`, `p[i]@label`: only in formulas. A label in a procedure is qualified with its name: `p@acquire.wait`.
+    /// `p@label`, `p[i]@label`: only in formulas. A label in a procedure is qualified with the name of the procedure: `p@acquire.wait`.
     At(ThreadRef, Name),
-    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. A register of a procedure is qualified with its name: `p.acquire.r`.
+    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. A register of a procedure is qualified with the name of the procedure: `p.acquire.r`.
     Register(ThreadRef, Place),
     /// `exists i in 0..N: e` or `forall ...`: only in formulas.
     Quantified(Quantified, Vec<Binder>, Box<Expr>),

@@ -188,13 +188,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the n-th token and the one before it come from different macro expansions: then text can be inserted between them.
+    /// Whether the n-th token and the token before it come from different macro expansions, so that text can be inserted between them.
     fn is_between_uses(&self, n: usize) -> bool {
         let use_of = |n: usize| self.tokens.get(n).and_then(|token| self.text.outermost(token));
         use_of(n).is_none() || n.checked_sub(1).and_then(use_of) != use_of(n)
     }
 
-    /// The position of the tokens from `first` to `last` in the definition of a macro, if a single expansion of it produced them all.
+    /// The position of the tokens from `first` to `last` in the definition of a macro, if a single expansion of the macro produced all these tokens.
     fn definition(&self, first: usize, last: usize) -> Option<Rc<Definition>> {
         let token = |n: usize| self.tokens.get(n);
         let (opens, ends) = (token(first)?, token(last)?);

@@ -252,7 +252,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// A declaration in a function; its effects are appended to `statements`.
+    /// A declaration in a function. The statements that initialise its variables are appended to `statements`.
     pub(super) fn local_declaration(
         &mut self,
         declaration: &ast::Declaration,

@@ -29,7 +29,7 @@ struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
     /// The number of elements initialised so far, if the variable is an array of unknown length.
     length: u64,
-    /// The number of values for which designator ranges stood so far.
+    /// The number of values that all designator ranges so far stand for.
     repeated: u64,
 }
 

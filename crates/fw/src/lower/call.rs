@@ -227,8 +227,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether control may reach `end`: it is `entry`, or the target of an edge with number `first` or greater. These are the edges of the body;
-    /// edges that cannot be reached count too.
+    /// Whether control may reach `end`, that is, whether `end` is `entry` or the target of an edge of the body. The edges of the body have the number
+    /// `first` and greater ones; edges that cannot be reached count too.
     fn leads_to(&self, end: Node, entry: Node, first: usize) -> bool {
         let end = self.graph.find(end);
         self.graph.find(entry) == end
