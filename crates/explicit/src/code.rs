@@ -131,11 +131,11 @@ pub struct Target {
 
 /// A compiled operation.
 pub enum OpCode {
-    /// See [`Op::Skip`].
+    /// See [`Op::Skip`](fencewright_program::Op::Skip).
     Skip,
-    /// See [`Op::Assign`].
+    /// See [`Op::Assign`](fencewright_program::Op::Assign).
     Assign(Target, ExprCode),
-    /// See [`Op::Havoc`].
+    /// See [`Op::Havoc`](fencewright_program::Op::Havoc).
     Havoc {
         /// The target of the value.
         target: Target,
@@ -144,13 +144,13 @@ pub enum OpCode {
         /// Whether only samples are tried.
         sampled: bool,
     },
-    /// See [`Op::Assume`].
+    /// See [`Op::Assume`](fencewright_program::Op::Assume).
     Assume(ExprCode),
-    /// See [`Op::Assert`].
+    /// See [`Op::Assert`](fencewright_program::Op::Assert).
     Assert(ExprCode),
-    /// See [`Op::Load`].
+    /// See [`Op::Load`](fencewright_program::Op::Load).
     Load(Target, AddressCode),
-    /// See [`Op::Store`].
+    /// See [`Op::Store`](fencewright_program::Op::Store).
     Store(AddressCode, Range, ExprCode),
 }
 

@@ -207,7 +207,8 @@ impl Engine for Explicit {
     }
 }
 
-/// Writes the final states of a search into the report, and the answers: the known ones, and for the other properties those that the states prove.
+/// Writes the final states of a search into the report, and an answer to each property: the known answer, if there is one, and otherwise the answer
+/// that the states prove.
 fn conclude(
     task: &Task<'_>,
     code: &Code,
