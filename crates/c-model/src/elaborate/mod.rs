@@ -95,7 +95,7 @@ struct Premises {
     /// Whether threads other than `main` create threads.
     descendants: bool,
     /// Once there are this many threads, the execution of `main` ends at its next write to memory: the written object escapes later, and under PSO
-    /// its address may become visible to other threads before the write does.
+    /// its address may become visible to other threads before the write does. `None` if no number of threads has this effect.
     written_from: Option<usize>,
 }
 
@@ -212,7 +212,7 @@ pub struct Elaborator<'u> {
     phase: Phase,
     /// The objects that `main` has written at translation time since its buffer was last drained.
     unwritten: Vec<ObjectId>,
-    /// The number of threads when the execution of `main` ended.
+    /// The number of threads when the execution of `main` at translation time ended.
     ran_with: usize,
     accesses: Accesses,
     /// Whether the result of the current call is unused.

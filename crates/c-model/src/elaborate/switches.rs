@@ -112,7 +112,7 @@ impl Elaborator<'_> {
         self.statement(inner)
     }
 
-    /// The jumps to a case of the innermost switch.
+    /// The jumps to a case of the innermost `switch`; `None` if that `switch` has no such case.
     fn case_join(&mut self, key: Key) -> Option<&mut Join> {
         let mut contexts = self.frame().contexts.iter_mut().rev();
         let cases = contexts.find_map(|context| context.cases.as_mut())?;

@@ -132,9 +132,9 @@ struct Known {
     role: Role,
     /// The conversion by which values written to the name wrap around; `None` if they do not.
     wraps: Option<UnaryOp>,
-    /// The range against which values written to the name are checked.
+    /// The range against which values written to the name are checked, if there is one.
     range: Option<Range>,
-    /// The indices of an array.
+    /// The indices of an array; `None` for other names.
     indices: Option<Range>,
 }
 

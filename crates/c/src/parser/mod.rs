@@ -307,7 +307,7 @@ impl Parser<'_> {
         self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
     }
 
-    /// The type that a name denotes here, with its depth.
+    /// The type that a name denotes here, with its depth; `None` if the name denotes no type.
     fn type_named(&self, name: Symbol) -> Option<(&Type, usize)> {
         match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
             Meaning::Type(ty, depth) => Some((ty, *depth)),

@@ -74,14 +74,14 @@ pub struct Preprocessed {
 }
 
 impl Preprocessed {
-    /// The position of the first token of a replacement list after an offset.
+    /// The position of the first token of a replacement list after an offset, if there is one.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);
         tokens.get(next).map(|token| token.span)
     }
 
-    /// The outermost macro use that produced a token.
+    /// The outermost macro use that produced a token; `None` for a token of the text itself.
     pub fn outermost(&self, token: &Token) -> Option<usize> {
         token.expansion.index().map(|n| self.expansions[n].outermost as usize)
     }

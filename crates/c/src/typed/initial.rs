@@ -80,7 +80,7 @@ impl Typer<'_> {
         Ok(initial)
     }
 
-    /// The text of a string that initialises an array of characters.
+    /// The text of the initialiser, if it is a string that initialises an array of characters.
     fn string_for<'e>(&self, ty: &Type, expr: &'e ast::Expr) -> Option<&'e str> {
         let TypeKind::Array(element, _) = &ty.kind else { return None };
         let character = match element.arithmetic()? {
@@ -228,7 +228,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The part of an aggregate with this number.
+    /// The part of an aggregate with this number, if there is one.
     fn part(&self, aggregate: &Aggregate, number: u64) -> Option<(Type, Step)> {
         match &aggregate.ty.kind {
             TypeKind::Array(element, _) => Some(((**element).clone(), Step::Element(number))),

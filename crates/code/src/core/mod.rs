@@ -39,7 +39,7 @@ pub struct Core {
     pub objects: Vec<Object>,
     /// The threads, `main` first.
     pub threads: Vec<Thread>,
-    /// Pairs of objects whose addresses elaboration compared and found different, folding the comparison to a constant.
+    /// Pairs of objects whose addresses elaboration compared and found different. The comparisons have been folded to constants.
     pub compared: Vec<(ObjectId, ObjectId)>,
     /// The names of the functions that pointers may point to, by their numbers.
     pub functions: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Core {
 pub struct Object {
     /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its type; for an allocation the type of one element, once it is known.
+    /// Its type; for an allocation the type of one element, or `None` if that is unknown.
     pub ty: Option<Type>,
     /// The node of the whole object; for an allocation the node of one element.
     pub node: NodeId,

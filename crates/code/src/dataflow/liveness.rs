@@ -40,7 +40,7 @@ impl<F> Liveness<F> {
         (offset < length).then(|| start + offset)
     }
 
-    /// The cell that a statement certainly overwrites.
+    /// The cell that a statement certainly overwrites; `None` if there is none, or if it is not known which.
     fn written<S: Stage>(&self, kind: &StmtKind<S>) -> Option<u32> {
         if let StmtKind::Special(special) = kind
             && let Some((array, index)) = special.writes_element()

@@ -45,7 +45,7 @@ pub enum Term {
 pub struct Cell {
     /// The class, by its number in the layout.
     pub class: usize,
-    /// The number of the cell; `None` if the class has only one.
+    /// The number of the cell; `None` if the class has only one cell.
     pub index: Option<Term>,
 }
 

@@ -145,7 +145,7 @@ fn exact_range(op: Operator, a: Range, b: Range) -> Range {
         Operator::Add => (a.0 + b.0, a.1 + b.1),
         Operator::Subtract => (a.0 - b.1, a.1 - b.0),
         _ => {
-            // A product of two unsigned numbers may exceed `i128`: then the range is unbounded above.
+            // If the product of two unsigned numbers exceeds `i128`, the range is unbounded above.
             let corners = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y));
             let least = corners.iter().copied().min().flatten();
             least.zip(corners.into_iter().max().flatten()).unwrap_or((0, i128::MAX))

@@ -88,7 +88,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
             _ => Role::Memory,
         };
     }
-    // Lifetimes are checked only for variables in memory, so this variable must stay there.
+    // The lifetime of this variable is checked. Lifetimes are checked only for variables in memory, so the variable must stay in memory.
     if let StmtKind::Special(ObjectEvent::Follow(object)) = kind {
         mentions.push(*object);
     }

@@ -317,7 +317,7 @@ impl Test {
     }
 }
 
-/// `0` or `P0`.
+/// The number of a thread in `0` or `P0`; `None` for any other text.
 fn thread_number(text: &str) -> Option<u32> {
     let digits = text.strip_prefix(['P', 'p']).unwrap_or(text);
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }

@@ -81,7 +81,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     })
 }
 
-/// Splits an assignment at its first `=` outside brackets.
+/// Splits an assignment at its first `=` outside brackets; `None` if there is no such `=`.
 fn assignment(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (n, c) in text.char_indices() {

@@ -35,7 +35,7 @@ pub(super) enum Operation {
     Time,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "alloca" => Operation::AllocateLocal,

@@ -64,7 +64,7 @@ pub(super) enum Answer {
     Success,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     match name {
         "smp_load_acquire" => return Some(Operation::Load),

@@ -76,7 +76,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| bits::named(name).map(Named::Bits))
 }
 
-/// Advice for functions that are deliberately not modelled.
+/// Advice for a function that is deliberately not modelled; `None` for other functions.
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
@@ -330,6 +330,7 @@ impl Elaborator<'_> {
     }
 
     /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an access.
+    /// Returns `None` if no guess is made.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))

@@ -107,7 +107,7 @@ impl Elaborator<'_> {
         numbers::convert(arithmetic, operand)
     }
 
-    /// The value of a part of a variable that is never written.
+    /// The value of a part of a variable, if the variable is never written.
     pub(super) fn constant(&mut self, object: ObjectId, way: &[Step]) -> Option<Operand> {
         let global = self.global_of(object)?;
         let variable = &self.unit.globals[global.index()];

@@ -27,7 +27,7 @@ impl<'a> Resolver<'a> {
         result
     }
 
-    /// The node that a register points to.
+    /// The node that a register points to; `None` if it cannot hold a pointer.
     pub(crate) fn points_of(&self, register: Register) -> Option<NodeId> {
         self.core.threads[self.thread.0 as usize].registers[register.0 as usize].points
     }
