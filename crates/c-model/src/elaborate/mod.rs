@@ -55,7 +55,7 @@ const MOST_ATTEMPTS: usize = 10;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 
-/// Number of facts in one unit of work: a step may copy all facts.
+/// Number of facts that are copied in one unit of work. A step may copy all facts.
 const FACTS_IN_A_PIECE: usize = 64;
 
 /// Options of elaboration.

@@ -204,7 +204,7 @@ impl Parser<'_> {
         let within: Vec<ExpansionId> = self.text.uses(ends).collect();
         let level = self.text.uses(opens).find(|id| within.contains(id))?;
         let body = self.text.expansions[level.index()?].body?;
-        // A token as it stands in the body: itself, or the macro use in the body that produced it.
+        // The position of a token in the body: its own, or that of the macro use in the body that produced it.
         let stands = |token: &Token| {
             let mut inner = None;
             for id in self.text.uses(token) {

@@ -198,7 +198,7 @@ pub enum ObjectEvent {
     Take(ObjectId),
     /// The lifetime of a local variable in memory ends: its block or function is left.
     End(ObjectId),
-    /// The next statement accesses a local variable, or part of it, through a pointer: a violation of `memory` if its lifetime has ended.
+    /// The next statement accesses a local variable, or part of it, through a pointer. This violates `memory` if the lifetime of the variable has ended.
     Follow(ObjectId),
     /// A library function uses the object at this place, which has to exist. The accesses of that function are not modelled.
     Reach(Location),

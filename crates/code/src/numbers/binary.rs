@@ -43,7 +43,7 @@ pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: 
     Operand { points, ..result }
 }
 
-/// Converts an operand to the type if its range does not fit: a large unsigned number may be given as the negative number that represents it.
+/// Converts an operand to the type if its range does not fit, because a large unsigned number may be given as the negative number that represents it.
 fn of_type(ty: Arithmetic, operand: Operand) -> Operand {
     match ty.has(operand.range.0) && ty.has(operand.range.1) {
         true => operand,
@@ -87,7 +87,7 @@ fn both(op: BinaryOp, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// `+`, `-` and `*`: the result wraps around where it may not fit; if `checked`, an overflow check comes before, so it always fits.
+/// `+`, `-` and `*`. The result wraps around where it may not fit. If `checked`, a preceding overflow check ensures that the result fits.
 fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Operand {
     let values = Arithmetic::Integer(ty);
     let exact = exact_range(op, a.range, b.range);

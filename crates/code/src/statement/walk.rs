@@ -170,7 +170,7 @@ impl<S: Stage> StmtKind<S> {
     }
 }
 
-/// Strings contain no values: the violation of a check in symbolic code is its text.
+/// Strings contain no values. (In symbolic code, the violation of a check is a text.)
 impl<V> Parts<V> for String {
     fn values<'a>(&'a self, _: &mut dyn FnMut(&'a V)) {}
 

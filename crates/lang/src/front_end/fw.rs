@@ -20,7 +20,7 @@ impl FrontEnd for Fw {
         Some("fw")
     }
 
-    /// False: a `.fw` text has no marker. `.fw` is the default if no front end recognises the text.
+    /// Always false, because a `.fw` text has no marker. `.fw` is the default if no front end recognises the text.
     fn detect(&self, _text: &str) -> bool {
         false
     }

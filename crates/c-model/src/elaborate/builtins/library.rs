@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `realloc`: allocates, copies what fits, and frees the old memory.
+    /// `realloc`: allocates new memory, copies as much of the old contents as fits, and frees the old memory.
     fn reallocate(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let argument = unconverted(self.argument(call, 0)?);

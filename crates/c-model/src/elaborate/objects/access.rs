@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         Ok(!executed)
     }
 
-    /// Whether a store is executed at translation time: the place is private and the value is known.
+    /// Whether a store is executed at translation time, because the place is private and the value is known.
     pub(super) fn executes(&self, location: &Location, operand: Option<&Operand>) -> bool {
         let Base::Object(object) = location.base else { return false };
         let is_known = operand.is_some_and(|operand| known(&operand.value).is_some());

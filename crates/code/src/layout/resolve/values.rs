@@ -15,7 +15,7 @@ impl<'a> Resolver<'a> {
         self.when(when, |this| this.value(value))
     }
 
-    /// Runs `work` for parts of a value that are evaluated only if a condition holds: the checks that it adds are guarded by that condition.
+    /// Runs `work` for parts of a value that are evaluated only if a condition holds. The checks that `work` adds are guarded by that condition.
     pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
