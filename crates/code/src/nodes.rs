@@ -308,7 +308,7 @@ impl Nodes {
         offset
     }
 
-    /// The node that a pointer kept in places of this node points to.
+    /// The target node of the pointers that places of this node hold, created if necessary.
     pub fn pointee(&mut self, node: NodeId) -> NodeId {
         let node = self.find(node);
         if let Some(pointee) = self.pointee_of(node) {

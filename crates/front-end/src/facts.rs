@@ -320,7 +320,7 @@ fn register(name: &str, thread: ThreadId, program: &Program, state: &State) -> O
     state.registers[thread.index()].get(n).copied()
 }
 
-/// The value of an expression over registers; `None` if it has none.
+/// The value of an expression over registers; `None` if the expression has no value.
 pub fn value(expr: &Expr, program: &Program, state: &State) -> Option<i64> {
     let of = |expr: &Expr| value(expr, program, state);
     match &expr.kind {

@@ -96,7 +96,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A `case` or `default` of the switch around it.
+    /// Elaborates a `case` or `default` of the enclosing `switch`.
     pub(super) fn case(&mut self, key: Key, inner: &Statement, span: Span) -> Result<()> {
         let Some(join) = self.case_join(key) else { return self.statement(inner) };
         let label = join.label;

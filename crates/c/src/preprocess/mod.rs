@@ -354,7 +354,7 @@ impl Preprocessor<'_> {
         format!("#{}{}", self.names.spelling(name.symbol), words.collect::<String>())
     }
 
-    /// Defines a macro. Redefining one differently is a warning.
+    /// Defines a macro. Redefining a macro with another replacement is a warning.
     fn define(&mut self, defined: Macro) {
         let (symbol, span) = (defined.name.symbol, defined.name.span);
         if let Some(written) = defined.written {

@@ -62,7 +62,7 @@ pub struct Object {
     pub origin: Origin,
     /// The parts with an initial value other than the default, which is zero or, with `undefined`, the undefined value.
     pub initial: Vec<(Vec<Step>, Known)>,
-    /// Whether parts without an entry in `initial` start undefined: locals and `malloc`, unlike globals and `calloc`.
+    /// Whether parts without an entry in `initial` start undefined, as for locals and `malloc`, but not for globals and `calloc`.
     pub undefined: bool,
     /// Its purpose.
     pub purpose: Purpose,

@@ -382,7 +382,7 @@ impl<'a> Resolver<'a> {
         self.check_with(condition, wrong, claims);
     }
 
-    /// A check with an explanation for reports.
+    /// Adds a check with an explanation for reports.
     pub(crate) fn claim(
         &mut self,
         condition: Term,

@@ -22,7 +22,7 @@ enum Role {
     Memory,
 }
 
-/// Promotes private variables to registers. Returns whether there are any.
+/// Promotes private variables to registers. Returns whether any variable was promoted.
 pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let mut roles: Vec<Role> =
         core.objects.iter().map(|object| role(&object.origin, object.ty.as_ref())).collect();

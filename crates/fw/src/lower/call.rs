@@ -35,7 +35,7 @@ pub struct Frame<'a> {
     pub loops: Vec<(Node, Node)>,
     /// The nesting depth of the current block; registers are declared at depth 1.
     pub depth: usize,
-    /// The procedure, if this is the body of one.
+    /// The procedure, if this is the scope of a procedure.
     inlined: Option<Inlined<'a>>,
 }
 
