@@ -168,9 +168,9 @@ struct Instance {
 /// The ways in which an object can be accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reach {
-    /// Whether other threads can reach it, now or later.
+    /// Whether other threads can reach the object, now or later.
     shared: bool,
-    /// Whether unknown pointers may point to it.
+    /// Whether unknown pointers may point to the object.
     pointed: bool,
     /// The variable with static storage that the object represents, if all threads share that variable.
     global: Option<GlobalId>,
