@@ -51,8 +51,8 @@ struct Row {
     why: &'static str,
 }
 
-/// The two tables of the paper. The numbers of cubes in Table 2 count the cubes that were used. Its numbers of predicates in runs with cubes exclude the
-/// extrapolated cubes, of which there are 99, 422 and 622.
+/// The two tables of the paper. Table 2 counts only the cubes that were used. For runs with cubes, its numbers of predicates exclude the extrapolated cubes, of which there are 99,
+/// 422 and 622.
 const TABLES: [Row; 7] = [
     Row {
         name: "dekker",

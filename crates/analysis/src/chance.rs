@@ -44,6 +44,6 @@ fn value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
         Some(range) => range,
         None => small,
     };
-    // An empty range has no values, so any value may be returned: the step that chooses from the range is disabled.
+    // A step that chooses from an empty range is disabled, so any value may be returned for it.
     random.between(range.low, range.high.max(range.low))
 }

@@ -184,7 +184,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// The index of the accessed array element, 0 for a variable that is not an array; `None` if it cannot be computed.
+    /// The index of the accessed array element, 0 for a variable that is not an array; `None` if the index cannot be computed.
     fn index(&self, access: &Access<'_>, thread: ThreadId) -> Option<i64> {
         let registers = &self.state.registers[thread.index()];
         let Some(index) = &access.address.index else { return Some(0) };

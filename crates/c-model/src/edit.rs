@@ -123,7 +123,7 @@ fn touches(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_some_and(|c| !c.is_whitespace())
 }
 
-/// Whether an opening brace can follow the head of a statement on the same line: not if a comment there would swallow it.
+/// Whether an opening brace can follow the head of a statement on the same line. A comment at the end of that line would swallow the brace.
 fn can_open_behind(head: &str) -> bool {
     let line = &head[head.rfind('\n').map_or(0, |n| n + 1)..];
     let is_head = head.ends_with(')') || head.ends_with("else") || head.ends_with("do");
@@ -198,7 +198,8 @@ impl Words {
 /// The store of Linux that includes a full fence.
 const STORE_MB: &str = "smp_store_mb";
 
-/// The part of a store to replace, and its replacement, that make the store a locked instruction; `None` if there is no such part, or more than one.
+/// The part of the text of a store that must be replaced to make the store a locked instruction, and its replacement; `None` if no such part is found,
+/// or more than one.
 pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     let mut names = Names::default();
     let tokens = lex(store, FileId::MAIN, &mut names).ok()?;
@@ -217,7 +218,7 @@ pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
             "WRITE_ONCE" => Some((token.span.range(), STORE_MB)),
             _ => None,
         };
-        // Two stores in the same text are ambiguous.
+        // If the text contains two stores, it is unclear which of them to replace.
         if replaced.is_some() && found.is_some() {
             return None;
         }

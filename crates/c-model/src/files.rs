@@ -1,8 +1,8 @@
 //! The files of a C program: the user's, and the model headers.
 //!
 //! `#include "x.h"` means the file in the same folder as the including file, otherwise a file in the folders given by `-I`, otherwise a model header.
-//! `#include <x.h>` means the model header if there is one, because the headers of a C library are specific to a compiler, otherwise a file in the
-//! folders given by `-I`.
+//! `#include <x.h>` means the model header if there is one, otherwise a file in the folders given by `-I`. The folders of the installed C library are not
+//! searched, because its headers are specific to a compiler.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -32,7 +32,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         file
     }
 
-    /// The model header with this name.
+    /// The model header with this name, if there is one.
     fn model(&mut self, name: &str) -> Option<FileId> {
         let (name, text) = HEADERS.into_iter().find(|(known, _)| *known == name)?;
         let shown = format!("<{name}>");

@@ -31,7 +31,7 @@ impl FrontEnd for C {
         Some("c")
     }
 
-    /// Always false: too many languages look like C.
+    /// Always false: the text of many other languages looks like C.
     fn detect(&self, _text: &str) -> bool {
         false
     }
@@ -76,7 +76,7 @@ impl FrontEnd for C {
         edit::stronger(store).is_some()
     }
 
-    /// There are no constants: the macros given by `-D` are left to the preprocessor.
+    /// Always empty: the macros given by `-D` are left to the preprocessor.
     fn constants(&self, _options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
         Ok(Vec::new())
     }

@@ -109,7 +109,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The statement after a label. A declaration is no site there: C before C23 does not allow it.
+    /// Adds the sites of the statement after a label. A declaration there is not a site, because C before C23 allows no declaration directly after a label.
     fn labelled(&mut self, statement: &Statement, bare: bool) {
         match statement.kind {
             StatementKind::Declaration(_) => self.inside(statement),

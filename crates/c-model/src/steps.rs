@@ -1,7 +1,7 @@
 //! The full expressions of a C program, which reports show as one step each.
 //!
 //! The translation splits `while (interested[1 - me] && last == me)` into several steps, because other threads may take steps between its reads.
-//! Where no other thread did, reports join these steps again.
+//! If no other thread takes a step in between, reports join these steps again.
 
 use std::cmp::Reverse;
 

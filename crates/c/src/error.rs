@@ -9,7 +9,7 @@ pub struct Error {
     pub span: Span,
     /// The message, in one line.
     pub message: String,
-    /// Advice for the user on what to change.
+    /// Advice for the user on how to correct the program, if there is any.
     pub help: Option<String>,
 }
 

@@ -4,7 +4,7 @@
 //! (`flag[me]`), and it may be a value: of a register, of a memory cell, of a store in a buffer (`tail = me`). Exchanging the threads a and b, whose
 //! numbers are x and y, is a permutation g of states. In `g s`
 //!
-//! * a is where b is in s, with b's registers, buffer and lock, and vice versa;
+//! * a has the location, registers, buffer and lock that b has in s, and vice versa;
 //! * in arrays whose *indices* are numbers of threads, the cells x and y are exchanged, in memory and in buffers;
 //! * in registers and variables whose *values* are numbers of threads, x and y are exchanged, in buffers too. All other values are unchanged, for
 //!   example a value that means "no thread".
@@ -48,7 +48,7 @@ use crate::symmetry::same;
 pub struct Family {
     /// The threads.
     pub threads: Vec<u32>,
-    /// The number of each thread.
+    /// The number of each of these threads, in the same order.
     pub numbers: Vec<i64>,
     /// The arrays whose indices are numbers of threads.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -99,7 +99,7 @@ impl Family {
         if !self.indices.iter().all(is_array) {
             return Err("its threads are no indices of what is no array".into());
         }
-        // Exchanges of neighbours in the list of threads generate all permutations of it.
+        // Exchanges of neighbours in the list of threads generate all permutations of the list.
         (1..self.threads.len())
             .try_for_each(|n| self.exchange(program, reductions, n - 1, n).check(properties))
     }

@@ -119,7 +119,7 @@ impl Claim {
         }
     }
 
-    /// The claim inside any `Reordered` and `Narrowed`; it names the properties, if the claim is about properties.
+    /// The innermost claim, without the `Reordered` and `Narrowed` around it. If the claim is about properties, the innermost claim names them.
     pub fn about_properties(&self) -> &Claim {
         match self {
             Claim::Reordered { tso: claim } | Claim::Narrowed { fewer: claim } => claim.about_properties(),
@@ -230,8 +230,7 @@ pub enum MachineName {
         k: u32,
         /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,
-        /// The memory cells for which the values of the stores that are not kept in order are in summary cells; omitted if there are no such memory
-        /// cells.
+        /// The memory cells that have summary cells, for the values of those of their stores that are not kept in order; omitted if no memory cell has one.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,
     },

@@ -33,7 +33,7 @@ pub enum Rejection {
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),
-    /// The proof with this number, of several, is wrong.
+    /// One of several proofs is wrong: the one with this number.
     Proof(usize, Box<Rejection>),
     /// The state with this number is not a state of the machine, occurs twice, or has constraints that are not in normal form, for example because they
     /// mention a cell that does not exist.

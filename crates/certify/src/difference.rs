@@ -118,7 +118,7 @@ impl Clone for Paths {
         Paths { size: self.size, bounds: self.bounds.clone(), contradictory: self.contradictory }
     }
 
-    /// Reuses the allocation: paths are copied once for every branch from every cube.
+    /// Reuses the allocation, because paths are copied often: once for each pair of a cube and a branch.
     fn clone_from(&mut self, other: &Self) {
         self.size = other.size;
         self.bounds.clone_from(&other.bounds);

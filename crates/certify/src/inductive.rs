@@ -32,8 +32,8 @@
 //!   assigned. A choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form
 //!   over o. `Branch::after` writes a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows,
 //!   in all combinations, from facts that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the
-//!   variable s have the value that the choice took from before, or any value of S(s) if the choice took a folded one. It is the same cube for old
-//!   values and new ones. The cube may relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
+//!   variable s have the value that the choice took from before, or any value of S(s) if the choice took a folded or assigned one. The same cube holds for old values and new ones.
+//!   The cube may relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
 //! * `Expand(c, s)` gives c the value of a fresh variable u, a *copy* of s. It is a value of S(s), not necessarily the one that a choice picks for s.
 //!   Replacing the value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with copies in
 //!   place of several summary cells at once: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If
@@ -417,8 +417,8 @@ impl<'a> Checker<'a> {
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
         let Err(before) = entails(&together) else { return Covered::Yes };
-        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: each cube is another case for
-        // the refuter, so a single cube may be easier.
+        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: every cube that it has to refute multiplies its case
+        // distinctions, so a single cube may be easier.
         let hard = if before.is_none() { &together[..] } else { &[] };
         let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
         let renamed = |c: &Constraint| c.about(self.named(target, c.form()));
@@ -499,14 +499,14 @@ fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
     let pso = machine.buffers.model() == MemoryModel::Pso;
     let sets = matches!(machine.buffers, Buffers::Partial { .. });
-    // The number of stores kept in order, and whether it is a number for each memory cell.
+    // The maximum number of stores kept in order, and whether this maximum applies to each memory cell (true) or to the whole buffer (false).
     let kept = |cell: u32| match machine.buffers {
         Buffers::Sc => (0, false),
         Buffers::Queue { bound: Bound::Thread(bound), .. } => (bound, false),
         Buffers::Queue { bound: Bound::Cell(bounds), .. } => (bounds.of(cell), true),
         Buffers::Partial { k, .. } => (k, pso),
     };
-    // The machine has no cells for the values of more stores than that.
+    // The machine has cells for the values of at most `kept` stores.
     let is_kept = |queue: &[Entry]| {
         let mut stores: HashMap<u32, u32> = HashMap::new();
         queue.iter().filter_map(Entry::cell).all(|cell| {

@@ -31,7 +31,7 @@ pub(crate) fn all<W>(
         if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
             *first = Some((n, rejection));
         }
-        // No worker begins with further chunks.
+        // From now on no worker takes another chunk.
         next.store(items, Ordering::Relaxed);
     };
     let work = || {

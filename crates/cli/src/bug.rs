@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn work_without_a_panic_has_its_own_status() {
-        // A worker thread that sends its result and ends is no bug.
+        // A worker thread that sends its result and ends is not reported as a bug.
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || sender.send(Status::Violated))
             .join()

@@ -134,7 +134,7 @@ fn run_all(
         drop(program);
         let mut checker = Checker { args, posed, record: record.as_deref(), gathered };
         let status = checker.check_file(limits, out);
-        // Frees the program in another thread if it is large, because that takes time.
+        // A large program is freed in another thread, because freeing it takes time.
         discard(memory::used(), checker.posed.program);
         status
     })
@@ -223,7 +223,7 @@ impl Checker<'_> {
         status
     }
 
-    /// Prints one verdict, and flushes it.
+    /// Prints one verdict, and flushes the output.
     fn tell(&self, source: Source<'_>, model: MemoryModel, checked: &Checked, out: &mut Output) {
         let settings = &*self.args.settings;
         if settings.json {
@@ -239,7 +239,7 @@ impl Checker<'_> {
         }
         out.flush();
         if out.is_closed() {
-            // The reader of the output has gone, so the search ends.
+            // Nobody reads the output any more, so the search is cancelled.
             stop::token().cancel();
         }
     }

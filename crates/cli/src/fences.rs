@@ -239,7 +239,7 @@ impl Work<'_> {
             Ok(edited) => edited,
             Err(why) => {
                 let failed = Failed { why, status: Status::Unknown };
-                // Only the page needs the texts, and it can say why there are none, so this is no failure of the command.
+                // Without --diff and --write only the HTML page uses the edited texts. The page says why there are none, so the command does not fail.
                 let diff = if asked { Err(failed.clone()) } else { Ok(None) };
                 return Edits { sources: Err(failed), diff, written: Ok(false) };
             }
@@ -253,7 +253,7 @@ impl Work<'_> {
 
 /// The edited files, the diff, and whether the files were written.
 struct Edits {
-    /// The files with the fences inserted; `None` if nothing asked for them or no sufficient fences were found.
+    /// The files with the fences inserted; `None` if no option needs them or no sufficient fences were found.
     sources: Result<Option<Sources>, Failed>,
     /// The diff, if it is to be shown.
     diff: Result<Option<String>, Failed>,

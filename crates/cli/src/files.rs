@@ -152,7 +152,7 @@ fn replace(path: &Path, contents: Contents<'_>, original: Option<&Original>) -> 
             replace_file(&target, &old, contents, original)
         }
         Some(_) => fill(&OpenOptions::new().write(true).open(&target)?, contents),
-        // The path is a symbolic link to a missing file: this file is created.
+        // The path is a symbolic link to a missing file: the missing file is created, and the link stays.
         None if fs::symlink_metadata(&target).is_ok() => fill(&File::create(&target)?, contents),
         None => {
             let _whole = stop::while_writing();
@@ -242,7 +242,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // If the file was renamed, this fails, as there is nothing to remove.
+        // This fails if the file was renamed, because then there is nothing to remove; the failure is harmless.
         let _ = fs::remove_file(&self.0);
     }
 }

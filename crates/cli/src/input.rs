@@ -87,8 +87,8 @@ pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search
     (is_file && gathered.is_wanted()).then(stop::Search::begin)
 }
 
-/// Calls a function for each file, with new limits that start before the file is loaded. If the output is closed, the remaining files are skipped; after Ctrl-C they
-/// are only listed.
+/// Calls a function for each file, with new limits that start before the file is loaded. If the output is closed, the remaining files are skipped; after Ctrl-C they are only
+/// reported as stopped.
 pub fn each_file(
     files: &[PathBuf],
     settings: &Settings,

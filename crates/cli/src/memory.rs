@@ -34,13 +34,14 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The result of the last query, in bytes.
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count.
+/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count against its limit.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 /// Measures this process.
 pub const METER: Meter = Meter { used, make_room };
 
-/// Number of bytes in use: the allocated bytes, or the resident memory of the process beyond the allowance, whichever is more.
+/// Number of bytes in use: the allocated bytes or, if that is more, the resident memory of the process beyond the allowance (or beyond what the allocator kept after the last run,
+/// if it kept more than the allowance).
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
     allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))

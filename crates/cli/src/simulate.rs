@@ -59,7 +59,7 @@ struct Move {
 
 /// The possible next steps.
 struct Moves {
-    /// The steps in groups: for each edge, a step for each combination of values of its `*`s; for each flush, a group of its own.
+    /// The steps in groups. A group has the steps along one edge, which differ in the values of its `*`s, or a single flush.
     groups: Vec<Vec<Move>>,
     /// A limit of explicit computation that some step exceeds.
     limit: Option<Limit>,

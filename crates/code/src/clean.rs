@@ -1,5 +1,5 @@
-//! Clean-up of symbolic code: removes jumps to the next statement, dead stores to registers, and copies of copies; and turns each loop that only
-//! waits into one statement.
+//! Clean-up of symbolic code: removes jumps to the next statement, dead stores to registers and copies of copies, and turns each loop that only waits
+//! into one statement.
 
 mod choices;
 mod copies;
@@ -25,7 +25,7 @@ pub(crate) fn clean_all(core: &mut Core, stop: &Stop<'_>) {
 }
 
 /// Cleans a block of code; with `awaits`, also turns loops that only wait into `Await` statements. Returns the registers that may be read before they
-/// are written. When it is time to stop, the rest of the code is dropped, because the caller then discards the result.
+/// are written. When it is time to stop, the rest of the code is dropped; the caller discards the result in that case.
 pub(crate) fn clean(
     code: &mut Vec<Stmt>,
     registers: usize,
@@ -50,7 +50,7 @@ pub(crate) fn clean(
     undefined
 }
 
-/// Removes statements without effect, and unwraps groups of one statement.
+/// Removes statements without effect, and replaces each group of one statement by this statement.
 fn prune(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     prune_each(code, stop);
     // A block that is the only statement is replaced by its contents.
@@ -69,8 +69,8 @@ fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
                 prune_each(inner, stop);
                 match inner.as_mut_slice() {
                     [] => continue,
-                    // If one block is all that is left of a source statement, as after inlining a call, its contents replace the group, so that
-                    // fences can be inserted between them.
+                    // If one block is all that is left of a source statement, as after inlining a call, the contents of the block replace the group, so that
+                    // fences can be inserted between the statements of the block.
                     [Stmt { kind: StmtKind::Block(body), .. }] => {
                         code.append(body);
                         continue;

@@ -49,7 +49,7 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
         };
         equal.extend(assigned.into_iter().map(|node| (into, node)));
     }
-    // The value may itself contain an address, not only a register: clean-up may have substituted a value for the register to which it was assigned.
+    // The stored value may contain an address: clean-up may have substituted the address for the register to which it was assigned.
     if let StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } = kind
         && let Some(pointee) = nodes.pointee_of(place.node)
     {
@@ -90,8 +90,8 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
     equal
 }
 
-/// Records the numbers, other than addresses of objects, that a statement stores in pointers or compares with pointers: no object to which such a
-/// pointer may point may get one of these numbers as its address.
+/// Records the numbers, other than addresses of objects, that a statement stores in pointers or compares with pointers. No object to which such a
+/// pointer may point gets one of these numbers as its address.
 fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     let mut found = Vec::new();
     let into = match kind {
@@ -116,7 +116,7 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
             }
         });
     });
-    // The address of a member of null is the member's offset: a number that is not the address of an object.
+    // If the pointer is null, the address of a member is the member's offset. This number is not the address of an object, so it is recorded.
     kind.values(&mut |value| {
         value.each(&mut |part| {
             if let Value::Address(place) = part

@@ -23,7 +23,7 @@ pub enum Reuse {
     /// Allocations may return freed memory.
     Allocated,
     /// Allocations return new memory, and where a pointer to new memory is compared with a dangling pointer, the model ends: the answer for such
-    /// executions is unknown. For programs in which elaboration has to determine the objects that pointers point to.
+    /// executions is unknown. Used for programs in which elaboration has to determine the objects that pointers point to.
     Compared,
 }
 

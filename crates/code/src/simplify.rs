@@ -50,7 +50,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             // After promotion, assignments to the new registers may be dead, so the code is cleaned even if nothing was propagated.
             if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) || promoted {
                 changed = true;
-                // The result is not needed: registers that may be read before they are written have `initial: None` already.
+                // The result is not needed: the registers that may be read before they are written have `initial: None` already.
                 clean::clean(&mut thread.code, thread.registers.len(), false, stop);
             }
         }
@@ -60,14 +60,14 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
     }
 }
 
-/// Removes waits at the end of a thread: nothing observable comes after them.
+/// Removes waits at the end of a thread, because nothing observable follows them.
 fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
     let mut n = code.len();
     while n > 0 {
         n -= 1;
         let is_idle = match &mut code[n].kind {
             StmtKind::Label(_) => continue,
-            // The wait stays if it reads a place that may not exist or may be undefined.
+            // A wait for a place that may not exist or may be undefined stays, so that the place is still checked.
             StmtKind::Await { place, access: Access::Own, .. } => {
                 place.whole().is_some_and(|flag| !objects[flag.0 as usize].undefined)
             }

@@ -1,20 +1,21 @@
-//! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect and no flush and no
-//! step of another thread can make it leave that loop. The property holds if there is no reachable state in which each thread has ended or spins.
+//! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect, and neither a flush nor
+//! a step of another thread can make it leave that loop. The property is violated by a reachable state in which no thread can make progress any more:
+//! each of them has ended, is blocked or spins, and not all have ended.
 //!
-//! In such a state memory does not change any more. A thread spins in it if, with memory as it is, no path from the thread's location leads to a
+//! In such a state memory does not change any more. A thread spins there if, with these contents of memory, no path from its location leads to a
 //! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its
 //! head without a departure gets a waiting location:
 //!
 //! ```text
 //! head -> waiting        always
-//! waiting -> head        one edge for each way from the head to a departure: all loads and conditions on it, as one indivisible step
+//! waiting -> head        one edge for each path from the head to a departure: the loads and conditions of the path, as one indivisible step
 //! ```
 //!
-//! The new edges only change the location of the thread, so other properties are unaffected. A thread at its waiting location is blocked exactly if
-//! it spins for ever. So a deadlock of the new program is a state as described above; conversely, from such a state the threads can go on to the
-//! heads of their loops and to the waiting locations, which gives a deadlock.
+//! The new edges only change the location of the thread, so other properties are unaffected. A thread at its waiting location is blocked if and only
+//! if it spins for ever. So a deadlock of the new program is a state as described above. Conversely, from such a state the spinning threads can
+//! continue to the heads of their loops and from there to the waiting locations, which gives a deadlock.
 //!
-//! The paths from a head are found by symbolic execution with constant memory (`ways`). A path need not be continued after it has returned to a
+//! The paths from a head are found by symbolic execution with constant memory (`ways`). The search need not continue a path that has returned to a
 //! location with the same values in all relevant registers (`relevance`), because every later departure was possible at the first visit too. A loop
 //! that counts towards a bound terminates (`counting`), so it needs no waiting location. A loop that none of these analyses decides is rejected with
 //! an error.
@@ -134,8 +135,7 @@ impl Loops<'_> {
         self.thread.locations[at.index()].span.or(edge).unwrap_or_default().text()
     }
 
-    /// The strongly connected components of these locations under quiet steps; only those that contain a
-    /// cycle.
+    /// The strongly connected components of the graph of these locations and their quiet steps. Components without a cycle are left out.
     fn components(&self, locations: &[LocationId]) -> Vec<Vec<LocationId>> {
         let numbers: FxHashMap<LocationId, usize> = locations.iter().copied().zip(0..).collect();
         let quiet = |n: usize| {
@@ -168,8 +168,8 @@ fn with_waiting_places(thread: &Thread, heads: Vec<Head>) -> Thread {
             builder.op(waiting, at, Op::Assume(Expr::Const(0)), span, ());
         }
         for way in ways {
-            // A path writes only to copies, numbered from `registers.len()`; it never writes the thread's own registers. The copies are reset to 0 at
-            // its end.
+            // A path writes only to copies of registers, numbered from `registers.len()`, and never to the thread's own registers. The copies are reset to
+            // 0 at the end of the path.
             let mut used = Vec::new();
             let mut copy = |register: RegisterId| {
                 if register.index() < thread.registers.len() {

@@ -64,7 +64,7 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     if assigned.len() != before.len() {
         return None;
     }
-    // Every value must be the same in every iteration, except for those computed from the loaded value.
+    // Every value must be the same in every iteration, unless it is computed from the loaded value.
     let mut known: FxHashSet<Register> = FxHashSet::default();
     let fresh = |value: &Value, known: &FxHashSet<Register>| {
         let mut fresh = true;

@@ -35,8 +35,8 @@ fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
     }
 }
 
-/// The conversion that has to follow a statement if it reads memory that is accessed with several integer types. Conditions in the statement itself
-/// are rewritten to use the converted value.
+/// The conversion that has to follow a statement if it reads memory that is accessed with several integer types. The condition of an await, and the
+/// condition and new value of an update, are rewritten to use the converted value.
 fn conversion(kind: &mut StmtKind, nodes: &Nodes) -> Option<StmtKind> {
     let is_mixed = |place: &Location| nodes.is_mixed(place.node);
     let register = match kind {

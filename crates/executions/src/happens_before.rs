@@ -291,7 +291,7 @@ pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> 
     None
 }
 
-/// The oldest of the `pending` stores that the thread of an event has buffered before the event.
+/// The oldest of the `pending` stores that the thread of an event has buffered before the event; `None` if `pending` is 0.
 fn oldest_pending(trace: &Replayed, event: usize, pending: usize) -> Option<usize> {
     let buffers = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
     let stores = (0..event).rev().filter(|&n| {

@@ -59,7 +59,7 @@ pub fn explore(
         }
         let mut moves = false;
         for event in reference.candidates(&state, &[]) {
-            // States may be large, so even a few successors may take a lot of memory: poll before each of them.
+            // States may be large, and then even a few successors take a lot of memory. So `stop` is polled before each successor.
             if stop() {
                 return Err(Incomplete::Stopped);
             }
@@ -83,7 +83,7 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states: the product of the initial ranges. It is an error if there are more than `limit`.
+/// All initial states: the product of the initial ranges. An error if there are more than `limit` initial states.
 pub fn initial_states(
     reference: &Reference<'_>,
     limit: usize,

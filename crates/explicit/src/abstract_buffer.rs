@@ -11,9 +11,9 @@
 //! | `partial:k` | k | 1 | Fig. 3.10 |
 //!
 //! [The checker](fencewright_certify::states::abstraction) defines the transition rules and proves that they simulate exact buffers. Fig. 3.6 has one
-//! more rule (WM-D): one of several values leaves and no copy of it stays. This rule is not needed. A buffer that keeps the value has all behaviours
-//! of the buffer that drops it, because the value that was added last removes all others when it leaves. Omitting the rule saves transitions more
-//! than states: 254 of the 256 states of Fig. 3.3 remain, and 3,043,468 of 3,047,655 over random programs and all abstractions.
+//! more rule (WM-D), by which a flushed value other than the last one is removed from the set. This rule is not needed. A buffer that keeps the value
+//! has all behaviours of the buffer that drops it, because the value that was added last removes all others when it leaves. Omitting the rule saves
+//! transitions more than states: 254 of the 256 states of Fig. 3.3 remain, and 3,043,468 of 3,047,655 over random programs and all abstractions.
 //!
 //! Multisets can also be *expanded* (`cut`): they are counted exactly, and a store of a value that already occurs `many` times is not explored. Such
 //! a search under-approximates the multiset machine, so it can find violations but not prove their absence.
@@ -36,7 +36,7 @@ pub struct Abstraction {
     pub kept: Kept,
     /// At least 1. Copies of a value are counted up to `many`; a count of `many` stands for any larger number, unless `cut`.
     pub many: u32,
-    /// Whether a store of a value with `many` copies is not explored, instead of saturating the count.
+    /// Whether a store is cut off, that is, not explored, if the buffer already has `many` copies of its value. Otherwise the count saturates.
     pub cut: bool,
 }
 
@@ -49,7 +49,7 @@ impl Abstraction {
         Abstraction { k: 0, kept: Kept::Oldest, many, cut: false }
     }
 
-    /// `k` stores in order, and sets of values for the others.
+    /// `k` stores in order, and sets of values for all other stores.
     pub const fn partial(k: u32, kept: Kept) -> Self {
         Abstraction { k, kept, many: 1, cut: false }
     }
@@ -78,7 +78,7 @@ pub struct AbstractBuffer {
 pub struct Leaving {
     /// The cell that the flush writes, as an index into `buffered_cells`.
     pub kind: u64,
-    /// Its value.
+    /// The value that the flush writes.
     pub value: i64,
     way: Way,
 }
@@ -180,8 +180,8 @@ impl AbstractBuffer {
         true
     }
 
-    /// `sfence` under PSO: appends a barrier to the queue. If the oldest stores are kept and the rest is not empty, no barrier is needed: stores in
-    /// the rest have no barriers among them, and no store of the queue comes after them.
+    /// `sfence` under PSO: appends a barrier to the queue. No barrier is added if the oldest stores are kept and the rest is not empty: the newest
+    /// stores are then in the rest, which contains no barriers.
     pub fn barrier(&mut self, abstraction: Abstraction, thread: &ThreadCode) {
         let hidden = abstraction.kept == Kept::Oldest && !self.rest.is_empty();
         if !hidden && self.queue.last().is_some_and(|last| last.0 != thread.barrier()) {
@@ -189,7 +189,8 @@ impl AbstractBuffer {
         }
     }
 
-    /// Adds one more copy of a value to the rest and makes it the last value of its cell.
+    /// Adds one more copy of a value to the rest and makes the value the last one of its cell. Returns false if the store is cut off, because the
+    /// value already has `many` copies and `cut` is set.
     fn forget(&mut self, abstraction: Abstraction, new: Entry) -> bool {
         let end = self.rest.partition_point(|entry| entry.0 <= new.0);
         let start = self.rest[..end].partition_point(|entry| entry.0 < new.0);

@@ -38,7 +38,7 @@ pub enum Outcome {
 /// A path of an abstract machine.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Its events, in the form of a trace; they need not be an execution.
+    /// The events of the path, in the form of a trace; they need not be an execution.
     pub trace: Trace,
     /// For each flush of the trace, the value it writes.
     pub flushed: Vec<i64>,

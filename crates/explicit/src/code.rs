@@ -21,8 +21,8 @@ use super::versions::Versions;
 use crate::families::families;
 use threads::{Visible, thread_code};
 
-/// Maximum total number of live registers, summed over all locations, for which the lists of live registers are computed: programs with more are
-/// rare, and their lists take much memory. Without the lists there is neither symmetry reduction nor a proof as a set of states.
+/// Maximum total number of live registers, summed over all locations, for which the lists of live registers are computed. Longer lists would take too
+/// much memory. A program without these lists gets neither symmetry reduction nor a proof as a set of states.
 const MOST_LIVE: usize = 1 << 22;
 
 /// Index of a component of the state that is not a buffer.
@@ -86,7 +86,7 @@ pub struct ThreadCode {
 
 /// A compiled edge.
 pub struct EdgeCode {
-    /// Its number in the thread.
+    /// The number of the edge in the thread.
     pub id: EdgeId,
     /// The target location.
     pub to: u64,
@@ -114,9 +114,9 @@ pub enum ActionCode {
     Unlock,
     /// See [`Action::Atomic`].
     Atomic {
-        /// The operations.
+        /// The operations, which are performed in one step.
         ops: Box<[OpCode]>,
-        /// Whether the buffer of the thread must be empty.
+        /// Whether the step waits until the buffer of the thread is empty.
         drains: bool,
     },
 }
@@ -131,11 +131,11 @@ pub struct Target {
 
 /// A compiled operation.
 pub enum OpCode {
-    /// Skip.
+    /// See [`Op::Skip`](fencewright_program::Op::Skip).
     Skip,
-    /// See [`Op::Assign`].
+    /// See [`Op::Assign`](fencewright_program::Op::Assign).
     Assign(Target, ExprCode),
-    /// See [`Op::Havoc`].
+    /// See [`Op::Havoc`](fencewright_program::Op::Havoc).
     Havoc {
         /// The target of the value.
         target: Target,
@@ -144,13 +144,13 @@ pub enum OpCode {
         /// Whether only samples are tried.
         sampled: bool,
     },
-    /// See [`Op::Assume`].
+    /// See [`Op::Assume`](fencewright_program::Op::Assume).
     Assume(ExprCode),
-    /// See [`Op::Assert`].
+    /// See [`Op::Assert`](fencewright_program::Op::Assert).
     Assert(ExprCode),
-    /// See [`Op::Load`].
+    /// See [`Op::Load`](fencewright_program::Op::Load).
     Load(Target, AddressCode),
-    /// See [`Op::Store`].
+    /// See [`Op::Store`](fencewright_program::Op::Store).
     Store(AddressCode, Range, ExprCode),
 }
 
@@ -246,7 +246,7 @@ impl Code {
         self.threads.iter().map(of).collect()
     }
 
-    /// For each thread and location, the live registers; `None` if there are more than [`MOST_LIVE`].
+    /// For each thread and location, the live registers; `None` if the lists together have more than [`MOST_LIVE`] entries.
     pub fn live(&self) -> Option<Vec<Vec<Vec<u32>>>> {
         let mut sum = 0;
         let mut at = |thread: &ThreadCode, location: usize| {
@@ -273,7 +273,7 @@ impl Code {
         self.threads.len() + 1
     }
 
-    /// The slots that are widened together with this one. For an array element: all elements of the array, because programs treat them alike. For a
+    /// The slots that are widened together with `slot`. For an array element: all elements of the array, because programs treat them alike. For a
     /// register: the corresponding slots of all threads that may be permuted with its thread.
     pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
@@ -328,7 +328,7 @@ impl Code {
 }
 
 impl ThreadCode {
-    /// The number of kinds of buffer entries: one per buffered cell, and the barrier, which is the last.
+    /// The number of kinds of buffer entries: one kind for each buffered cell and, as the last one, one for barriers.
     pub fn buffer_kinds(&self) -> usize {
         self.buffered_cells.len() + 1
     }

@@ -114,7 +114,7 @@ impl Repeated {
     }
 }
 
-/// The span of an edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
+/// The span of an edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`; `None` if there is no such edge.
 fn in_loop(
     thread: &Thread,
     passable: &dyn Fn(&Action) -> bool,

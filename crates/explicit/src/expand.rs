@@ -42,9 +42,9 @@ pub enum StepKind<'a> {
 /// A subset of the steps of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The steps along its edges.
+    /// The steps along the edges of the thread with this index.
     Edges(usize),
-    /// The flushes of its buffer; if an entry kind is given, only the flushes of that kind.
+    /// The flushes of the buffer of the thread with this index; if an entry kind is given, only the flushes of that kind.
     Flushes(usize, Option<u64>),
 }
 
@@ -63,7 +63,7 @@ pub struct Summary {
     pub sampled: bool,
     /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
-    /// The first action whose result the explicit engine cannot represent.
+    /// The first action whose result the explicit engine cannot represent, if there was one.
     pub limit: Option<(Limit, Span)>,
 }
 
@@ -125,7 +125,8 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Passes all successors of `state` to the sink. On [`Growth`] some may be missing: the state must be expanded again in a wider layout.
+    /// Passes all successors of `state` to the sink. If it returns [`Growth`], some successors may be missing, and the state must be expanded again
+    /// in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -198,7 +199,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// Passes the successors by some parts of threads to the sink, like [`Expander::expand`] does for all.
+    /// Passes to the sink the successors by the steps in the given parts of threads; see [`Expander::expand`].
     pub fn expand_parts<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -265,7 +266,7 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// The operations of one step; if some choose values, all combinations are explored depth first.
+    /// Performs the operations of one step. If some operations choose values, all combinations of values are explored depth first.
     fn ops<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -354,7 +355,7 @@ impl<'c> Expander<'c> {
         sink.take(Step { thread: t as u32, kind, visible: edge.visible, fault }, &self.next);
     }
 
-    /// One operation other than a choice, applied to `self.next`.
+    /// Applies one operation other than a choice to `self.next`.
     #[inline(always)]
     fn perform(&mut self, layout: &Layout, t: usize, op: &OpCode, direct: bool) -> Result<Flow, Growth> {
         macro_rules! value {
@@ -443,7 +444,7 @@ impl<'c> Expander<'c> {
     }
 }
 
-/// Copies a state. Most states are one word, which is not worth a call to `memcpy`.
+/// Copies a state. Most states have a single word, for which a call to `memcpy` would be slower.
 #[inline(always)]
 fn copy(from: &[u64], to: &mut [u64]) {
     match (from, to) {

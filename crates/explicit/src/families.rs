@@ -1,9 +1,9 @@
 //! Detection of symmetric threads: families of threads that may be permuted, and which values are thread numbers.
 //!
 //! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. If the code of two instances differs in a constant, that constant
-//! is assumed to be a thread number, and so is everything it is copied to, compared with or used as an index of: registers, variables and indices
-//! between which values flow are unified into one class. A class that takes part in arithmetic, receives the result of a comparison, or is compared
-//! with another class by `<` holds plain values.
+//! is assumed to be a thread number. Registers, variables and array indices belong to one *class* if values flow between them or are compared for
+//! equality. All values of the class of a thread number are thread numbers, unless the class takes part in arithmetic, receives the result of a
+//! comparison, or is compared with another class by `<`; then it holds plain values.
 //!
 //! This is a heuristic. Soundness rests on the check in [`fencewright_certify::automorphism`] that compares the program with its image.
 
@@ -78,7 +78,7 @@ fn meet(a: &Family, b: &Family) -> bool {
         && a.registers.is_disjoint(&b.registers))
 }
 
-/// Partitions a family into sets of threads that may all be exchanged; exchangeability is transitive.
+/// Partitions a family into sets of threads, any two of which may be exchanged; exchangeability is transitive.
 fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) -> Vec<Family> {
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for n in 0..family.threads.len() {
@@ -291,7 +291,8 @@ impl<'a> Kinds<'a> {
                 let has_constant = matches!(**left, Expr::Const(_)) || matches!(**right, Expr::Const(_));
                 let [of_left, of_right] = match op {
                     BinaryOp::Eq | BinaryOp::Ne => [self.fresh(1); 2],
-                    // Thread numbers may be compared with a constant, because the numbers of all threads may lie on the same side of it.
+                    // A class of thread numbers may be compared with a constant: the comparison has the same result for all threads if their numbers
+                    // lie on the same side of the constant.
                     _ if op.is_comparison() && has_constant => [self.fresh(1), self.fresh(1)],
                     _ => [PLAIN; 2],
                 };

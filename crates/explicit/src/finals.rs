@@ -7,8 +7,8 @@ use fencewright_verdict::{Condition, Exploration, FinalStates, Limits};
 
 use super::{Explicit, Options, Order};
 
-/// A program with a loop may have infinitely many states. All its final states are searched for during this time; after that, the search stops at a
-/// final state that decides the condition.
+/// Time for the search for all final states of a program with a loop, which may have infinitely many states. If it does not suffice, a second search
+/// stops at a final state that decides the condition.
 const LOOPS_FOR: Duration = Duration::from_millis(500);
 
 /// Litmus tests with more states are not confirmed on the reference semantics, where a state takes about twice the time it takes in the engine. With

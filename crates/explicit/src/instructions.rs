@@ -21,11 +21,11 @@ pub enum ExprCode {
 pub enum Instruction {
     /// Pushes a constant.
     Const(i64),
-    /// Pushes a slot.
+    /// Pushes the value of a slot.
     Slot(Slot),
     /// Pushes whether the slot (a program counter) is one of these locations, which are sorted.
     At(Slot, Box<[u64]>),
-    /// Applies an operator to the top.
+    /// Applies an operator to the top of the stack.
     Unary(UnaryOp),
     /// Pops two operands and pushes the result.
     Binary(BinaryOp),

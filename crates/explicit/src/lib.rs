@@ -6,9 +6,10 @@
 //! many values, the search goes on until it finds a violation or reaches a limit; then the answer is `unknown`, never `safe`.
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
-//! four corrections are needed; without them states are missed. An event that changes a label or register observed by a property is not local. Lock
-//! operations and atomic steps are not local either: after them there is no favourite thread (the thread whose local events come first). Nor is there
-//! one after the favourite has ended, and a blocked favourite is ignored. And the favourite is part of the stored state.
+//! four corrections are needed; without them states are missed. (1) An event that changes a label or register observed by a property is not local.
+//! (2) Lock operations and atomic steps are not local either, so no thread is the favourite (the thread whose local events come first) after one of
+//! them. (3) No thread is the favourite after the favourite has ended, and a blocked favourite is ignored. (4) The favourite is part of the stored
+//! state.
 //!
 //! The crate also contains the other engines that enumerate states or executions: [`buffers`], which runs this search with abstract store buffers;
 //! [`dynamic`], which explores executions and stores no states; and [`finals`], which decides litmus tests.
@@ -83,8 +84,8 @@ pub struct Options {
     /// Whether a proof must be a checkable set of states. If the reduction of a search does not yield one, a second search with another reduction
     /// follows.
     pub certificates: bool,
-    /// Whether unbounded tags, version counters and identities are stored only up to their order. Finds proofs only, and only for programs that have
-    /// versions.
+    /// Whether unbounded tags, version counters and identities are stored only up to their order. Such a search finds proofs only, and only for
+    /// programs that have versions.
     pub versions: bool,
 }
 
@@ -206,7 +207,8 @@ impl Engine for Explicit {
     }
 }
 
-/// Writes the final states of a search into the report, and the answers: the known ones, and for the other properties those that the states prove.
+/// Writes the final states of a search into the report, and an answer to each property: the known answer, if there is one, and otherwise the answer
+/// that the states prove.
 fn conclude(
     task: &Task<'_>,
     code: &Code,
@@ -260,7 +262,8 @@ impl Explicit {
         report
     }
 
-    /// Repeats the search with persistent sets, which yield certificates, for the answers of a search whose reduction yields none.
+    /// Replaces answers without certificates, from a search whose reduction yields none, by the certified answers of a second search with persistent
+    /// sets.
     fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
         let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
         if !report.answers.iter().any(shown) {
@@ -276,7 +279,7 @@ impl Explicit {
                     let what = "a reduced search has missed a state that decides the property";
                     *answer = Answer::Unknown(Reason::Contradiction(what.into()));
                 }
-                // The second search reached a limit: the answer of the first one stays.
+                // Otherwise the answer of the first search stays, for example because the second search reached a limit.
                 _ => {}
             }
         }
@@ -392,7 +395,7 @@ fn shown(
 fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>, proofs: &Proofs) -> Answer {
     let exists = task.properties[property].kind.is_existence();
     match incomplete {
-        // The property was settled during the search, after which it was no longer checked.
+        // The property was settled during the search, so the states found later were not checked for it.
         _ if task.is_settled(property) => Answer::Open,
         Some(reason) => Answer::Unknown(reason.clone()),
         None => match proofs.of(&task.properties[property]) {

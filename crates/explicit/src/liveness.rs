@@ -60,7 +60,7 @@ const MOST_TRIES: usize = 1 << 20;
 
 /// Assigns fields to registers such that live ranges in one field do not overlap. Greedy, in the order of declaration.
 fn colour(registers: usize, live: &LiveRegisters, limits: &Limits) -> Result<(Vec<usize>, usize), Reason> {
-    // For each field, the ranges of points at which it is occupied: start to end.
+    // For each field, the ranges of points at which the field is occupied: a map from the start of each range to its end.
     let mut taken: Vec<BTreeMap<u32, u32>> = Vec::new();
     let mut tries = 0;
     let mut colours = Vec::with_capacity(registers);

@@ -51,7 +51,7 @@ pub const VISIBLE: u32 = 1;
 /// Flag: the thread faulted.
 pub const FAULT: u32 = 2;
 
-/// The worker that owns a state. Depends only on the components that are the same in every layout.
+/// The worker that owns a state. It is determined by those components of the state that have the same position in every layout.
 #[inline]
 pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
     if workers == 1 {

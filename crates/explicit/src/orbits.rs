@@ -25,7 +25,7 @@ use super::layout::{Bounds, Sizes};
 
 pub use representatives::Representatives;
 
-/// Maximum number of permuted threads in a family with numbers: all their permutations may have to be tried.
+/// Maximum number of permuted threads in a family with numbers, because all their permutations may have to be tried.
 const MOST_NUMBERED: usize = 6;
 /// Maximum number of permutations tried for one state, over all families with numbers.
 const MOST_ARRANGEMENTS: usize = 5_040;
@@ -53,7 +53,7 @@ struct Class {
     holds_numbers: Vec<bool>,
     /// For each memory cell that is an element listed in `arrays`, the index of the array and the position of the thread that owns the element.
     owners: Vec<Option<(usize, usize)>>,
-    /// For each thread of the program and each of its locations, the set of its slots that hold numbers there, as bits.
+    /// For each thread of the program and each of its locations, the set of the thread's slots that hold numbers there, as bits.
     registers: Vec<Vec<u64>>,
     /// Like `registers`, for the numbers of other families: keys must not depend on these slots.
     foreign: Vec<Vec<u64>>,
@@ -92,7 +92,7 @@ impl Orbits {
         &self.families
     }
 
-    /// The slots that must have the same width as this one.
+    /// The slots that must have the same width as `slot`.
     pub fn alike(&self, code: &Code, slot: Slot) -> Vec<Slot> {
         for class in &self.classes {
             let slots = |&t: &usize| &code.threads[t].slots;
@@ -103,7 +103,7 @@ impl Orbits {
         vec![slot]
     }
 
-    /// The threads whose buffers must have the same width as that of this one.
+    /// The threads whose buffers must have the same width as the buffer of `thread`.
     pub fn alike_threads(&self, thread: usize) -> Vec<usize> {
         let class = self.classes.iter().find(|class| class.threads.contains(&thread));
         class.map_or_else(|| vec![thread], |class| class.threads.clone())
@@ -174,7 +174,7 @@ impl Class {
             let Some(range) = variable.indices.filter(|_| family.indices.contains(&(n as u32))) else {
                 continue;
             };
-            // The range contains all numbers or none, so testing one of them suffices.
+            // The range contains all numbers of the family or none, so testing one number suffices.
             if range.contains(family.numbers[0]) {
                 let cell = |number: i64| variable.base as usize + (number - range.low) as usize;
                 for (position, &number) in family.numbers.iter().enumerate() {
@@ -225,8 +225,8 @@ impl Class {
         self.numbers.iter().position(|&n| n == number)
     }
 
-    /// A value that may be a thread number, as seen by the thread at a position: 1 for its own number, 2 for the number of another thread of the
-    /// class.
+    /// Maps a value that may be a thread number to 1 if it is the number of the thread at position `by`, to 2 if it is the number of another thread
+    /// of the class, and otherwise to the value plus 3.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,

@@ -30,7 +30,7 @@ pub fn search(
     };
     let seen = search::search(&task, &code, &options, &samples, &[false], limits, progress, &mut on_decided)?;
     match found {
-        // No store overflowed: `overflow_decides` would have reported it.
+        // No store overflowed in the states found, because `overflow_decides` would have made the search report it.
         Ok(None) => why_incomplete(&seen, &options, FEW_SAMPLES).map_or(Ok(None), Err),
         found => found,
     }

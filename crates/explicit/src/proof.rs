@@ -16,7 +16,7 @@ use super::layout;
 use super::reduction::{Footprint, Place, Summaries, UNLOCK, order};
 use super::search::Found;
 
-/// The memory that checking takes in addition to the states, in bytes: a hash table.
+/// The number of bytes of the hash table that the checker needs in addition to the states.
 pub fn bytes_to_check(found: &Found) -> u64 {
     let states: usize = found.stores.iter().map(super::store::Store::len).sum();
     (states as u64 * 3 / 2 + 1).next_power_of_two() * 8
@@ -51,7 +51,7 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
         buffers: packing.buffers.iter().zip(&code.threads).map(buffer).collect(),
     };
     let local = code.threads.iter().map(local).collect();
-    // Free the hash tables first: only the states are still needed.
+    // Only the states are still needed, so the hash tables are freed first.
     let mut parts =
         found.stores.into_iter().map(super::store::Store::into_states).collect::<Vec<_>>().into_iter();
     let mut states = parts.next().unwrap_or_default();

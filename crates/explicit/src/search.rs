@@ -3,9 +3,9 @@
 //! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers access the same table. In a
 //! round, every worker expands some of its states and posts successors to their owners; after a barrier, every worker stores the states posted to it;
 //! after a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
-//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn: most searches end before starting
-//! threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the execution
-//! leads through states of all workers.
+//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn, because most searches end before
+//! starting threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the
+//! execution leads through states of all workers.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,9 +38,9 @@ pub struct Found {
     pub sampled: bool,
     /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
-    /// An action whose result the explicit engine cannot represent.
+    /// An action whose result the explicit engine cannot represent, if there was one.
     pub limit: Option<(Limit, Span)>,
-    /// The values of the observed parts in all final states.
+    /// The values of the task's observables in all final states.
     pub finals: BTreeSet<Vec<i64>>,
     /// Peak memory use in bytes.
     pub bytes: u64,
@@ -56,7 +56,7 @@ pub struct Decided<'a> {
     pub state: u32,
     /// The states stored by each worker.
     pub stores: Vec<&'a Store>,
-    /// Their layout.
+    /// The layout of these states.
     pub layout: &'a Layout,
     /// The sizes that the layout was made for.
     pub sizes: &'a Sizes,
@@ -157,7 +157,7 @@ pub fn search(
         shared.tell(&crew, &mut told, on_decided);
     };
     let Some(crew) = finished else {
-        // A worker panicked: a defect of the engine, which must lead neither to a verdict nor to a hang.
+        // A worker panicked. That is a defect of the engine, which must lead neither to a verdict nor to a hang.
         return Err(Reason::Contradiction("the explicit search failed".into()));
     };
     shared.tell(&crew, &mut told, on_decided);
@@ -199,7 +199,7 @@ fn store_initial(code: &Code, layout: &Layout, states: &[u64], crew: &mut [Worke
     }
 }
 
-/// Runs each worker in a thread of its own, until they all pause; `None` if one of them panicked.
+/// Runs each worker in a separate thread, until all workers pause; `None` if one of them panicked, an error if not all threads could be started.
 fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<Vec<Worker<'s, 'a>>>, Reason> {
     let workers = crew.len();
     let mut started = 0;
@@ -207,7 +207,7 @@ fn in_threads<'s, 'a>(gate: &Gate, crew: Vec<Worker<'s, 'a>>) -> Result<Option<V
         let mut handles = Vec::new();
         for worker in crew {
             let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
-            // Each worker owns a part of the states: if one worker were missing, the others would wait for it forever.
+            // Each worker owns some of the states, so the others would wait forever for a worker whose thread was not started.
             let Ok(thread) = thread else {
                 gate.destroy();
                 break;
@@ -274,7 +274,7 @@ impl Shared<'_> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Acts for all workers in turn, in one thread.
+    /// Runs the rounds of all workers in one thread, one worker after the other.
     fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> Pause {
         let enough = if self.workers == 1 { usize::MAX } else { self.options.threads_from };
         loop {

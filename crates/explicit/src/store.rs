@@ -18,10 +18,10 @@ pub const NONE: u32 = u32::MAX;
 /// A slot without a state.
 const EMPTY: u64 = 0;
 
-/// Number of words repacked between two polls of the limits: some milliseconds.
+/// Number of words repacked between two polls of the limits, which takes some milliseconds.
 const REPACKED_WORDS: usize = 1 << 16;
 
-/// Number of slots moved between two polls of the limits: about a millisecond.
+/// Number of slots moved between two polls of the limits, which takes about a millisecond.
 const MOVED_SLOTS: usize = 1 << 16;
 
 /// Tables with fewer slots grow on demand, because that takes negligible time.
@@ -216,7 +216,7 @@ impl Store {
     }
 
     /// The same states in a wider layout; their predecessors are added by [`Store::adopt`]. Since this may take seconds, `go_on` is called every few
-    /// milliseconds; returns `None` if it returns false.
+    /// milliseconds; the result is `None` if `go_on` returns false.
     pub fn repacked(
         &self,
         code: &Code,

@@ -82,7 +82,8 @@ struct Walk<'c> {
 }
 
 impl Walk<'_> {
-    /// Takes a step, or a run of one thread, to a state whose representative is the given stored state.
+    /// Takes a step, or a run of one thread, to a state whose representative is the given stored state, and returns its events; `None` if there is no
+    /// such step or run.
     fn step_to(&mut self, stored_layout: &Layout, stored: &[u64]) -> Option<Vec<Event>> {
         loop {
             let mut target = repacked(self.code, stored_layout, stored, &self.layout);
@@ -113,7 +114,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted.
+    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted; `None` if there is
+    /// no such run.
     fn run_to(&mut self, target: &[u64]) -> Result<Option<Vec<Event>>, Growth> {
         let Some(summaries) = &self.code.summaries else { return Ok(None) };
         let mut passed = Passed { events: Vec::new(), states: Vec::new(), from: NONE };

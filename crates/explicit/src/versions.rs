@@ -163,8 +163,8 @@ pub fn are_likely(program: &Program) -> bool {
     !seeds(program).is_empty()
 }
 
-/// Candidate groups of variables that hold versions: all initially unconstrained ones together, since they may be compared with each other; and each
-/// variable to which a computed value is stored.
+/// Candidate groups of variables that hold versions: all initially unconstrained variables together, because they may be compared with each other;
+/// and each variable to which a computed value is stored, by itself.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();
@@ -174,7 +174,7 @@ fn seeds(program: &Program) -> Vec<Vec<usize>> {
     std::iter::once(any).filter(|any| !any.is_empty()).chain(single).collect()
 }
 
-/// A maximal set of versions of a program.
+/// A maximal set of versions of a program; `None` if it is empty, or if the program is too large.
 fn find(
     program: &Program,
     properties: &[Property],
@@ -205,14 +205,14 @@ fn find(
     found
 }
 
-/// Closes a guess under data flow; `None` if it breaks the rules.
+/// Closes a guess under data flow; `None` if the guess breaks a rule for versions.
 fn completed(
     program: &Program,
     properties: &[Property],
     live: &[Vec<Vec<u32>>],
     mut guess: versions::Versions,
 ) -> Option<(versions::Versions, Types)> {
-    // The loop terminates because each round adds a variable or register that holds versions.
+    // The loop terminates because each round adds to the guess a variable or register that holds versions.
     loop {
         let scale = match Types::new(program, properties, live, &guess) {
             Ok(types) => return Some((guess, types)),

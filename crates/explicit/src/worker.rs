@@ -105,7 +105,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Adds the results of this worker to those of the others.
+    /// Adds the results of this worker to those of the other workers.
     pub fn deliver(self, found: &mut Found) {
         found.sampled |= self.summary.sampled;
         found.bounded |= self.summary.bounded;
@@ -126,7 +126,7 @@ impl<'a, 's> Worker<'a, 's> {
         result.ok().flatten()
     }
 
-    /// Runs rounds until the search is over, or until a decided property is to be reported.
+    /// Runs rounds until the search is over, or until a decided property is to be reported; `None` if another worker panicked.
     fn rounds(mut self) -> Option<Self> {
         loop {
             self.expand_some();
@@ -249,7 +249,7 @@ impl<'a, 's> Worker<'a, 's> {
         true
     }
 
-    /// A state without successors: final, deadlocked, or stopped by a fault or a limit.
+    /// Handles a state without successors: it is final, deadlocked, or stopped by a fault or a limit.
     fn at_rest(&mut self, number: u32, global: u32, summary: Summary) {
         let code = self.shared.code;
         let state = self.store.state(number);
@@ -399,7 +399,7 @@ impl<'a, 's> Worker<'a, 's> {
         let bytes = (self.store.bytes() + asleep) as u64 + self.stack.len() as u64 * 4;
         self.peak = self.peak.max(bytes);
         shared.bytes[self.me].store(bytes, Ordering::Relaxed);
-        // An upper bound on the memory of the next round: more states, or all of them in a wider layout.
+        // An upper bound on the memory of the next round, which may add states and may move all states to a wider layout.
         let more_asleep = self.sleep.as_ref().map_or(0, |sleep| sleep.bytes_to_grow(SUCCESSORS));
         let more = self.store.bytes_to_grow(SUCCESSORS) + self.bytes_to_widen() + more_asleep;
         shared.more[self.me].store(more as u64, Ordering::Relaxed);

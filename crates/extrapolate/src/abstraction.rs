@@ -64,7 +64,8 @@ pub enum Ended {
     Proved(BooleanProgram, Vec<(Control, Vec<Vector>)>),
     /// A feasible path to a violation of the property with this index.
     Violated(usize, Path),
-    /// Neither, for the given reason; with the index of the property whose violation was not excluded, if the last path leads to a violation.
+    /// Neither was shown, for the given reason. The index is that of the property whose violation was not excluded, if the last path leads to a
+    /// violation.
     Stuck(Option<usize>, Reason),
 }
 
@@ -84,7 +85,7 @@ pub struct Abstraction<'a> {
     pub effort: Effort,
 }
 
-/// Maximum number of refinements; more have never led to a proof.
+/// Maximum number of refinements; more refinements have never led to a proof.
 const MOST_ROUNDS: usize = 100;
 
 impl<'a> Abstraction<'a> {

@@ -67,7 +67,7 @@ struct Place {
 struct Node {
     place: usize,
     vector: Vector,
-    /// The predecessor, and the thread, edge, case and branch taken.
+    /// The predecessor, and the thread, edge, case and branch taken; `None` for an initial state.
     parent: Option<(usize, Taken)>,
     covered: bool,
 }

@@ -1,8 +1,9 @@
 //! Entailment between conjunctions of predicates: the queries made while a boolean program is constructed.
 //!
 //! Almost all predicates are differences of two cells and a constant. Their conjunction is a closed difference bound matrix, which grows literal by
-//! literal during the enumeration of cubes, so that a query is a look-up of a bound. A predicate that is a disjunction (`x != 0`) gives several such
-//! matrices, one per *world*. If a constraint is not a difference, a solver answers the query, and its answer is cached.
+//! literal during the enumeration of cubes, so that a query is a look-up of a bound. For a predicate that is a disjunction (`x != 0`) there are
+//! several such matrices, one for each disjunct; each is called a *world*. If a constraint is not a difference, a solver answers the query, and its
+//! answer is cached.
 
 use std::collections::HashMap;
 
@@ -97,7 +98,7 @@ pub struct Judge {
 /// Maximum number of cached answers of the solver.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// Maximum number of worlds of a cube; nothing is concluded from cubes with more.
+/// Maximum number of worlds of a cube; nothing is concluded from cubes with more worlds.
 pub const MOST_WORLDS: usize = 64;
 
 impl Judge {

@@ -25,7 +25,7 @@ use fencewright_verdict::{Invariant, Limits, Reason};
 
 use super::lift::stored;
 
-/// Maximum number of cubes of an invariant; checking more is infeasible.
+/// Maximum number of cubes of an invariant; checking more cubes is infeasible.
 const MOST_CUBES: usize = 1 << 17;
 
 /// The invariant of the queue machine that corresponds to these states of `P_M` under SC, given as cubes per control state.

@@ -67,7 +67,7 @@ impl<'a> Lift<'a> {
         Lift { reduced, from, to, places, stored, one_place }
     }
 
-    /// All predicates extrapolated from these, without duplicates.
+    /// All predicates extrapolated from the predicates `sc`, without duplicates; if `compared`, with comparisons of buffered values.
     pub fn predicates(&self, sc: &[Expr<CellId>], compared: bool) -> Vec<Expr<CellId>> {
         let mut all: Vec<Expr<CellId>> = sc.iter().flat_map(|predicate| self.lifted(predicate)).collect();
         all.extend(self.generic());

@@ -33,7 +33,7 @@ const HOLDERS: [Holder; 3] = [Holder::Nobody, Holder::Itself, Holder::Another];
 pub struct Case {
     /// The step of the machine.
     pub name: StepName,
-    /// Its commands on cells.
+    /// The commands of the step on cells.
     pub commands: Vec<Command>,
     /// The target location, or why the machine does not represent it.
     pub to: Result<LocationId, (Limitation, Span)>,
@@ -229,7 +229,7 @@ fn case(step: Step, thread: ThreadId, numbers: &mut HashMap<Vec<Command>, usize>
     Case { name: step.name, commands: step.commands, to, transformers }
 }
 
-/// The transformers of all branches, computed on all cores.
+/// The transformers of all branches, computed on all cores; `None` for a branch whose assumptions contradict each other.
 fn all(
     work: &[(usize, u32, Vec<Simple>)],
     vocabulary: &Vocabulary,

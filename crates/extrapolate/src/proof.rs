@@ -6,11 +6,11 @@ use super::entailment::{Frame, Judge};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
 
-/// Maximum number of cubes per state; checking more is infeasible.
+/// Maximum number of cubes per state; checking more cubes is infeasible.
 const MOST_CUBES: usize = 1 << 10;
 
 /// A state as a disjunction of conjunctions of constraints on cells. It is a single conjunction, unless a literal is a disjunction: `not x = 0`, or a
-/// negated cube. Unsatisfiable conjunctions are dropped. `None` if there are too many.
+/// negated cube. Unsatisfiable conjunctions are dropped. `None` if there are too many conjunctions.
 pub fn cubes(vocabulary: &Vocabulary, vector: &Vector, judge: &mut Judge) -> Option<Vec<Cube>> {
     let cases = |literal: &Literal| vocabulary.predicates()[literal.predicate()].cases(literal.holds());
     let mut literals = vocabulary.essential(vector);

@@ -27,8 +27,8 @@ use super::{LARGEST_CUBE, Method, Run};
 /// Maximum number of stores in a buffer.
 const MOST_STORES: u32 = 8;
 
-/// How many larger bounds are tried before an attempt is given up: a proof may need a larger bound than any known to overflow. The array queue
-/// (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2 and 3.
+/// How many larger bounds are tried before an attempt is given up, because a proof may need a larger bound although no overflow was found with the
+/// present one. The array queue (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2 and 3.
 const MORE_STORES: usize = 2;
 
 /// The result for one bound of the buffers.
@@ -106,8 +106,8 @@ impl Run<'_> {
         Err(stuck.unwrap_or(Reason::Unsupported(overflow, None)))
     }
 
-    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped, but their predicates are kept, because they are useful even
-    /// then.
+    /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped from this step. The predicates found for them are kept,
+    /// because they may be useful for `P_M` even so.
     fn verify_under_sc(&mut self, properties: &[Property]) -> Result<ScProof, Reason> {
         let program = self.task.program;
         let machine = BufferMachine::new(program, Buffers::Sc);
@@ -219,7 +219,7 @@ fn conjuncts(e: Expr<CellId>) -> Vec<Expr<CellId>> {
     }
 }
 
-/// The cubes of a boolean program with at least two literals, as lists of formulas.
+/// Those cubes of a boolean program that have at least two literals, as lists of formulas.
 fn used_cubes(program: &BooleanProgram) -> Vec<Vec<Expr<CellId>>> {
     let formula = |literal: &Literal| {
         let formula = program.vocabulary.predicates()[literal.predicate()].formula().clone();
@@ -242,7 +242,7 @@ fn neighbours(predicate: &Predicate) -> Vec<Expr<CellId>> {
     near.filter_map(|form| Predicate::at_most(&form)).map(|predicate| predicate.formula().clone()).collect()
 }
 
-/// The cells that encode buffers: a certificate must constrain them everywhere.
+/// The cells that encode buffers. A certificate must constrain them in every state.
 fn buffer_cells(reduced: &Reduced, machine: &BufferMachine<'_>) -> Vec<CellId> {
     let program: &Program = &reduced.program;
     let new = program.threads().flat_map(|(t, code)| {

@@ -14,7 +14,7 @@
 //! the negation of the disjunction of all cubes that contradict A.
 //!
 //! Only predicates that mention a cell that the statement assigns or assumes can change (cone of influence). A cube without redundant literals is
-//! connected with p by shared cells, directly or via A or its other literals: only such cubes are tried.
+//! connected with p by shared cells, directly or via A or its other literals. So only such cubes are tried.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ use super::vocabulary::Vocabulary;
 /// A disjunction of cubes.
 #[derive(Clone, Debug)]
 pub struct Psi {
-    /// Whether it contains the empty cube, so that it is true.
+    /// Whether the disjunction contains the empty cube, so that it is true.
     pub always: bool,
     /// The cubes with one literal.
     pub single: Vector,
@@ -118,7 +118,7 @@ impl Transformer {
         vocabulary.close(&mut after).then_some(after)
     }
 
-    /// All disjunctions of cubes in it.
+    /// All disjunctions of cubes in the transformer.
     pub fn psis(&self) -> impl Iterator<Item = &Psi> {
         let updates = self.updates.iter().flat_map(|update| [&update.plus, &update.minus]);
         std::iter::once(&self.blocked).chain(updates)
@@ -154,7 +154,7 @@ struct Target {
 }
 
 impl Target {
-    /// The update of the predicate; `None` if it keeps its value.
+    /// The update of the predicate; `None` if the predicate keeps its value.
     fn update(self) -> Option<Update> {
         let Target { predicate, assigned, psis: [plus, minus], .. } = self;
         let nothing = |psi: &Psi| !psi.always && psi.single.is_empty() && psi.larger.is_empty();
@@ -182,7 +182,8 @@ struct Construction<'a> {
     looked: u64,
 }
 
-/// Computes the transformer of one branch of a statement, with cubes up to a maximum size.
+/// Computes the transformer of one branch of a statement, with cubes up to a maximum size; `None` if the assumptions of the branch contradict each
+/// other.
 pub fn transformer(
     way: &[Simple],
     vocabulary: &Vocabulary,
@@ -257,7 +258,7 @@ pub fn transformer(
 }
 
 impl<'a> Construction<'a> {
-    /// Enumerates all cubes of a size that extend this one by literals of predicates from index `from` on.
+    /// Enumerates all cubes of a size that extend the given cube by literals of predicates from index `from` on.
     fn enumerate(
         &mut self,
         size: usize,

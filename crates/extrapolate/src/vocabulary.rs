@@ -87,7 +87,7 @@ impl Predicate {
         &self.formula
     }
 
-    /// The cells that it mentions, sorted.
+    /// The cells that the predicate mentions, sorted.
     pub fn cells(&self) -> &[CellId] {
         &self.cells
     }

@@ -162,7 +162,7 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
         threads.entry(store.thread).or_default().stores.push(store);
     }
     threads.values_mut().for_each(Buffer::summarise);
-    // The steps of each thread. Empty steps at places are left out, because the thread could also take them after the flush.
+    // The steps of each thread. Empty steps at places are left out, because the thread could also take them after its stores have been flushed.
     let mut busy: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     for (n, event) in replayed.events.iter().enumerate() {
         let EventKind::Step { edge, .. } = event.kind else { continue };

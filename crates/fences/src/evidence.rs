@@ -34,7 +34,7 @@ impl Search<'_> {
             return None;
         }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        // First tries the violations found earlier whose clauses the remaining fences do not satisfy: they may still be possible.
+        // First tries the violations found earlier whose clauses the remaining fences do not satisfy: with these fences, such a violation may still be possible.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
         for Learnt { broken, violation, .. } in self.learnt.iter().filter(left) {
             let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, broken, false));

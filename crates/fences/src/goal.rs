@@ -120,7 +120,8 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// The properties that the program must satisfy. `deadlock` is left out, because a fence may cause a deadlock.
+    /// The properties that the program must satisfy: of those that it states, the named ones. A program cannot state freedom from deadlock, so this is never required; a fence may
+    /// cause a deadlock.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
         properties.retain(|p| self.properties.is_empty() || self.properties.contains(&p.name));
@@ -206,7 +207,7 @@ impl Goal for Robustness {
         MemoryModel::Tso
     }
 
-    /// False: a triangular race needs a delayed store, even if no thread can observe the delay.
+    /// False for freedom from triangular races: such a race needs a delayed store, even if no thread can observe the delay.
     fn ignores_unseen_delays(&self) -> bool {
         self.options.notion == Notion::HappensBefore
     }

@@ -2,7 +2,7 @@
 //!
 //! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a hitting set
 //! problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it violates a clause, by an item of that clause's
-//! first list. The lower bound is a sum over violated clauses that share no item: each adds the cost of its cheapest item, because it needs an item of its own.
+//! first list. The lower bound is a sum over violated clauses that share no item: each of them adds the cost of its cheapest item, because no item satisfies two of them.
 //! Clauses from executions are few and small, so the search takes microseconds; costs are integers, so the minimum is exact.
 
 /// An item, as an index into the list of costs.

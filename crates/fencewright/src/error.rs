@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether memory ran out. If so, the question may succeed when no other question runs.
+    /// Whether memory ran out while the program was read. If so, the question may succeed when no other question runs.
     pub fn lacks_memory(&self) -> bool {
         matches!(self, Error::Unfinished { reason: Reason::Memory(_), .. })
     }

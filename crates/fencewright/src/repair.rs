@@ -42,7 +42,7 @@ pub enum Purpose {
 pub struct NoOverflow {
     /// Maximum number of stores in a buffer.
     pub stores: u8,
-    /// Whether the stores to each variable are counted separately; if `None`, they are under PSO but not under TSO.
+    /// Whether the stores to each variable are counted separately; if `None`, they are counted separately under PSO but not under TSO.
     pub per_variable: Option<bool>,
 }
 

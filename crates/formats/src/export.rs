@@ -52,9 +52,9 @@ pub(crate) fn choices(range: Option<Range>) -> Option<std::ops::RangeInclusive<i
     range.filter(|r| r.size() <= CHOICE_LIMIT).map(|r| r.low..=r.high)
 }
 
-/// The range that an operation must not leave when it writes to a register or variable: a value outside is a fault. With the range comes the
-/// expression for the value, which is `None` for a loaded or chosen value. The whole is `None` if the target has no range, or if the value certainly
-/// lies in it.
+/// The range that an operation must not leave when it writes to a register or variable, because a value outside is a fault; and the expression for
+/// the value, which is `None` for a loaded or chosen value. The result is `None` if the target has no range, or if the value certainly lies in the
+/// range.
 pub(crate) fn checked_range<'p>(
     program: &Program,
     thread: &Thread,

@@ -46,7 +46,7 @@ pub struct Place {
     pub side: Side,
     /// The statement beside the place, without its labels.
     pub statement: Span,
-    /// The first label of the statement.
+    /// The first label of the statement, if it has labels.
     pub label: Option<Span>,
     /// Whether `statement` is, without braces, the body of another statement.
     pub bare: bool,
@@ -125,8 +125,8 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps at places that the program without places also has, so that they are kept even if no fence is inserted. For each of them, the empty steps of
-    /// preceding places where a fence replaces the same step.
+    /// The empty steps at places that the program without places also has. They are kept even if no fence is inserted. Each of them is mapped to the empty steps of
+    /// those preceding places at which a fence would replace the same step.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,
@@ -139,8 +139,8 @@ pub struct Placed {
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // If two labels name the same location, an empty step between them would separate them. The step of an unreachable place has no other effect; so if a property
-    // mentions labels, the program is lowered again without the unreachable places.
+    // If two labels name the same location, an empty step between the labels would give them different locations. The empty step of an unreachable place has no
+    // other effect than this one. So if a property mentions labels, the program is lowered again without the unreachable places.
     let reached: HashSet<usize> = program
         .threads
         .iter()
@@ -317,8 +317,8 @@ fn own_steps<'p>(
             && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.covers(inner);
-            // Of the places before statements that contain the step, takes those of the innermost statement. There may be several copies of them: takes the first
-            // one, and the place after the labels if it follows directly.
+            // Of all places before statements that contain the step, the place before the innermost statement is chosen. If the thread has several copies of this
+            // place, the first copy is chosen, together with the place after the labels if that place follows directly.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
             let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;

@@ -73,15 +73,15 @@ pub struct Const {
 pub struct Declarator {
     /// Its name.
     pub name: Name,
-    /// The indices of an array: `[8]` or `[-2..3]`.
+    /// The indices of an array, `[8]` or `[-2..3]`; `None` for a scalar.
     pub size: Option<ArraySize>,
     /// Whether the array is `open`, only for shared variables: see the language reference.
     pub open: bool,
-    /// The declared range: `: 0..4`.
+    /// The declared range, if any: `: 0..4`.
     pub range: Option<RangeExpr>,
-    /// The integer type, `: u8`, as the operator that wraps written values around. Excludes a range.
+    /// The integer type, if any: `: u8`, as the operator that wraps written values around. Excludes a range.
     pub wraps: Option<UnaryOp>,
-    /// The initial contents: `= ...`.
+    /// The initial contents, if given: `= ...`.
     pub init: Option<Initial>,
     /// The span of the whole declarator.
     pub span: Span,
@@ -276,9 +276,9 @@ pub enum ExprKind {
     FetchAdd(Place, Box<Expr>),
     /// `f(a, b)`
     Call(Name, Vec<Expr>),
-    /// `p@label`, `p[i]@label`: only in formulas. A label in a procedure is qualified with its name: `p@acquire.wait`.
+    /// `p@label`, `p[i]@label`: only in formulas. A label in a procedure is qualified with the name of the procedure: `p@acquire.wait`.
     At(ThreadRef, Name),
-    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. A register of a procedure is qualified with its name: `p.acquire.r`.
+    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. A register of a procedure is qualified with the name of the procedure: `p.acquire.r`.
     Register(ThreadRef, Place),
     /// `exists i in 0..N: e` or `forall ...`: only in formulas.
     Quantified(Quantified, Vec<Binder>, Box<Expr>),

@@ -51,7 +51,7 @@ struct ThreadNames {
     written: Vec<LocationId>,
     /// The locations among `written` where the thread has terminated.
     ends: Vec<LocationId>,
-    /// The register that records which end the thread has reached; `None` if it has at most one.
+    /// The register that records which end the thread has reached; `None` if the thread has at most one end.
     ended: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl ThreadNames {
         ThreadNames { name, registers, labels, written, ends, ended }
     }
 
-    /// The number of an end location, which `ended` is set to; `None` for other locations.
+    /// The number to which the register `ended` is set at an end location; `None` for other locations.
     fn end_number(&self, location: LocationId) -> Option<i64> {
         self.ends.iter().zip(0..).find(|(end, _)| **end == location).map(|(_, n)| n)
     }

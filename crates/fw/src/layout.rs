@@ -67,7 +67,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         }
         let next = tokens[token];
         let before = token.checked_sub(1).map(|t| tokens[t]);
-        // The comments that follow this one on its line, before the same token.
+        // Finds the last comment that follows this one on the same line and precedes the same token.
         let mut last = index;
         while last + 1 < spans.len()
             && spans[last + 1].start < next.span.start
@@ -276,7 +276,7 @@ impl Layout<'_> {
             && comment.class == Class::Own
         {
             if comment.joined {
-                // This comment continues the line of the previous one, so the line break after that is removed.
+                // This comment is on the line of the previous comment, so the line break after the previous comment is removed.
                 self.out.pop();
                 self.out.push(' ');
             } else {

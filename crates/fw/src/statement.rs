@@ -292,7 +292,7 @@ impl Parser<'_> {
         let help = || Some("a `for` goes through a range: `for j in 0..N { ... }`".to_string());
         if !self.at(TokenKind::Name) && !matches!(self.peek(), TokenKind::Keyword(_)) {
             let reported = self.expected_with("the name of the index", help());
-            // Skips the head of a `for` as in C, which contains `;`.
+            // Skips the head of a C-style `for`, which contains `;`.
             while !self.first_on_line() && !matches!(self.peek(), TokenKind::OpenBrace | TokenKind::End) {
                 self.bump();
             }

@@ -83,7 +83,7 @@ impl Wrapper<'_> {
             return;
         };
         if strength == Strength::Header {
-            // The line is broken only at the last such colon, so that the headers before it stay together.
+            // The line is broken only at the colon of the last header, so that all headers stay together.
             let colon = places[places.len() - 1];
             self.split(range.start..colon, first, rest + STEP);
             self.split(colon..range.end, rest, rest);
@@ -102,7 +102,7 @@ impl Wrapper<'_> {
         self.split(start..range.end, indent, rest + STEP);
     }
 
-    /// The positions in a range where the line should be broken: the weakest ones.
+    /// The positions in a range where the line should be broken: the weakest ones. `None` if the line cannot be broken in that range.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
         // A position inside more brackets is stronger. A quantifier counts as a bracket that is never closed.

@@ -32,7 +32,7 @@ struct NewLocation<L> {
     merged_into: Option<LocationId>,
 }
 
-/// A finished thread, and its relation to what it was made from.
+/// A finished thread, with the origins of its edges and the meanings of its locations.
 #[derive(Clone, Debug)]
 pub struct Built<O, L = ()> {
     /// The thread.

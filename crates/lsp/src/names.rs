@@ -1,7 +1,6 @@
 //! Name resolution: from a position in a text to the declaration of the name there.
 //!
-//! It works on the syntax tree. Programs in other languages are translated to such trees, so names are resolved in them where names of the tree occur in the source
-//! text.
+//! It works on the syntax tree of .fw. A program in another language is translated to such a tree; a name in its text is resolved if the tree declares the same name.
 
 use std::collections::HashMap;
 

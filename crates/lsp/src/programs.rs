@@ -22,7 +22,7 @@ use crate::session::{Event, Program, What};
 use crate::uri::path_of;
 
 impl Server {
-    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If it no longer is one, its program is
+    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If the document is no longer a program, its program is
     /// removed.
     pub(crate) fn revise(&mut self, uri: &Uri, at_once: bool) {
         let path = path_of(uri);
@@ -214,7 +214,7 @@ impl Server {
         self.published.get(uri).and_then(|said| said.get(uri)).cloned().unwrap_or_default()
     }
 
-    /// Applies new settings. All programs are read again, because the settings may affect reading.
+    /// Applies new settings. If they change how programs are read, all programs are read again.
     pub(crate) fn set(&mut self, settings: &Value) {
         let (settings, complaints) = self.base.with(settings);
         self.complain(complaints);

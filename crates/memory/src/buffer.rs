@@ -67,7 +67,7 @@ impl FromIterator<u32> for Summarised {
     }
 }
 
-/// A bound for each memory cell. Only the first 63 cells have bounds of their own, all others share the 64th, so that [`Buffers`] is `Copy`.
+/// A bound for each memory cell. The first 63 cells have separate bounds, all others share the 64th. The array has a fixed size so that [`Buffers`] is `Copy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CellBounds([u8; 64]);
 
@@ -221,7 +221,7 @@ impl StoreBuffers for Buffers {
             // entries.
             Buffers::Partial { k, .. } => k,
         };
-        // Under PSO every barrier follows a store.
+        // Under PSO each barrier directly follows a store, so there are at most 2 * stores entries; one position is spare.
         if self.model() == MemoryModel::Pso { 2 * stores + 1 } else { stores }
     }
 

@@ -330,7 +330,7 @@ impl<'p> Reference<'p> {
         Ok((next, accesses))
     }
 
-    /// Performs one operation. `direct`: stores go to memory at once, because the step is atomic.
+    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory at once, as all stores do under SC.
     #[allow(clippy::too_many_arguments)]
     fn perform(
         &self,
@@ -528,7 +528,7 @@ impl<'p> Reference<'p> {
         }
     }
 
-    /// Whether some edge that leaves this state has a `*` for which only samples are tried.
+    /// Whether, in this state, some thread is at a location with an outgoing edge for whose `*`s only samples are tried.
     pub fn has_unbounded_choice(&self, state: &State) -> bool {
         self.program.threads().any(|(t, code)| {
             code.edges_from(state.locations[t.index()]).any(|(_, e)| self.program.is_sampled(&e.action))
@@ -572,8 +572,8 @@ fn sort_last_segment(buffer: &mut [Buffered]) {
     });
 }
 
-/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero does not hold. (The source language
-/// lets formulas divide by constants only, so this does not occur in practice.)
+/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero or shifts out of range does not hold. (The source language lets
+/// formulas divide by constants only.)
 pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     let value = formula.eval(&mut |observable| match observable {
         Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]) as i64,

@@ -105,7 +105,7 @@ impl Formula {
         let mut constant: BigInt = sum.constant.clone().into();
         let unit = terms.iter().any(|(_, factor)| factor.magnitude().is_one());
         let divisor = match unit {
-            // Most sums have a coefficient of 1 or -1, so there is nothing to divide by.
+            // With a coefficient of 1 or -1, which most sums have, there is nothing to divide by.
             true => BigInt::one(),
             false => terms.iter().fold(BigInt::zero(), |divisor, (_, factor)| divisor.gcd(factor)),
         };

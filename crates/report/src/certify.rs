@@ -12,7 +12,7 @@ use crate::words::grouped;
 /// The outcome of checking a certificate.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Every proof obligation holds; with the number of obligations checked.
+    /// Every proof obligation holds; with statistics of the check.
     Accepted(Accepted),
     /// Some proof obligation fails, with the reason.
     Rejected(String),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// An engine with the names of its own options: those that it uses, but not every engine does.
+/// An engine with the names of its own options: the options that it uses and that some other engine does not use.
 pub struct Described {
     /// Its name.
     pub name: EngineName,

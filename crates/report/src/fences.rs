@@ -126,7 +126,8 @@ fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
     text
 }
 
-/// Shows the violation of the unmodified program that is given as the reason; only if `inevitable` does no candidate prevent it.
+/// The execution of the unmodified program that is the reason why no set of fences suffices, below a heading: it happens under SC too, or no candidate prevents it (`inevitable`),
+/// or it happens without fences. Empty if there is no such execution.
 fn why_unfixable(source: Source<'_>, found: &Synthesis, style: Style) -> String {
     let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable else {
         return String::new();

@@ -70,8 +70,8 @@ pub struct Point {
     pub facts: Vec<String>,
 }
 
-/// The proof of a certificate, if the proof's program points are those of this program: for a plain safety claim, for a claim about PSO proved under TSO, for a
-/// robust program proved under SC, and for a choice among many values proved for fewer values.
+/// The proof of a certificate, if the proof's program points are those of this program. They are for a plain safety claim, for a PSO claim about a program with separated stores,
+/// whose proof is about TSO, for a robust program that was proved under SC without being extended, and for a program whose choices were narrowed.
 pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Option<(&'c Proof, Executions)> {
     let (mut claim, mut is_narrowed) = (&certificate.claim, false);
     loop {
@@ -97,14 +97,14 @@ pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Opt
     has_its_points(source, proof).then_some((proof, executions))
 }
 
-/// Whether the transformation of engine `lazy` without any paths leaves the control-flow graphs unchanged; it may split steps that can fault.
+/// Whether engine `lazy`, when it delays no stores, leaves the control-flow graphs unchanged. It does not if it has to split steps that may fault.
 fn is_extended_by_nothing(program: &Program) -> bool {
     let size = |thread: &Thread| (thread.locations.len(), thread.edges.len(), thread.registers.len());
     Extended::new(program)
         .is_ok_and(|extended| program.threads.iter().map(size).eq(extended.program.threads.iter().map(size)))
 }
 
-/// Whether all threads, locations and cells that a proof names exist in the program.
+/// Whether the threads and locations that a proof names exist in the program, and, for a set of states, its cells and registers too.
 fn has_its_points(source: Source<'_>, proof: &Proof) -> bool {
     let threads = &source.program.threads;
     match proof {

@@ -44,9 +44,9 @@ impl Known {
     }
 }
 
-/// The facts of an accepted certificate; `None` if its proof is about a transformed program, or `stop` ends the computation.
+/// The facts of an accepted certificate; `None` if its proof is not about all executions of this program itself, or `stop` ends the computation.
 pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> bool) -> Option<Known> {
-    // A proof about a transformed program says nothing about this program's points.
+    // A proof about a transformed program says nothing about this program's points, and a proof about some executions does not bound the values in all of them.
     let (proof, Executions::All) = about_itself(source, certificate)? else { return None };
     match proof {
         Proof::Invariant(invariant) => {

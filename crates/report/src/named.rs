@@ -125,13 +125,13 @@ impl<'a> Source<'a> {
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
     }
 
-    /// The object that a register marks as gone.
+    /// As [`marked`](Source::marked), with the object itself instead of a pointer to it.
     pub fn marked_place(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Place(spot)))
     }
 
-    /// The threads that count a cell up when they end. Threads that are alike and joined together share such a cell.
+    /// The names of the threads that increment a cell when they end. Threads that are alike and joined together share such a cell.
     pub fn counts_in(&self, cell: u32) -> impl Iterator<Item = &'a String> {
         let n = self.program.variables.partition_point(|variable| variable.base <= cell);
         let variable = n.checked_sub(1).map(|n| VariableId(n as u32));
@@ -197,7 +197,7 @@ impl<'a> Source<'a> {
         parts.into_iter().filter(|(_, own)| !written.contains(own)).map(|(cell, _)| cell).collect()
     }
 
-    /// A name with its value: `x=1`; `x = 1` if the name has more than one word.
+    /// A name with its value: `x=1`; in a translated program `x = 1`, because names may have more than one word there.
     pub fn equation(&self, name: &str, value: &str) -> String {
         let sign = if self.is_translated() { " = " } else { "=" };
         format!("{name}{sign}{value}")

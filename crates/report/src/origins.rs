@@ -111,7 +111,8 @@ impl Origins {
         }
     }
 
-    /// The text of a computed value and what it is about; `None` if there is none, it is too long, or it depends on values that `before` does not have.
+    /// The text of a computed value, and the values that the text is about ([`Origin::about`]); `None` if there is no text, or the text is too long or depends on values that
+    /// `before` does not have.
     fn computed(
         &self,
         source: Source<'_>,

@@ -160,7 +160,7 @@ impl Differences {
 
     /// Values for the nodes that satisfy all constraints, with node 0 being zero.
     pub fn assignment(&self, values: &mut Vec<i64>) {
-        // With d(i) the least bound in row i: d(i) <= (i - j) + d(j) since the matrix is closed.
+        // Let d(i) be the least bound in row i. Because the matrix is closed, d(i) is at most d(j) plus the bound of i - j: the values d(i) satisfy all constraints.
         values.clear();
         values.extend(
             self.cells.chunks(self.nodes).map(|row| row.iter().map(|cell| cell.bound).min().unwrap_or(0)),

@@ -140,7 +140,7 @@ impl Formula {
         Formula::or([!self, conclusion])
     }
 
-    /// Rebuilds the formula with each atom replaced, exchanging conjunction and disjunction if `dual`.
+    /// Rebuilds the formula with each atom replaced; if `dual`, also exchanges conjunction and disjunction, and true and false.
     pub fn map(&self, dual: bool, replace: &mut dyn FnMut(&Atom) -> Formula) -> Formula {
         let leaf = |formula: &Formula| match formula {
             Formula::Atom(atom) => replace(atom),

@@ -42,7 +42,8 @@ pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }
             }
-            // Z3 gives no refutation that is checked here. That is harmless: the result only decides which refinement is tried next.
+            // Z3 found the path infeasible, but it gives no refutation that is checked here, so there are no interpolants. That is harmless, because
+            // the result only decides which refinement is tried next.
             Answer::UnsatUnproved => {}
             Answer::Unknown(_) => return Examined::Unknown,
         }

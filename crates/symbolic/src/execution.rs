@@ -94,8 +94,9 @@ impl<'p> Execution<'p> {
         trace.replay_for(self.machine.program, self.model, property).is_ok().then_some(trace)
     }
 
-    /// The values chosen at an edge. The value of a choice that faults is not written to a cell, so the path does not contain it; choices after a
-    /// fault are not made.
+    /// The values chosen at an edge, completed from the values `chosen` in the path. The path does not contain the value of a choice that faults,
+    /// because it is not written to a cell; choices after a fault are not made. `None` if there are too few or too many values for an edge that does
+    /// not fault.
     fn completed(&self, thread: ThreadId, edge: EdgeId, fault: bool, chosen: Vec<i64>) -> Option<Vec<i64>> {
         let program = self.machine.program;
         let ops = program.thread(thread).edge(edge).action.ops();
@@ -107,7 +108,7 @@ impl<'p> Execution<'p> {
     }
 }
 
-/// The initial registers and memory; the first formula of the encoding has a version for each.
+/// The initial registers and memory; the first formula of the encoding has a version for each. `None` if some initial value is unknown.
 fn initial_values(
     machine: &BufferMachine<'_>,
     encoding: &Encoding,

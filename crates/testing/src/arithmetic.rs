@@ -56,7 +56,7 @@ fn some(random: &mut Random, e: &mut Expr<RegisterId>) {
             }
             2 => Expr::binary(BinaryOp::Mul, operand.clone(), operand),
             3 => {
-                // The operand overflows 64 bits, but the wrapped result does not.
+                // For most values the operand of the wrapping operator overflows 64 bits, but the wrapped result does not.
                 let large = Expr::binary(BinaryOp::Mul, operand, Expr::Const(1 << 40));
                 let larger = Expr::binary(BinaryOp::Shl, large, Expr::Const(23));
                 let odd = Expr::binary(BinaryOp::Add, larger, Expr::Const(random.between(-2, 2)));

@@ -5,10 +5,9 @@
 //! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other by `==` or
 //! `!=` form one *group*. The constants that values of these sites are compared with are the constants of the group. A value is *used* if something
 //! else is done with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of a
-//! site. A value that is used must lie between constants of its group, which the same analysis checks: the `Value` of a chosen value is *open
-//! above* and *open below*, and where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open
-//! above. If a value that is open below is used, the least value of its site becomes a constant too. If a value that is open above is used, its group
-//! is not narrowed.
+//! site. A value that is used must lie between constants of its group. The same analysis checks this: at its choice, the `Value` of a chosen value is *open above* and *open
+//! below*; where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open above. If a value that is open below is used, the
+//! least value of its site becomes a constant too. If a value that is open above is used, its group is not narrowed.
 //!
 //! **The narrowed program gives the same verdicts.** Consider a group with its least and greatest constants, and an execution of the program.
 //!
@@ -46,15 +45,15 @@ const NARROW: u64 = 1 << 10;
 const MOST_PLACES: usize = 1 << 19;
 /// Maximum number of rounds of the fixpoint iteration.
 const MOST_ROUNDS: usize = 64;
-/// The bit that stands for unknown values.
+/// The bit of [`Value::constants`] that stands for unknown values.
 const UNKNOWN: u64 = 1 << 63;
 
 /// The lattice of the flow analysis: the origins of the content of a register or variable, as bit sets.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Value {
-    /// Constants, by number, and [`UNKNOWN`].
+    /// A bit for each constant, by number, and the bit [`UNKNOWN`].
     constants: u64,
-    /// Sites, by number.
+    /// A bit for each site, by number.
     sites: u64,
     /// Whether the content may be a value of a site that is below (or above) all constants that it has been compared with.
     open: [bool; 2],
@@ -105,7 +104,7 @@ pub fn narrowed(program: &Program) -> Option<Program> {
     narrowed_from(program, WIDE)
 }
 
-/// The same for choices among at least `wide` values.
+/// Like [`narrowed`], for choices among at least `wide` values.
 pub fn narrowed_from(program: &Program, wide: u64) -> Option<Program> {
     let ops = |t: &Thread| t.edges.iter().map(|edge| 1 + edge.action.ops().len()).sum::<usize>();
     let places: usize = program.threads.iter().map(|t| ops(t) * t.registers.len()).sum();

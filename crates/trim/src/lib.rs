@@ -2,7 +2,7 @@
 //!
 //! The system's allocator keeps memory that a search has freed, in arenas of the threads that allocated it. These may be gigabytes, which no thread
 //! uses but which still count as memory of the process: of the amount that the user allows, little would be left for the next search in the same
-//! process. Safe Rust has no interface for this, so it has a crate of its own: everywhere else unsafe code is forbidden.
+//! process. Safe Rust has no interface for this, so the call is in this separate crate: in all others unsafe code is forbidden.
 
 /// Gives free memory back, where the allocator can do that; elsewhere it has no effect.
 pub fn give_back() {

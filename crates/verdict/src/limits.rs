@@ -77,7 +77,7 @@ pub struct Limits {
     seat: Option<Arc<Seat>>,
     /// Whether only the built-in solver may be used, not an external program.
     own_solver: bool,
-    /// Returns the number of bytes the process has allocated.
+    /// Returns the number of bytes the process has allocated; `None` if the process does not count them.
     measured: Option<fn() -> u64>,
     /// Whether the grace period applies: see [`Limits::finishing`].
     finishing: bool,
@@ -265,7 +265,8 @@ pub fn wait_until_freed(most: Duration) {
     }
 }
 
-/// Data of at most this many bytes is freed in the calling thread: that takes a few milliseconds, and the memory is available to the next search.
+/// Data of at most this many bytes is freed in the calling thread, because that takes only a few milliseconds, and then the memory is available to
+/// the next search.
 const SOON_FREED: u64 = 4 << 20;
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ pub enum Order {
     /// By distance from the initial states, so that traces have minimal length.
     #[default]
     BreadthFirst,
-    /// The newest state first: the frontier takes less memory.
+    /// The newest state first, so that the frontier takes less memory.
     DepthFirst,
 }
 
@@ -210,7 +210,7 @@ pub enum Answer {
     /// The property holds, or it is violated, whichever the certificate claims. The certificate proves its claim by a set of states, or by proofs about
     /// programs other than the one of the task.
     Certified(Arc<Certificate>),
-    /// The property is violated. The trace shows the violation; for `finally exists` there is none.
+    /// The property is violated. The trace shows the violation; for `finally exists` there is no trace.
     Violated(Option<Trace>),
     /// The engine could not decide the property, for this reason.
     Unknown(Reason),
@@ -373,9 +373,9 @@ pub struct About {
 
 /// An engine.
 pub trait Engine: Sync {
-    /// Its name.
+    /// The name of the engine.
     fn name(&self) -> EngineName;
-    /// Its description, for users who choose an engine.
+    /// The description of the engine, for users who choose an engine.
     fn about(&self) -> About;
     /// Answers a task.
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report;

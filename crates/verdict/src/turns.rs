@@ -90,7 +90,7 @@ impl Turns {
         })
     }
 
-    /// Adds a member.
+    /// Adds a member, and returns its seat.
     pub fn seat(self: &Arc<Self>, part: Part) -> Seat {
         let shared = Arc::new(Shared::default());
         let mut members = self.members();

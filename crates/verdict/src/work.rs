@@ -132,7 +132,7 @@ pub struct Executions {
     pub complete: u64,
     /// Executions in which some thread waits forever.
     pub blocked: u64,
-    /// Executions that were not explored to their end, because they have none or are too long.
+    /// Executions that were not explored to their end, because they are infinite or too long.
     pub cut: u64,
     /// Executions abandoned because all their continuations were equivalent to explored ones. There should be none.
     pub redundant: u64,

@@ -316,7 +316,7 @@ impl Elaborator<'_> {
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);
         if labels {
-            // Facts at labels are kept from attempt to attempt and may refer to any local variable, so all of these are created before the first
+            // Facts at labels are kept from attempt to attempt and may refer to any local variable, so all local variables are created before the first
             // attempt.
             for n in 0..callee.locals.len() {
                 self.slot(fencewright_c::typed::tree::LocalId(n as u32));
@@ -328,8 +328,8 @@ impl Elaborator<'_> {
             self.step(callee.span)?;
             self.frame().scopes[0].truncate(parameters);
             let code = self.written(|this| {
-                // In a loop, control may jump over declarations of variables that still hold values from an earlier call, so the lifetimes of all
-                // variables begin here.
+                // In a loop, control may jump over declarations of variables that still hold values from an earlier call of the function, so the lifetimes
+                // of all variables begin here.
                 if labels && this.repeated() {
                     let span = callee.body.span;
                     declared(&callee.body.statements).into_iter().for_each(|local| this.begin(local, span));
@@ -369,7 +369,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether the facts assumed at every label hold for all jumps to it; otherwise weakens the assumptions.
+    /// Whether the facts assumed at each label hold for all jumps to that label. If not, weakens the assumptions.
     fn settle(&mut self) -> bool {
         let mut settled = true;
         for join in self.frame().labels.values_mut() {

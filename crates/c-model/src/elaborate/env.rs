@@ -75,7 +75,7 @@ impl Env {
         self.taken.retain(|object| other.taken.contains(object));
     }
 
-    /// Drops facts about registers and objects from these numbers on, which no longer exist.
+    /// Drops facts about registers and objects that no longer exist: those with these or greater numbers.
     pub fn forget_from(&mut self, registers: usize, objects: usize) {
         self.registers.retain(|register, _| (register.0 as usize) < registers);
         self.objects.retain(|object, _| (object.0 as usize) < objects);
@@ -103,7 +103,7 @@ impl Contents {
         Contents { parts: FxHashMap::default(), rest: Some(known) }
     }
 
-    /// The fact about a part.
+    /// The fact about a part; `None` if its value is unknown.
     pub fn part(&self, way: &[Step]) -> Option<Fact> {
         match self.parts.get(way) {
             Some(fact) => fact.clone(),
@@ -146,7 +146,7 @@ impl Fact {
     }
 }
 
-/// Joins another fact into a fact. Returns whether the result still says anything.
+/// Joins another fact into a fact. Returns whether the result still restricts the value.
 fn joined(fact: &mut Fact, other: &Fact, widen: bool) -> bool {
     if fact == other {
         return true;

@@ -160,7 +160,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Evaluates two operands from left to right. Warns if one operand writes what the other accesses, because C leaves their order unspecified.
+    /// Evaluates two operands from left to right. Warns if one operand writes to memory that the other accesses, because C leaves their order unspecified.
     pub(super) fn both_values(&mut self, a: &Expr, b: &Expr) -> Result<(Operand, Operand)> {
         let start = self.accesses;
         let first = self.value(a)?;
@@ -206,7 +206,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Folds the comparison of two constant addresses.
+    /// Folds the comparison of two constant addresses; `None` if it is not decided.
     fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
         let (a, b) = (known(&a.value)?, known(&b.value)?);
         let order = match (&a, &b) {
@@ -216,7 +216,7 @@ impl Elaborator<'_> {
             (Known::Address(one, way), Known::Address(other, further)) if one == other => {
                 self.offset(*one, way)?.cmp(&self.offset(*other, further)?)
             }
-            // Another object may start right after the end of an array, so the comparison is not decided.
+            // The address one past the end of an array may be the address of another object, so the comparison is not decided.
             (Known::Address(one, way), Known::Address(other, further))
                 if self.is_end(*one, way) || self.is_end(*other, further) =>
             {
@@ -227,7 +227,7 @@ impl Elaborator<'_> {
             {
                 return None;
             }
-            // Different objects have different addresses; their order is unknown.
+            // Different objects have different addresses, but the order of these addresses is unknown.
             (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
                 if let (Known::Address(one, _), Known::Address(other, _)) = (&a, &b) {
                     self.compared.push((*one, *other));
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The offset of a part in its object, in bytes.
+    /// The offset of a part in its object, in bytes; `None` if the type of the part is unknown.
     fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
         let mut offset = 0u64;
         for (n, step) in way.iter().enumerate() {
@@ -305,7 +305,7 @@ impl Elaborator<'_> {
         Ok(Operand::new(value, (i64::MIN.into(), i64::MAX.into())))
     }
 
-    /// An operand whose truth value is needed: the address of an object or function is known to be true.
+    /// An operand of which only the truth value is used: the address of an object or function becomes 1.
     fn decided(&self, operand: Operand) -> Operand {
         match known(&operand.value) {
             Some(Known::Address(..) | Known::Function(_)) => Operand::number(1),

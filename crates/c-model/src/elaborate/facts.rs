@@ -115,7 +115,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A value escapes to other threads: marks all objects reachable from it as shared.
+    /// Records that a value escapes to other threads: marks all objects reachable from the value as shared.
     pub(super) fn publish(&mut self, value: &Value) {
         self.kept(value);
         let (mut found, mut unknown) = (Vec::new(), false);
@@ -126,14 +126,14 @@ impl Elaborator<'_> {
         while let Some(object) = found.pop() {
             let reach = &mut self.reach[object.0 as usize];
             let before = std::mem::replace(&mut reach.shared, true);
-            // Objects to which this object points become reachable as well.
+            // Other threads may now change the contents of the object, so they are no longer known. The objects to which it points escape as well.
             let contents = self.writer.env.objects.remove(&object);
             if self.phase == Phase::Creating
                 && let Some(contents) = &contents
             {
                 self.keep_contents(object, contents);
             }
-            // Values written to a shared object have escaped already, when they were written. (Its contents can still be known only in an attempt
+            // If the object was shared before, the values in it escaped when they were written. (Its contents are then still known only in an attempt
             // that will be discarded.)
             if before && contents.is_none() {
                 continue;
@@ -165,7 +165,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Premises for another attempt, or `None` if the current ones hold and are as good as possible.
+    /// Premises for another attempt; `None` if the current premises hold and no better ones are known.
     pub(super) fn learned(&self) -> Option<Premises> {
         let threads = self.shared.dynamic.then_some(self.instances.len() as u64);
         if threads != self.premises.threads {

@@ -15,9 +15,9 @@ use super::{Elaborator, Result};
 #[derive(Debug)]
 pub(super) struct Join {
     pub label: Label,
-    /// The join of the facts at all jumps so far.
+    /// The join of the facts at all jumps so far; `None` if there were none.
     pub env: Option<Env>,
-    /// The facts assumed when the code after the label was elaborated.
+    /// The facts assumed when the code after the label was elaborated; `None` if it has not been elaborated yet.
     pub supposed: Option<Env>,
 }
 
@@ -57,15 +57,15 @@ impl Elaborator<'_> {
         Join { label: self.label(), env: None, supposed: None }
     }
 
-    /// Records a conditional jump to the end of the function, loop or switch at this level, which skips the code up to there.
+    /// Records a conditional jump to the end of the function, loop or `switch` at this nesting level; the code between here and that end may be skipped.
     pub(super) fn divert(&mut self, level: usize) {
         if self.writer.branches > 0 && self.writer.reachable {
             self.writer.pending.insert(level);
         }
     }
 
-    /// Runs `work` for a function, loop or switch, one nesting level deeper. All jumps to the end of this function, loop or switch have landed
-    /// afterwards.
+    /// Runs `work` for a function, loop or `switch`, one nesting level deeper. Afterwards all pending jumps to the end of this function, loop or `switch`
+    /// have landed.
     pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.level += 1;
         let result = work(self);
@@ -135,7 +135,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Undoes everything since the snapshot. Label numbers are not reused: a function keeps those of its labels.
+    /// Undoes an attempt: removes the registers, objects, calls and threads created since the snapshot, and restores the facts from then. Unification,
+    /// warnings and recorded uses remain. Label numbers are not reused, because a function keeps the numbers of its labels.
     pub(super) fn back_to(&mut self, mark: &Mark) {
         self.uncreate(&mark.detached, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
@@ -203,7 +204,7 @@ impl Elaborator<'_> {
             self.writer.reachable = true;
             self.emit(StmtKind::If(condition.value, then, otherwise), span);
         }
-        // Control may enter a block at a label, so each branch determines reachability itself.
+        // Control may enter a branch at a label even if the branch is not taken, so each branch determines on its own whether control leaves it.
         self.writer.reachable = comes || also;
         Ok(())
     }
@@ -215,7 +216,7 @@ impl Elaborator<'_> {
         for (register, range) in facts {
             let old = self.register_value(register);
             let within = (old.range.0.max(range.0), old.range.1.min(range.1));
-            // A 64-bit unsigned value from 2^63 on is represented by a negative number, so a range of the number is no range of the value.
+            // A 64-bit unsigned value from 2^63 on is represented by a negative number, so the range of the number is not the range of the value.
             if within.0 > within.1 || old.range.1 > i64::MAX.into() {
                 continue;
             }

@@ -19,7 +19,7 @@ use super::statements::has_entry;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// A variable of the current function is declared, maybe again: it becomes undefined.
+    /// Begins the lifetime of a variable of the current function at its declaration, which control may have reached before: the variable becomes undefined.
     pub(super) fn begin(&mut self, local: LocalId, span: Span) {
         let again = self.repeated() || self.frame().slots[local.index()].is_some();
         let written = again && !self.executing();
@@ -66,7 +66,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Ends the lifetimes of the variables in the open blocks of the current function from this depth on, which control leaves.
+    /// Ends the lifetimes of the variables in the blocks that control leaves: the open blocks of the current function from this depth on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
         let Frame { scopes, passed, .. } = self.frame();
         let mut locals: Vec<LocalId> =
@@ -76,7 +76,7 @@ impl Elaborator<'_> {
         locals.into_iter().for_each(|local| self.end(local, span));
     }
 
-    /// Ends the lifetimes of all variables of the current thread, which ends here; but the variables of `main` live until the program ends.
+    /// Ends the lifetimes of all variables of the current thread, which ends here. The variables of `main` live until the program ends.
     pub(super) fn end_frames(&mut self, span: Span) {
         if self.thread().0 == 0 {
             return;
@@ -162,7 +162,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Begins the lifetimes of the variables declared in the body of a `switch`: a jump to a case may skip their declarations.
+    /// Begins the lifetimes of the variables declared in the body of a `switch`, because a jump to a case may skip their declarations.
     pub(super) fn begin_in(&mut self, body: &Statement, span: Span) {
         let StatementKind::Block(block) = &body.kind else { return };
         if self.writer.reachable {
@@ -179,7 +179,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Marks an access to a local variable whose lifetime may have ended, so that it is checked.
+    /// Marks an access to a local variable whose lifetime may have ended, so that the access is checked.
     pub(super) fn follow(&mut self, place: &Location, span: Span) {
         let Base::Object(object) = place.base else { return };
         let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };

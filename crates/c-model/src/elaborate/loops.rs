@@ -14,7 +14,7 @@ use super::{Elaborator, Phase, Result};
 
 /// Maximum number of unrolled iterations of a loop that creates threads and whose condition is unknown.
 const MOST_ROUNDS: usize = 16;
-/// Maximum number of unrolled iterations of such a loop if its condition is known in each of them.
+/// Maximum number of unrolled iterations of a loop that creates threads and whose condition is known in each iteration.
 const MOST_KNOWN_ROUNDS: usize = 10_000;
 /// Maximum number of unrolled iterations of a loop that only joins threads.
 const MOST_WAITS: usize = 64;
@@ -63,7 +63,7 @@ impl Elaborator<'_> {
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
         let entered = parts.first && !self.writer.reachable && has_entry(parts.body);
         if entered && (self.phase == Phase::Alone || creates) {
-            // The execution at translation time cannot follow such a jump, so the next attempt does without execution.
+            // The execution at translation time cannot follow a jump into a loop, so the next attempt does without execution.
             self.refuted |= self.phase == Phase::Alone;
             return self.error(
                 parts.span,
@@ -169,13 +169,13 @@ impl Elaborator<'_> {
         self.arrive(&mut join, span);
     }
 
-    /// Elaborates a loop as a loop: repeats its body until the facts at its head are a fixpoint.
+    /// Elaborates a loop as a loop. Elaborates the body again and again until the facts at the head are a fixpoint.
     fn kept_loop(&mut self, parts: Parts<'_>) -> Result<()> {
         if !self.writer.reachable {
             if !has_entry(parts.body) {
                 return Ok(());
             }
-            // Control enters by a jump, with unknown facts.
+            // Control enters the loop only by a jump. The facts at that jump are unknown here, so no facts are assumed.
             self.writer.reachable = true;
             self.writer.env = Env::default();
         }

@@ -2,9 +2,9 @@
 //!
 //! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: `env`) replace the
 //! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
-//! `main` runs alone and all values are known, it is executed at translation time, and the memory that it leaves is the initial state of the program
-//! (`Phase`). If this execution fails, elaboration starts over without it. Loops are elaborated until the facts at their heads are a fixpoint
-//! (`loops`); code of earlier attempts is discarded.
+//! `main` runs alone and all values are known, `main` is executed at translation time, and the resulting contents of memory become the initial state
+//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated again and again, until the facts at its
+//! head are a fixpoint (`loops`); only the code of the last attempt is kept.
 
 mod aggregates;
 mod assign;
@@ -55,7 +55,7 @@ const MOST_ATTEMPTS: usize = 10;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 
-/// Number of facts in one unit of work: a step may copy all facts.
+/// Number of facts that are copied in one unit of work. A step may copy all facts.
 const FACTS_IN_A_PIECE: usize = 64;
 
 /// Options of elaboration.
@@ -84,7 +84,7 @@ struct Premises {
     private: Vec<GlobalId>,
     /// Variables that are never read.
     unread: Vec<GlobalId>,
-    /// Whether assumptions about variables are no longer refined, because an earlier one did not hold.
+    /// Whether assumptions about variables are no longer changed, because an earlier assumption did not hold.
     fixed: bool,
     /// The number of threads, if the program joins a thread whose number is not a constant.
     threads: Option<u64>,
@@ -95,7 +95,7 @@ struct Premises {
     /// Whether threads other than `main` create threads.
     descendants: bool,
     /// Once there are this many threads, the execution of `main` ends at its next write to memory: the written object escapes later, and under PSO
-    /// its address may become visible to other threads before the write does.
+    /// its address may become visible to other threads before the write does. `None` if no number of threads has this effect.
     written_from: Option<usize>,
 }
 
@@ -168,9 +168,9 @@ struct Instance {
 /// The ways in which an object can be accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reach {
-    /// Whether other threads can reach it, now or later.
+    /// Whether other threads can reach the object, now or later.
     shared: bool,
-    /// Whether unknown pointers may point to it.
+    /// Whether unknown pointers may point to the object.
     pointed: bool,
     /// The variable with static storage that the object represents, if all threads share that variable.
     global: Option<GlobalId>,
@@ -210,9 +210,9 @@ pub struct Elaborator<'u> {
     descendants: bool,
     done: Vec<Writer>,
     phase: Phase,
-    /// The objects that `main` has written, during its execution, since its buffer was last drained.
+    /// The objects that `main` has written at translation time since its buffer was last drained.
     unwritten: Vec<ObjectId>,
-    /// The number of threads when the execution of `main` ended.
+    /// The number of threads when the execution of `main` at translation time ended.
     ran_with: usize,
     accesses: Accesses,
     /// Whether the result of the current call is unused.
@@ -283,12 +283,12 @@ impl<'u> Elaborator<'u> {
         self.writer.number
     }
 
-    /// Whether the current code may be executed several times.
+    /// Whether the current code is in a loop or may be repeated by a jump.
     pub fn repeated(&self) -> bool {
         self.writer.loops > 0
     }
 
-    /// Whether code is executed at translation time, so that values must be known.
+    /// Whether code is executed at translation time, for which its values must be known.
     pub fn executing(&self) -> bool {
         self.phase != Phase::Running
     }

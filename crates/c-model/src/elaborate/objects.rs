@@ -96,14 +96,14 @@ impl Elaborator<'_> {
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if self.repeated() {
-            // This is the first access to the variable in the source, but an earlier iteration may have written it.
+            // The source has no earlier access to the variable, but an earlier iteration of a loop may have written it.
             self.writer.env.objects.remove(&object);
         }
         if let Some(initial) = &variable.initial {
             let parts = self.initial_parts(initial, &variable.ty)?;
             for (way, known) in &parts {
                 if let Known::Address(target, _) = known {
-                    // The address is stored from the start, visible to all threads that can access the variable.
+                    // The address is stored in the variable from the start, so all threads that can access the variable can read the address.
                     self.reach[target.0 as usize].shared |= !self.executing();
                     self.kept_address(*target);
                     let node = self.location(object, way).node;
@@ -154,7 +154,7 @@ impl Elaborator<'_> {
         Ok(parts)
     }
 
-    /// The path with every union member replaced by the first one: all members are the same place.
+    /// The path with every union member replaced by the first one, because all members of a union are the same place.
     fn canonical(&self, ty: &Type, way: &[Step]) -> Vec<Step> {
         let mut ty = Some(ty.clone());
         let mut canonical = Vec::new();
@@ -231,7 +231,7 @@ impl Elaborator<'_> {
         Ok(Operand { range: ADDRESSES, ..Operand::pointer(Value::Register(register), node) })
     }
 
-    /// The size of an allocation in bytes.
+    /// The size of an allocation in bytes; `None` for a variable.
     pub(super) fn allocated_bytes(&self, object: ObjectId) -> Option<u64> {
         match self.objects[object.0 as usize].origin {
             Origin::Heap { bytes, .. } => Some(bytes),
@@ -272,7 +272,7 @@ impl Elaborator<'_> {
         Location { base: Base::Object(object), path, node, view: View::default() }
     }
 
-    /// The flexible array member of a structure: its offset and element type.
+    /// The flexible array member of a structure: its offset and element type. `None` if there is no such member.
     pub(super) fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
         let TypeKind::Record(record) = &ty.kind else { return None };
         let last = self.unit.records[record.0 as usize].fields.last()?;
@@ -307,7 +307,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The type at the end of a path from an object.
+    /// The type at the end of a path from an object; `None` if it is unknown.
     pub(super) fn type_at(&self, object: ObjectId, way: &[Step]) -> Option<Type> {
         let Object { ty, origin, .. } = &self.objects[object.0 as usize];
         let skipped = usize::from(matches!(origin, Origin::Heap { .. }));

@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         Ok(self.part(of, location, ty))
     }
 
-    /// Fails if unification has found a clash: a union with incompatible members has no layout.
+    /// Fails if unification has found a clash, because a union with incompatible members has no layout.
     fn one_shape(&self, span: Span) -> Result<()> {
         match self.nodes.clashes().first() {
             None => Ok(()),
@@ -130,7 +130,7 @@ impl Elaborator<'_> {
                 let points = Some(location.node);
                 let range = match location.base {
                     Base::Object(_) => ADDRESSES,
-                    // The pointer may be null, or the result of `container_of` for null: then the address of a member can be any number.
+                    // The pointer may be null, or the result of `container_of` for null. Then the address of a member may be any number.
                     Base::Pointed(..) => (0, u64::MAX.into()),
                 };
                 Ok(Operand { value: Value::Address(Box::new(location.clone())), range, points })
@@ -165,7 +165,7 @@ impl Elaborator<'_> {
         ))
     }
 
-    /// The element type of an allocation is the first type with which it is used.
+    /// Gives an allocation its element type: the first type with which it is used.
     fn typed_allocation(&mut self, object: ObjectId, ty: &Type) {
         let entry = &mut self.objects[object.0 as usize];
         if matches!(entry.origin, Origin::Heap { .. }) && entry.ty.is_none() && ty.kind != TypeKind::Void {
@@ -207,7 +207,8 @@ impl Elaborator<'_> {
         start
     }
 
-    /// Whether an access with one of two types can be to a place of the other type: to the same structure type, the same array type, or any scalars.
+    /// Whether an access with one of two types can be an access to a place of the other type: both are the same structure type, the same array type, or
+    /// both are scalars.
     fn same_place(&self, a: &Type, b: &Type) -> bool {
         match (&a.kind, &b.kind) {
             (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),

@@ -16,7 +16,7 @@ impl Elaborator<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<()> {
         let span = statement.span;
         if let Some(number) = self.graph.number(statement) {
-            // After the last backward jump to a label, code is no longer repeated by jumps to that label.
+            // A label whose last backward jump is before this statement no longer repeats code.
             let before = self.frame().repeated.len();
             self.frame().repeated.retain(|until| *until >= number);
             let after = self.frame().repeated.len();

@@ -1,11 +1,11 @@
 //! Threads: their creation, start, end and joining.
 //!
 //! A thread that is created while `main` is executed at translation time starts with the program. Any other thread first waits for its flag: 1 means
-//! that the thread was created, 2 that it never will be. The creator sets the flag with an empty buffer. A thread that may be joined sets another
-//! flag when it has ended and its buffer is empty, in one step with its result.
+//! that the thread was created, 2 that it never will be. The creator sets the flag with an empty buffer. A thread that may be joined sets a second
+//! flag when it has ended and its buffer is empty; the same step stores its result.
 //!
-//! Joining or detaching a thread releases it, at most once. A variable records whether a thread was released. If only one thread joins that thread,
-//! the variable becomes a register, and propagation removes it together with its checks.
+//! Joining or detaching a thread *releases* the thread, which may happen at most once. A variable records whether a thread was released. If only one
+//! thread joins that thread, the variable becomes a register, and propagation removes it together with its checks.
 
 mod command_line;
 mod finish;
@@ -51,21 +51,21 @@ enum Parameter {
 /// How a thread is started and joined.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The flag that it waits for first; `None` if it starts with the program.
+    /// The flag that the thread waits for first; `None` if the thread starts with the program.
     flag: Option<ObjectId>,
-    /// Whether it may reuse the stack of another thread, as far as known at its creation.
+    /// Whether the thread may reuse the stack of another thread, as far as this is known at its creation.
     late: bool,
-    /// The thread that creates it; `None` for `main`.
+    /// The thread that creates this thread; `None` for `main`.
     creator: Option<ThreadNumber>,
-    /// The register of its creator that records whether it was created, if that is uncertain.
+    /// If it is uncertain whether this thread is created, the register of its creator that records this.
     created: Option<(ThreadNumber, Register)>,
-    /// Whether it may be joined.
+    /// Whether the thread may be joined.
     joined: bool,
-    /// Whether its result is used.
+    /// Whether the result of the thread is used.
     wanted: bool,
     done: Option<ObjectId>,
     result: Option<ObjectId>,
-    /// Whether it was detached before the program started.
+    /// Whether the thread was detached before the program started.
     detached: bool,
     released: Option<ObjectId>,
 }
@@ -87,7 +87,7 @@ impl State {
 pub(super) struct Shared {
     /// Number of threads created by each call site.
     sites: FxHashMap<Span, usize>,
-    /// Whether `main` has joined or detached a thread, so that its stack may be reused.
+    /// Whether `main` has joined or detached a thread, so that a later thread may reuse the stack of that thread.
     reclaims: bool,
     /// Whether a thread other than `main` has joined or detached a thread.
     others_reclaim: bool,
@@ -127,7 +127,7 @@ impl Elaborator<'_> {
             self.whole_thread(next)?;
             if next == 0 {
                 if self.phase == Phase::Alone {
-                    // The program creates no threads: it is elaborated without execution at translation time.
+                    // The program creates no threads, so the next attempt elaborates it without execution at translation time.
                     self.refuted = true;
                 }
                 self.phase = Phase::Running;
@@ -181,7 +181,7 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // If lifetimes ended before the thread was created, their ends have to be emitted, so the execution at translation time ends.
+        // The ends of lifetimes that ended before the thread was created have to be emitted, so the execution at translation time ends here.
         if self.phase == Phase::Creating && self.left_behind().next().is_some() {
             self.run();
         }
@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         self.read(&target, span)
     }
 
-    /// Calls of thread functions; `None` for all others.
+    /// Elaborates a call of a thread function. Returns `None` for any other function.
     pub(super) fn thread_builtin(
         &mut self,
         name: &str,

@@ -32,13 +32,13 @@ pub(super) struct Writer {
     pub branches: usize,
     /// Nesting depth of functions, loops and switches.
     pub level: usize,
-    /// Nesting levels at whose end a conditional jump lands, which skips the code up to there.
+    /// The nesting levels of the functions, loops and switches to whose end some conditional jump leads, so that the code up to that end may be skipped.
     pub pending: BTreeSet<usize>,
-    /// The threads that this one has certainly joined.
+    /// The threads that this thread has certainly joined.
     pub joined: BTreeSet<usize>,
     /// The label at the end of the thread.
     pub end: Label,
-    /// Whether it may end the process.
+    /// Whether the thread may end the process.
     pub exits: bool,
     pub result: Option<Register>,
     pub span: Span,
@@ -49,7 +49,7 @@ pub(super) struct RegisterState {
     pub name: Rc<str>,
     pub range: Range,
     pub points: Option<NodeId>,
-    /// Its origin, for reports.
+    /// The origin of the register, for reports.
     pub about: About,
 }
 
@@ -91,7 +91,7 @@ impl Elaborator<'_> {
                     return;
                 }
                 StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
-                // Any other statement ends the execution of `main`: it may wait for other threads, or have an effect that they can see.
+                // Any other statement may wait for other threads or have an effect that they can see, so it ends the execution of `main`.
                 _ if self.phase == Phase::Creating => self.run(),
                 _ => {
                     self.refuted = true;

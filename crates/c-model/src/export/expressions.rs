@@ -32,7 +32,7 @@ impl Written {
         Written { text, shape: Shape::Plain, narrow: false }
     }
 
-    /// A number, or something else of type `int`.
+    /// A number, or another expression of type `int`.
     pub fn narrow(text: String) -> Self {
         Written { text, shape: Shape::Plain, narrow: true }
     }
@@ -70,7 +70,7 @@ impl Written {
         }
     }
 
-    /// The expression as a condition.
+    /// The expression as an operand of which only the truth value is used.
     pub fn asked(self) -> Self {
         match self.shape {
             Shape::Plain | Shape::Truth(_) => self,
@@ -135,7 +135,7 @@ impl Writer {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
                 let old = self.value(old)?;
-                // The program checks the range of the new value only if the `cas` succeeds; the C text cannot check it there.
+                // The program checks the range of the new value only if the `cas` succeeds, and C cannot check it at that point.
                 if known.range.is_some_and(|range| !self.is_inside(new, range)) {
                     return Err(cannot("a `cas` that is checked against a range", e.span));
                 }
@@ -190,7 +190,7 @@ impl Writer {
         })
     }
 
-    /// A value read from a variable, converted to the type of computations: a narrow type would otherwise be promoted to `int` only.
+    /// A value read from a variable, converted to the type of computations. Without the conversion, C promotes a narrow type to `int` only.
     fn widened(&self, known: &Known, text: String) -> Written {
         match self.wide && known.wraps.is_some_and(|w| self.type_of(Some(w)) != "int64_t") {
             true => Written::prefix(format!("(int64_t){text}")),
@@ -209,8 +209,8 @@ impl Writer {
         }
     }
 
-    /// The index in the C array, which begins at 0. The bounds are asserted unless the index is a constant, which was checked when the program was
-    /// read, or its range is within the bounds.
+    /// The index in the C array, which begins at 0. The bounds are asserted, unless the range of the index is within them. (A constant index was checked
+    /// when the program was read.)
     fn position(&mut self, known: &Known, index: &Expr) -> Result<String> {
         let indices = known.indices.unwrap_or(Range { low: 0, high: 0 });
         let written = self.write(index)?;
@@ -238,7 +238,7 @@ impl Writer {
         }
     }
 
-    /// Whether only constants occur.
+    /// Whether an expression consists of constants only.
     pub(super) fn is_constant(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Int(_) => true,
@@ -333,7 +333,7 @@ impl Writer {
                 let text = format!("{} {} {}", left.operand(), op.symbol(), right.operand());
                 return Written::truth(text, Some(op));
             }
-            // C does not allow shifts of negative numbers, so the number is multiplied.
+            // C does not allow shifting a negative number to the left, so the number is multiplied by a power of two.
             (Shl, Some(by)) => {
                 let left = self.computed(left);
                 return Written::binary(format!("{} * {}", left.operand(), self.number(1 << by)));

@@ -28,7 +28,7 @@ struct Head<'a> {
 }
 
 impl Writer {
-    /// All called procedures, callees first.
+    /// Writes all procedures that are called, callees first.
     pub(super) fn procedures(&mut self, file: &ast::File) -> Result<()> {
         let procedures = file.items.iter().filter_map(|item| match item {
             Item::Procedure(procedure) => Some((procedure.name.text.as_str(), procedure)),
@@ -144,7 +144,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the body of a function; returns the declarations that come first in it, each with the name that it declares.
+    /// Writes the body of a function. Returns the declarations that have to precede the body, each with the name that it declares.
     fn body(
         &mut self,
         constants: Vec<(&ast::Const, String)>,

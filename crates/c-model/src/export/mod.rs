@@ -10,9 +10,9 @@
 //!                   atomic_compare_exchange
 //! ```
 //!
-//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. In the program, integers are mathematical: where a result does not fit, C
-//! has a fault that the program does not have. A comment at the head of the text says so. Ranges and indices are checked with `assert`, because they
-//! belong to the property `assertions`.
+//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. Integers of `.fw` are mathematical, so where a result does not fit, the C
+//! program has a fault that the `.fw` program does not have. A comment at the head of the text says so. Ranges and indices are checked with `assert`,
+//! because they belong to the property `assertions`.
 //!
 //! C can only express assertions: a `finally never` or `finally forall` becomes an `assert` after the last `pthread_join`, where all threads have
 //! ended and all buffers are empty. Properties of all states and `finally exists` cannot be expressed.
@@ -46,7 +46,7 @@ fn cannot(what: &str, span: Span) -> Diagnostic {
     format_cannot("C", what, span)
 }
 
-/// Prints a program as C, or returns what cannot be expressed in C. `program` is the lowered `file`, and `title` its name.
+/// Prints a program as C, or returns errors for constructs that cannot be expressed in C. `program` is the lowered `file`, and `title` its name.
 pub fn c(file: &ast::File, program: &Program, title: &str) -> std::result::Result<String, Vec<Diagnostic>> {
     write_file(file, program, title).map_err(|diagnostic| vec![diagnostic])
 }
@@ -127,14 +127,14 @@ fn is_wide(file: &ast::File, program: &Program) -> bool {
 /// The meaning of a name.
 #[derive(Clone)]
 struct Known {
-    /// Its text in C; for inlined constants, their value.
+    /// The name or expression in C; for inlined constants, their value.
     text: String,
     role: Role,
-    /// The wrap-around of values written to it.
+    /// The conversion by which values written to the name wrap around; `None` if they do not.
     wraps: Option<UnaryOp>,
-    /// The range against which values written to it are checked.
+    /// The range against which values written to the name are checked, if there is one.
     range: Option<Range>,
-    /// The indices of an array.
+    /// The indices of an array; `None` for other names.
     indices: Option<Range>,
 }
 
@@ -273,7 +273,7 @@ impl Writer {
             }
             Item::Shared(variables) => variables.iter().try_for_each(|v| self.shared(v))?,
             Item::Mutex(mutexes) => mutexes.iter().try_for_each(|m| self.mutex(m))?,
-            // Hints have no counterpart in C; all other items are written elsewhere.
+            // Hints have no counterpart in C. All other items are written by other functions.
             Item::Numbers(..)
             | Item::Procedure(_)
             | Item::Thread(_)

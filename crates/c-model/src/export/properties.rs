@@ -11,7 +11,7 @@ use fencewright_program::{
 use super::expressions::Written;
 use super::{Result, Writer, cannot};
 
-/// A register of a thread that a property reads: the thread stores it to a global variable when it ends.
+/// A register of a thread that a property reads. The thread stores the register to a global variable when the thread ends.
 #[derive(Clone)]
 pub(super) struct Handed {
     /// The register, or the array of registers.
@@ -20,7 +20,7 @@ pub(super) struct Handed {
     pub element: Option<i64>,
     /// The name of the global variable, once it is chosen.
     pub global: String,
-    /// The index of the thread in its family, and the least index.
+    /// The index of the thread in its family, and the least index; `None` if the thread is in no family.
     pub instance: Option<(Name, i64)>,
 }
 
@@ -49,7 +49,8 @@ fn register_name(program: &Program, id: ThreadId, register: RegisterId) -> (&str
     }
 }
 
-/// The formula of a property of final states, and whether it must hold there or must not; an error if the property is about something else.
+/// The formula of a property of final states, and whether the formula must hold there (otherwise it must not); `None` for `assertions` and `deadlock`.
+/// Any other property is an error.
 fn at_the_end(property: &Property) -> Result<Option<(&Formula, bool)>> {
     match &property.kind {
         PropertyKind::Assertions | PropertyKind::NoDeadlock => Ok(None),

@@ -29,7 +29,7 @@ const MOST_ERRORS: usize = 100;
 
 /// The meaning of an ordinary name, as far as the parser needs it.
 enum Meaning {
-    /// A type name, with the depth of the type. The depth includes that of type names in it, since types are processed recursively.
+    /// A type name, with the depth of its type. The type names in that type count with their own depth, since types are processed recursively.
     Type(Type, usize),
     /// Something else.
     Other,
@@ -188,13 +188,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the n-th token and the one before it come from different macro expansions: then text can be inserted between them.
+    /// Whether the n-th token and the token before it come from different macro expansions, so that text can be inserted between them.
     fn is_between_uses(&self, n: usize) -> bool {
         let use_of = |n: usize| self.tokens.get(n).and_then(|token| self.text.outermost(token));
         use_of(n).is_none() || n.checked_sub(1).and_then(use_of) != use_of(n)
     }
 
-    /// The position of the tokens from `first` to `last` in the definition of a macro, if a single expansion of it produced them all.
+    /// The position of the tokens from `first` to `last` in the definition of a macro, if a single expansion of the macro produced all these tokens.
     fn definition(&self, first: usize, last: usize) -> Option<Rc<Definition>> {
         let token = |n: usize| self.tokens.get(n);
         let (opens, ends) = (token(first)?, token(last)?);
@@ -204,7 +204,7 @@ impl Parser<'_> {
         let within: Vec<ExpansionId> = self.text.uses(ends).collect();
         let level = self.text.uses(opens).find(|id| within.contains(id))?;
         let body = self.text.expansions[level.index()?].body?;
-        // A token as it stands in the body: itself, or the macro use in the body that produced it.
+        // The position of a token in the body: its own, or that of the macro use in the body that produced it.
         let stands = |token: &Token| {
             let mut inner = None;
             for id in self.text.uses(token) {
@@ -307,7 +307,7 @@ impl Parser<'_> {
         self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
     }
 
-    /// The type that a name denotes here, with its depth.
+    /// The type that a name denotes here, with its depth; `None` if the name denotes no type.
     fn type_named(&self, name: Symbol) -> Option<(&Type, usize)> {
         match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
             Meaning::Type(ty, depth) => Some((ty, *depth)),

@@ -73,7 +73,7 @@ impl Parser<'_> {
         self.skip_attributes()?;
         let kind = self.statement_kind()?;
         let ends = self.is_between_uses(self.at);
-        // If a statement comes from a whole macro use, fences can be inserted beside the use, so its position in the definition is not needed.
+        // If a statement comes from a whole macro use, fences can be inserted beside the use. Its position in the macro definition is then not needed.
         let definition = if starts && ends { None } else { self.definition(first, self.at - 1) };
         Ok(Statement { kind, span: self.since(start), expansion, starts, ends, definition })
     }
@@ -269,7 +269,7 @@ impl Parser<'_> {
         if self.takes(":") {
             found.inputs = self.operands(&mut names)?;
         }
-        // `%[name]` refers to the operand with that name, which has a number too.
+        // An operand with a name has a number too, so `%[name]` is replaced by the number.
         for (number, name) in names.into_iter().enumerate() {
             if let Some(name) = name {
                 found.text = found.text.replace(&format!("[{name}]"), &number.to_string());

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::token::Symbol;
 
 impl Typer<'_> {
-    /// Processes what a declaration declares besides its names: enumerators, structures, assertions.
+    /// Processes everything that a declaration declares besides its names: enumerators, structures, type names and assertions.
     fn brought(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.enumerators(&declaration.enumerators)?;
         for &id in &declaration.records {
@@ -117,7 +117,7 @@ impl Typer<'_> {
         !declarator.ty.volatile && (declarator.ty.constant || self.changes.keeps(name.symbol, name.span))
     }
 
-    /// The value of a variable that is initialised with a single number.
+    /// The value of a variable, if it is initialised with a single number.
     fn only_value(&self, initial: &Initial) -> Option<i128> {
         match &initial.parts[..] {
             [(path, value)] if path.is_empty() && value.ty.arithmetic().is_some() => self.evaluated(value),
@@ -221,7 +221,7 @@ impl Typer<'_> {
         }
         self.scopes[0].insert(name, Entity::Function);
         self.declare(name, Entity::Function);
-        // Of two declarations the one with a prototype counts.
+        // If a function is declared with and without a prototype, the declaration with the prototype counts.
         let known = self.declared.get(&name);
         if known.is_none_or(|known| known.parameters.is_none()) {
             self.declared.insert(name, ty);
@@ -252,7 +252,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// A declaration in a function; its effects are appended to `statements`.
+    /// A declaration in a function. The statements that initialise its variables are appended to `statements`.
     pub(super) fn local_declaration(
         &mut self,
         declaration: &ast::Declaration,
@@ -407,7 +407,7 @@ impl Typer<'_> {
         });
         let found = self.body.take().expect("it was put there");
         let (mut parameters, body) = typed?;
-        // The parameters of `main` are dropped unless it uses them.
+        // The parameters of `main` are dropped unless `main` uses them.
         if &*name == "main" && !parameters.iter().any(|parameter| found.mentioned.contains(parameter)) {
             parameters.clear();
         }

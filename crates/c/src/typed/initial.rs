@@ -29,7 +29,7 @@ struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
     /// The number of elements initialised so far, if the variable is an array of unknown length.
     length: u64,
-    /// The number of values for which designator ranges stood so far.
+    /// The number of values that all designator ranges so far stand for.
     repeated: u64,
 }
 
@@ -80,7 +80,7 @@ impl Typer<'_> {
         Ok(initial)
     }
 
-    /// The text of a string that initialises an array of characters.
+    /// The text of the initialiser, if it is a string that initialises an array of characters.
     fn string_for<'e>(&self, ty: &Type, expr: &'e ast::Expr) -> Option<&'e str> {
         let TypeKind::Array(element, _) = &ty.kind else { return None };
         let character = match element.arithmetic()? {
@@ -228,7 +228,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The part of an aggregate with this number.
+    /// The part of an aggregate with this number, if there is one.
     fn part(&self, aggregate: &Aggregate, number: u64) -> Option<(Type, Step)> {
         match &aggregate.ty.kind {
             TypeKind::Array(element, _) => Some(((**element).clone(), Step::Element(number))),
@@ -393,7 +393,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether there is no part left for another value. All members of a union count, because a designator may name any of them.
+    /// Whether there is no part left for another value. For a union all members count as parts, because a designator may name any of them.
     fn is_full_for(&self, stack: &[Aggregate], open: bool) -> bool {
         let top = &stack[stack.len() - 1];
         match &top.ty.kind {

@@ -55,8 +55,9 @@ struct Typer<'a> {
     layouts: Vec<Layout>,
     /// The types of enumerations, by number.
     enumerations: Vec<Arithmetic>,
-    /// The types of `typeof` expressions and, in `lengths`, the lengths of arrays: each is evaluated once, where it is written.
+    /// The types of `typeof` expressions, each evaluated once, where it is written.
     types: FxHashMap<*const ast::Expr, Type>,
+    /// The values of length expressions of arrays, each evaluated once, where it is written.
     lengths: FxHashMap<*const ast::Expr, u64>,
     /// The types of functions, by the parser's types of these functions.
     function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
@@ -73,10 +74,11 @@ struct Typer<'a> {
     changes: Changes,
     /// Static variables that never change and are initialised with a constant.
     constants: FxHashMap<GlobalId, i128>,
-    /// The current function.
+    /// The current function; `None` outside of functions.
     body: Option<Body>,
-    /// Arrays whose length is declared after their first use, with that length: found by this pass, and (`known_late`) by the pass before.
+    /// The arrays whose length is declared after their first use, with that length, as found by this pass.
     late: FxHashMap<Symbol, u64>,
+    /// The same arrays, as found by the previous pass.
     known_late: FxHashMap<Symbol, u64>,
     depth: u32,
     errors: Vec<Error>,

@@ -201,7 +201,7 @@ impl Typer<'_> {
         let condition = self.scalar(condition)?;
         let Some(a) = a else {
             let b = self.value(b)?;
-            // The condition is the first value before its conversion, which does not change whether it is zero.
+            // The condition is the value of the first alternative. Its conversion to the common type does not change whether it is zero.
             let (a, b) = self.alternatives(condition, b, expr)?;
             let ty = a.ty.clone();
             return Ok(self.made(ExprKind::Otherwise(a.into(), b.into()), ty, expr));

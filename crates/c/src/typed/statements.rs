@@ -296,7 +296,7 @@ impl Typer<'_> {
         Ok(*id)
     }
 
-    /// Checks that every `goto` has a label.
+    /// Checks that the label of every `goto` is defined in the function.
     pub(super) fn labels_stand(&mut self) -> Typing<()> {
         let body = self.in_hand();
         match body.numbers.values().find(|(_, seen)| !seen) {

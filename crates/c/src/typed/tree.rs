@@ -69,7 +69,7 @@ pub struct Field {
     pub ty: Type,
     /// The offset in bytes.
     pub offset: u64,
-    /// The width, for a bit-field.
+    /// The width of a bit-field; `None` for other members.
     pub bits: Option<u32>,
     /// The position.
     pub span: Span,
@@ -125,7 +125,7 @@ pub struct Variable {
     pub ty: Type,
     /// Whether it is thread-local.
     pub thread_local: bool,
-    /// The initial value; a static variable without one is zero.
+    /// The initial value, if any; a static variable without an initial value is zero.
     pub initial: Option<Initial>,
     /// The position of the declaration.
     pub span: Span,

@@ -307,7 +307,7 @@ impl Typer<'_> {
     }
 }
 
-/// Whether a type, written out, has at most `left` parts: types may share parts, which passes over the tree would visit repeatedly.
+/// Whether a type, written out, has at most `left` parts. Types may share parts, and passes over the tree visit a shared part repeatedly.
 fn few_parts(ty: &Type, left: &mut usize) -> bool {
     let mut inner = ty;
     loop {

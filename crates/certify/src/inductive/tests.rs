@@ -11,7 +11,7 @@ use fencewright_testing::sets::{Sets, Vocabulary};
 
 use super::*;
 
-/// A random constraint on a few cells: a difference, a bound, occasionally a sum.
+/// A random form over a few cells, for a constraint: a cell or its negation, a difference, occasionally a sum; each plus a constant.
 fn form(cells: &[CellId], constant: i64, random: &mut Random) -> Linear {
     let (x, y) = (Linear::cell(*random.pick(cells)), Linear::cell(*random.pick(cells)));
     let form = match random.below(10) {

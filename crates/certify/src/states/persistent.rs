@@ -7,7 +7,7 @@
 //!
 //! * if a future step of another thread may depend on a step of the set, the edges of that thread are added; if the flush of a store in its buffer
 //!   may, its flushes are added. Two steps are dependent if both access a class of cells and one writes it, or if one takes the lock and the other
-//!   requires that no other thread holds it. While a thread holds the lock, its own parts require no other part for this reason;
+//!   requires that no other thread holds it. The parts of a thread that holds the lock require no part of another thread because of dependent steps;
 //! * if an edge of the set waits for the buffer of its thread to be empty, and the buffer is not empty, the flushes of the thread are added;
 //! * if a step of the set requires that no other thread holds the lock, and another thread holds it, the edges of that thread are added;
 //! * if a step of the set may be visible to a property that observes all states, every part is added that contains, or whose thread may take later,

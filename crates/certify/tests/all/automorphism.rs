@@ -224,7 +224,7 @@ fn incomplete_and_excessive_families_are_rejected() {
 fn dead_registers_have_no_kind_and_are_not_read() {
     let (program, family) = queue();
     let everything = live(&program);
-    // The register t is dead at the entry, because it is written first, and after a fault.
+    // The register t is dead after a fault, and also at the entry, because it is written there before it is read.
     let dead = [program.threads[0].entry, program.threads[0].fault];
     let mut fewer = everything.clone();
     for thread in &mut fewer {

@@ -12,7 +12,7 @@ use super::examples;
 #[derive(Clone, Copy)]
 pub struct Listed(pub fn() -> Vec<Choice>);
 
-/// The commands.
+/// The names of the commands.
 pub const COMMAND: Listed = Listed(|| examples::commands().map(|name| Choice { name, help: "" }).collect());
 
 impl TypedValueParser for Listed {

@@ -105,7 +105,7 @@ fn every_world_has_its_words() {
         assert_eq!(audited.len(), 2, "{audit:?}");
         assert!(audited.iter().all(|fence| fence["needed"] == true), "{audit:?}");
     }
-    // If that is cheaper, the existing store gets a stronger memory order.
+    // With prices at which a locked instruction is cheaper than a fence, the existing store gets a stronger memory order.
     let files = fixed("xchg", &[("atomics.c", &atomics)], &["--price", "xchg=1,fence=5"]);
     let patched = files.read("atomics.c");
     let strong = "    atomic_store_explicit(&x, 1, memory_order_seq_cst);\n";

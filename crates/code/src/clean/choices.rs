@@ -30,8 +30,8 @@ pub(super) fn narrow(code: &mut [Stmt], registers: usize, stop: &Stop<'_>) {
 }
 
 fn note(value: &Value, reads: &mut [Reads]) {
-    // `mentions` lists every occurrence of a register in the value, and `remainders` those as the dividend of a remainder. An occurrence that only
-    // `mentions` has reads the whole number.
+    // `mentions` lists every occurrence of a register in the value; `remainders` lists the occurrences as the dividend of a remainder. Every other
+    // occurrence uses the whole number.
     let mut mentions: Vec<Register> = Vec::new();
     let mut remainders: Vec<(Register, i64)> = Vec::new();
     value.each(&mut |part| match part {
@@ -57,8 +57,8 @@ fn note(value: &Value, reads: &mut [Reads]) {
     }
 }
 
-/// The divisor, if the operation computes the remainder of a division for natural numbers. For negative numbers `%` and a mask differ, but [`choose`]
-/// does not narrow choices that include negative numbers.
+/// The divisor, if the operation computes, for natural numbers, the remainder of a division. For negative numbers `%` and a mask differ, but
+/// [`choose`] does not narrow choices that include negative numbers.
 fn divisor(op: BinaryOp, number: i64) -> Option<i64> {
     match op {
         BinaryOp::Rem if number > 0 => Some(number),
@@ -72,7 +72,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
         if let StmtKind::Havoc(register, least, greatest) = &mut statement.kind {
             if let Reads::Remainder(divisor) = reads[register.0 as usize]
                 && *least >= 0
-                // The range contains a number for each remainder.
+                // Every remainder is the remainder of some number in the range.
                 && *greatest - *least >= divisor - 1
             {
                 (*least, *greatest) = (0, divisor - 1);

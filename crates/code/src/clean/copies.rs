@@ -1,5 +1,5 @@
-//! Removes temporaries: registers written once and read once, by the next statement. Either the later statement computes the value itself, or the earlier
-//! one writes the final register.
+//! Removes temporaries: registers that are written once and whose only read is in the next statement. Either the later statement computes the value
+//! itself, or the earlier statement writes the final register.
 
 use fencewright_text::Stop;
 

@@ -1,4 +1,4 @@
-//! Removes jumps to the next statement, turns jumps after the innermost loop into `break`, and removes unused labels.
+//! Removes jumps to the next statement, turns jumps to the statement after the innermost loop into `break`, and removes unused labels.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;

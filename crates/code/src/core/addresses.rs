@@ -22,7 +22,7 @@ pub struct Strangers {
 }
 
 impl Strangers {
-    /// The union of both.
+    /// The union of this set and another one.
     pub fn or(mut self, other: &Strangers) -> Self {
         self.add(other);
         self
@@ -56,11 +56,9 @@ impl Strangers {
     }
 }
 
-/// The lowest address of an object or function.
-///
-/// Linux maps nothing below it, and the upper half of the address space belongs to the kernel.
+/// The lowest address of an object or function: Linux maps nothing below it.
 pub const LOWEST_ADDRESS: i64 = 1 << 16;
-/// The highest address of an object or function.
+/// The highest address of an object or function: the upper half of the address space belongs to the kernel.
 pub const HIGHEST_ADDRESS: i64 = (1 << 47) - 1;
 
 /// The number that represents a pointer to this function.

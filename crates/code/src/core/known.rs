@@ -17,7 +17,7 @@ pub fn known(value: &Value) -> Option<Known> {
     }
 }
 
-/// The steps from a base to a place, if all indices on it are constants.
+/// The steps from a base to a place, if all array indices among them are constants.
 pub fn way(location: &Location) -> Option<Vec<Step>> {
     let step = |projection: &Projection| match projection {
         Projection::Field(field) => Some(Step::Field(*field)),

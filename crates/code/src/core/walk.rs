@@ -73,7 +73,7 @@ impl Value {
         }
     }
 
-    /// Calls `visit` for every register in it.
+    /// Calls `visit` for every register in the value.
     pub fn registers(&self, visit: &mut dyn FnMut(Register)) {
         self.each(&mut |part| {
             if let Value::Register(register) = part {
@@ -82,14 +82,14 @@ impl Value {
         });
     }
 
-    /// Whether a register occurs in it.
+    /// Whether a register occurs in the value.
     pub fn has(&self, register: Register) -> bool {
         let mut found = false;
         self.registers(&mut |other| found |= other == register);
         found
     }
 
-    /// Substitutes a value for a register.
+    /// Substitutes `by` for a register.
     pub fn substitute(&mut self, register: Register, by: &Value) {
         match self {
             Value::Number(_) | Value::Function(_) => {}

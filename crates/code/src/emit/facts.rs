@@ -16,7 +16,7 @@ use crate::nodes::{Nodes, Shape};
 
 /// Maximum number of places whose path from their object is recorded.
 const MOST_PATHS: usize = 1 << 16;
-/// The noun for allocated memory that is no structure.
+/// The noun for allocated memory whose type is not a structure.
 const MEMORY: &str = "memory";
 
 /// Collects the facts about a program; `threads` are the names of its threads.
@@ -75,8 +75,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Variables of one owner with the same noun are numbered, and so are its allocations; if objects with the same noun have several
-/// owners, each object names the thread that owns it.
+/// All objects with their nouns. Objects with the same noun and the same owner are numbered, variables separately from allocations. If local variables
+/// with the same noun belong to several threads, each of them names its thread.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -106,7 +106,7 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
             let ty = ty.map_or_else(|| MEMORY.to_string(), |ty| type_in_words(ty, nodes));
             let owners = by_noun.get(&(noun.as_str(), is_heap(id)));
             let several = owners.and_then(|owners| owners.get(&owner(id))).is_some_and(|count| *count > 1)
-                // The only allocation with the name of a variable has a number all the same.
+                // An allocation with the same noun as a variable gets a number even if it is the only such allocation.
                 || is_heap(id) && by_noun.contains_key(&(noun.as_str(), false));
             Object {
                 name,

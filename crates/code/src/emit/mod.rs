@@ -79,9 +79,9 @@ pub(crate) struct Vocabulary {
     /// The name of the constant for the undefined value.
     undefined: String,
     uses_undefined: bool,
-    /// Shared variables, by class.
+    /// Names of the shared variables, by class.
     pub variables: HashMap<usize, String>,
-    /// Arrays of unknown length, one for each reason why the model ends, keyed by the reason: reading such an array makes an answer `unknown`.
+    /// Names of arrays of unknown length, one for each reason why the model may end, by reason: reading such an array makes an answer `unknown`.
     pub beyond: BTreeMap<String, String>,
 }
 

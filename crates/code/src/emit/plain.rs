@@ -9,8 +9,8 @@ use crate::core::Access;
 use crate::flat::Program;
 use crate::statement::each_statement;
 
-/// The spans of the source that stand for plain accesses only. A span that also stands for another kind of access is left out, because a race report
-/// could not tell the two apart.
+/// The source spans of which all accesses are plain. A span that another kind of access also has is left out, because a race report could not tell
+/// the two accesses apart.
 ///
 /// Computed on flat code, from which the program is emitted: when `tidy` merges a statement into the next one, the access takes the span of the later
 /// statement, but it stays plain or atomic as before. Memory that layout made private to a thread no longer has accesses.

@@ -1,8 +1,8 @@
 //! The property `memory`: no memory check fails, and no freed memory is accessed.
 //!
-//! A failed check ends a thread at a label of its own, which the property forbids. Whether memory has been freed is recorded in registers of the
-//! thread that freed it. So, in the state before an access, the property compares the number of the place that the thread is about to access with the
-//! marks of all threads.
+//! A failed check ends a thread at a label of its own, which the property forbids. Which objects have been freed is recorded in registers of the
+//! threads that freed them ([`Mark`]). In the state before an access, the property compares the number of the place that the thread is about to access
+//! with the marks of all threads.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(crate) struct Evidence {
     pub exits: Vec<(String, String)>,
     /// The variables that registers represent, by thread and name of the register.
     pub registers: BTreeMap<(String, String), Register>,
-    /// The arrays of registers that mark freed objects, with their threads, by class.
+    /// The arrays of registers that mark freed objects, with their threads, by class and by the meaning of a mark.
     pub marks: BTreeMap<(usize, Mark), Vec<(String, String)>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         };
         let is_set = |mark| build::binary(BinaryOp::Eq, mark, build::int(1, span), span);
         let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
-        // The object is free if an odd number of threads have set their marks; `!=` on truth values is exclusive or.
+        // The object is free if an odd number of threads have set their `Passed` mark; `!=` on truth values is exclusive or.
         free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
         let freed = build::balanced(BinaryOp::Or, free, span);
         let touched = build::balanced(BinaryOp::Or, touches, span);

@@ -10,7 +10,7 @@ pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut joined: Vec<Step> = Vec::new();
     for mut step in stop.polled(std::mem::take(code)) {
         step.kind.blocks_mut().for_each(|block| join(block, stop));
-        // Checks for undefined values are not joined: a later check may compute with a value that an earlier check found to be defined.
+        // Checks for undefined values are not joined, because a later check may compute with a value that an earlier check found to be defined.
         if let StepKind::Check(second, Violation { wrong, claims }) = &mut step.kind
             && *wrong != Wrong::Undefined
             && let Some(Step {

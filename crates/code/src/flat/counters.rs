@@ -1,8 +1,8 @@
 //! Bounds on counters: variables to which constants are added, by statements each of which is executed at most once.
 //!
-//! Every value of such a variable is a constant written there, or a value read there earlier plus a constant. On the chain of reads back to a written
-//! constant, each adding statement occurs at most once. So the value lies between the least constant written plus all negative additions and the
-//! greatest plus all positive ones, in any order of execution and even if updates are lost.
+//! Every value of such a variable is a constant written to it, or a value read from it earlier plus a constant. On the chain of reads back to a written
+//! constant, each adding statement occurs at most once. So every value is at least the least written constant plus all negative additions, and at most
+//! the greatest written constant plus all positive additions, in any order of execution and even if updates are lost.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +39,7 @@ impl Counter {
     }
 }
 
-/// For each class an interval of its values, if it is a counter.
+/// For each class that is a counter, an interval that contains its values; `None` for any other class.
 pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec<Option<Range>> {
     let mut counters: Vec<Option<Counter>> =
         layout.classes.iter().map(|class| started(class.values())).collect();
@@ -57,7 +57,7 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
             match change {
                 Some(Change::Write(number)) => counter.write(number),
                 Some(Change::Add(number)) if *once => {
-                    // Before the first load, the register holds 0, so the statement may also write 0 plus the number.
+                    // The register that the statement reads may not have been loaded yet. Then it holds 0, and the statement writes 0 plus the number.
                     counter.write(0);
                     counter.add(number);
                 }
@@ -99,7 +99,7 @@ fn difference(term: &Term, register: Register) -> Option<i64> {
 /// The statements of a thread, in source order.
 struct Counting<'a> {
     thread: &'a Thread,
-    /// The statements, and whether each is executed at most once.
+    /// Each statement, and whether it is executed at most once.
     steps: Vec<(&'a Step, bool)>,
     /// The class from which a register is loaded; `None` if the register is also written in another way.
     loaded: HashMap<Register, Option<usize>>,
@@ -140,7 +140,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// The effect of a store on a class: a constant written or added.
+    /// The effect of a store on a class: a constant written or added. `None` for any other effect.
     fn change(&self, value: &Term, class: usize) -> Option<Change> {
         if let Some(number) = value.number().filter(|number| *number != UNDEFINED) {
             return Some(Change::Write(number));

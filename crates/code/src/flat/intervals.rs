@@ -1,8 +1,9 @@
 //! Interval analysis of flat code, for all threads together: removes checks that cannot fail.
 //!
 //! A forward analysis. Facts: an interval for each register, and the checks passed since their registers were written. Join: the convex hull, and the
-//! checks passed on both paths. Shared memory and arrays of registers have one flow-insensitive interval for each class, so walks through all threads
-//! are repeated until nothing changes. Checks that cannot fail are removed, and checks of values that may be undefined are added ([`undefined`]).
+//! checks passed on both paths. Each class of shared memory and each array of registers has one flow-insensitive interval, so the walks through all
+//! threads are repeated until nothing changes. Checks that cannot fail are removed, and checks of values that may be undefined are added
+//! ([`undefined`]).
 
 mod undefined;
 
@@ -28,7 +29,7 @@ const MOST_ROUNDS: usize = 200;
 const MOST_PASSED: usize = 32;
 /// Maximum product of the numbers of statements and registers of a thread whose registers are tracked.
 const MOST_WORK: usize = 20_000_000;
-/// Number of registers in one unit of work: a statement may copy the intervals of all registers.
+/// Number of registers whose intervals are copied in one unit of work. A statement may copy the intervals of all registers.
 const REGISTERS_IN_A_PIECE: usize = 256;
 
 /// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. When it is time to stop, the code is incomplete.
@@ -94,7 +95,7 @@ fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
 struct Shared {
     /// The values of each class.
     memory: Vec<Range>,
-    /// For each class an interval known to contain its values, from `counters`.
+    /// For each class an interval that contains its values, from `counters`; `None` if none is known.
     bounds: Vec<Option<Range>>,
     stations: Vec<i64>,
     round: usize,

@@ -141,7 +141,7 @@ fn unary(op: UnaryOp, a: Range) -> Range {
 }
 
 fn wrapped(low: i128, high: i128, least: i128, greatest: i128) -> Range {
-    // A bound at the limit of 64 bits may be the result of clamping. Then values beyond it are possible, and wrapping may give any value of the type.
+    // A bound at the limit of 64 bits may be the result of clamping. Then the exact bound is unknown, and wrapping may give any value of the type.
     let (open, closed) = (i128::from(i64::MIN), i128::from(i64::MAX));
     if low >= least && high <= greatest && low > open && high < closed {
         Range::clamped(low, high)

@@ -160,8 +160,8 @@ fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
     changed
 }
 
-/// Joins a load with an assumption about its value into an await: a thread continues after `r = x; assume r == 1;` only if it reads 1, and other
-/// threads cannot observe whether it has already read another value.
+/// Joins a load with an assumption about its value into an await. This preserves behaviour, because a thread continues after `r = x; assume r == 1;`
+/// only if it reads 1, and other threads cannot observe whether it has already read another value.
 pub(crate) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
     for mut step in stop.polled(std::mem::take(code)) {
@@ -202,12 +202,12 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
             StepKind::Havoc(*target, low, high)
         }
         (StepKind::Assign(_, value), second) => {
-            // In an update or await, the register into which it loads stands for the value found in memory, so a value that reads this register must
-            // not be moved there.
+            // The register into which an update or await loads stands for the value found in memory, so a value that reads this register must not be
+            // moved into that update or await.
             let own = second.found();
             let mut count = 0;
             second.values(&mut |term| count += term.count(register));
-            // A `Touch` becomes part of the property, and a formula cannot index an array of registers with a register.
+            // A `Touch` becomes part of the property. A formula cannot index an array of registers with a register, so no such term is moved there.
             let in_property =
                 matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
@@ -223,8 +223,8 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
     Some(Step { kind, span: second.span })
 }
 
-/// The range of `value` when the register may hold any number from `least` to `greatest`; `None` if it is not known exactly. A conversion to n bits
-/// is exact if that range has 2^n numbers: then the result is any value of the target type.
+/// The range of `value` when the register may hold any number from `least` to `greatest`; `None` if the range is not known exactly. For a conversion to
+/// n bits the range is known if the register may hold 2^n consecutive numbers, because the result may then be any value of the target type.
 fn converted(register: Register, (least, greatest): (i64, i64), value: &Term) -> Option<(i64, i64)> {
     let is_it = |term: &Term| *term == Term::Register(register);
     let is_all_of = |width: Width| i128::from(greatest) - i128::from(least) + 1 == 1 << width.bits();

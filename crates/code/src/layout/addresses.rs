@@ -4,8 +4,8 @@
 //! objects that are alive at the same time are disjoint; all addresses of an execution are totally ordered, and within an object in the order of its
 //! parts. Numbers of places are chosen ([`crate::layout::classes`]) so that comparisons determined by these rules give the same result on the
 //! numbers. Which of two objects comes first is a nondeterministic choice, made once per execution and kept in a variable that is never written
-//! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected: with an
-//! error if the dependence is certain, otherwise by ending the model there.
+//! ([`Order`]). The bits below the alignment and from 2^47 on may carry tags. Every other dependence on the bits of an address is rejected with an
+//! error if it is certain. If it depends on the execution, the model ends at this point, and the answer for such executions is unknown.
 
 mod compared;
 mod order;
@@ -55,7 +55,7 @@ impl Layout {
 }
 
 impl Class {
-    /// A variable that initially holds any of `choices` numbers and is never written.
+    /// A variable that initially holds any of the numbers `0..choices` and is never written.
     fn chosen(name: &str, choices: i64) -> Self {
         let mut class = Class::new(None);
         class.name = name.to_string();
@@ -65,17 +65,17 @@ impl Class {
         class
     }
 
-    /// A power of two: the bits below it are 0 in all pointers to its places, both in real addresses and in the numbers of the model.
+    /// A power of two: the bits below it are 0 in all pointers to places of this class, both in real addresses and in the numbers of the model.
     fn free_bits(&self) -> i64 {
         (self.alignment as i64).min(1 << self.scale.trailing_zeros())
     }
 
-    /// The mask of the bits in which the addresses of its places are unknown.
+    /// The mask of the bits in which the addresses of places of this class are unknown.
     fn unknown_bits(&self) -> i64 {
         HIGHEST_ADDRESS & !(self.free_bits() - 1)
     }
 
-    /// The condition that two pointers point into the same piece.
+    /// The condition that two pointers point into the same [`Piece`].
     fn same_piece(&self, one: &Term, other: &Term) -> Term {
         let both = |piece: &Piece| piece.has(self.scale, one).and(piece.has(self.scale, other));
         self.pieces.iter().map(both).reduce(Term::or).unwrap_or(Term::Number(0))
@@ -141,7 +141,7 @@ impl Resolver<'_> {
             Value::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::BitOr | BinaryOp::BitXor, a, b) => {
                 self.either(a, b)
             }
-            // Masking out all unknown bits leaves only the tag, which is not an address.
+            // A mask that clears all unknown bits leaves only the tag, which is not an address.
             Value::Binary(BinaryOp::BitAnd, a, b) => match (&**a, &**b, self.either(a, b)) {
                 (Value::Number(mask), _, Points::Class(class))
                 | (_, Value::Number(mask), Points::Class(class))
@@ -222,7 +222,8 @@ impl Resolver<'_> {
         way.is_outside(pointer).and(Term::unary(UnaryOp::Not, is_address))
     }
 
-    /// A pointer as it compares with numbers. The result of `container_of` for a number is that number minus the offset of the member.
+    /// The number as which a pointer is compared with other numbers. The result of `container_of` for a number is that number minus the offset of the
+    /// member.
     fn as_number(&self, points: Points, pointer: Term) -> Term {
         let Points::Class(class) = points else { return pointer };
         let ways = self.layout.ways_back.iter().filter(|way| way.outer == class);
@@ -300,12 +301,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// Ends the model where an address is compared with a number that lies where objects can be.
+    /// Ends the model where an address is compared with a number in the range of addresses.
     fn with_number(&mut self, points: Points, address: &Term, number: &Term) {
         let possible = number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS);
         let mut both = self.is_address(points, address).and(possible);
         if let Points::Class(class) = points {
-            // `container_of` of a member at the lowest address gives a lower one.
+            // `container_of` of a member at the lowest address gives an address below the lowest one.
             for way in self.layout.ways_back.iter().filter(|way| way.outer == class && way.offset > 0) {
                 let below = number.clone().within(LOWEST_ADDRESS - way.offset as i64, LOWEST_ADDRESS - 1);
                 both = both.or(way.is_outside(address).and(below));
@@ -338,7 +339,7 @@ impl Resolver<'_> {
             }
             BinaryOp::Rem if self.divides_alignment(one, &y) => is_other.clone(),
             BinaryOp::Shl | BinaryOp::Shr => {
-                // A shift by the width of addresses or more leaves no address bits.
+                // A shift to the right by the width of addresses or more leaves no address bits.
                 let upper = y.clone().with(BinaryOp::Ge, i64::from(HIGHEST_ADDRESS.count_ones()));
                 let none = y.clone().with(BinaryOp::Eq, 0);
                 let harmless = if op == BinaryOp::Shr { none.or(upper) } else { none };
@@ -429,7 +430,7 @@ impl Resolver<'_> {
         Term::binary(BinaryOp::Sub, x, y).with(BinaryOp::Div, scale)
     }
 
-    /// A computed number is stored where pointers are stored: ends the model if the number lies in the range of addresses.
+    /// Ends the model where a computed number in the range of addresses is stored in memory that holds pointers.
     pub(crate) fn kept_number(&mut self, node: Option<NodeId>, number: &Term) {
         let Some(Points::Class(class)) = node.map(|node| self.node_points(node)) else { return };
         if self.layout.classes[class].strangers.computed {

@@ -1,9 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
 //! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. Each place of a structure or array contributes one
-//! block of numbers to the class of each of its parts: a part of the place `number` has the number `width * number + base` in the class of the part,
-//! plus the index in an array. After an array, or after every object if pointers are moved, one number stands for no place: a pointer one past the
-//! end.
+//! block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width * number + base` in
+//! the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or after every object if
+//! pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 
@@ -72,8 +72,8 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of the
-    /// first.
+    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of this
+    /// part in the first place.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
     /// The sources of its places: objects, and parts of other classes.
     pub(crate) sources: Vec<Source>,
@@ -197,13 +197,13 @@ impl Layout {
         self.returned.values().any(|returned| *returned == class)
     }
 
-    /// The interpretation of pointers to a node.
+    /// The interpretation of pointers to a node; `None` if the node has no class.
     pub fn pointers_to(&self, nodes: &Nodes, node: NodeId) -> Option<Kind> {
         let class = self.class(nodes, node)?;
         Some(Kind::Pointer(class, self.classes[class].scale))
     }
 
-    /// The interpretation of the values in places of a class, by the type with which it is used first.
+    /// The interpretation of the values in places of a class, by the type with which the class is used first.
     pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
         let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
         let Some(node) = of.node else { return Kind::Number };
@@ -276,13 +276,13 @@ impl Layout {
         }
     }
 
-    /// The class of the flags that say which objects, freed by other threads, this thread may allocate.
+    /// The class of the flags that say which objects, freed by other threads, this thread may allocate; `None` if there are no such objects.
     pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// The class of the flags that this thread sets when it frees an object for other threads.
+    /// The class of the flags that this thread sets when it frees an object for other threads; `None` if it never does.
     pub fn passed_from(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.allocated_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
@@ -307,7 +307,7 @@ impl Layout {
     }
 
     /// The class and number of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the
-    /// path may select one of its elements.
+    /// path may select one of its elements. `None` if the path leads to no class.
     pub fn locate(&self, nodes: &Nodes, object: ObjectId, path: &[Step]) -> Option<(usize, i64)> {
         let placed = self.placed(object);
         let direct = self.follow(nodes, placed.class, placed.first, path);
@@ -371,7 +371,7 @@ impl Class {
         held.map(|(_, &value)| value).chain(self.choice.into_iter().flat_map(|choices| [0, choices - 1]))
     }
 
-    /// The thread that alone accesses its places.
+    /// The only thread that accesses places of the class; `None` if no thread or several threads do.
     pub fn private_to(&self) -> Option<ThreadNumber> {
         let mut threads = self.used.accessed_by.iter();
         threads.next().copied().filter(|_| threads.next().is_none())

@@ -104,7 +104,7 @@ impl Resolver<'_> {
         self.step(StepKind::Atomic(steps))
     }
 
-    /// The flag that says whether another thread may allocate a freed object.
+    /// The flag that says whether other threads may allocate the freed object with this number; `class` is the class of the flags.
     fn returned(&self, class: usize, number: Term) -> Cell {
         let index = (!self.layout.classes[class].is_single()).then_some(number);
         Cell { class, index }
@@ -203,7 +203,7 @@ impl Resolver<'_> {
         let cell = self.returned(returned, number.clone());
         let given = vec![
             self.pass(class, number),
-            // The thread that takes the object also sees the stores before the store to the flag.
+            // With this fence, the thread that takes the object also sees the stores before the store to the flag.
             self.step(StepKind::StoreFence),
             self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
         ];
@@ -228,8 +228,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// `free` of a pointer into a class, which is not null: the pointer must be to the start of an allocation of this class, or to the first member
-    /// or element of an allocation.
+    /// `free` of a non-null pointer into a class: the pointer must be to the start of an allocation of this class, or to the first member or element of an
+    /// allocation.
     fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
         let of = &self.layout.classes[class];
         let number = pointer.clone().with(BinaryOp::Div, of.scale);

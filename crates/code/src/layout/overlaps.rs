@@ -1,8 +1,9 @@
 //! Objects that may reuse the address of an earlier object, but have numbers of their own here: an allocation of another size, a local variable of
 //! another block, the stack of another thread.
 //!
-//! In reality a dangling pointer to the earlier object may equal a pointer to the new one; here they differ. So the model ends where two such
-//! pointers are compared. Allocations of the same size are exact: they return the number of a freed object ([`crate::layout::heap`]).
+//! In reality a dangling pointer to the earlier object may equal a pointer to the new one; here the two pointers differ. So the model ends where two
+//! such pointers are compared. Only where an allocation may return the number of a freed object of the same size ([`crate::layout::heap`]), the
+//! comparison is exact.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +19,14 @@ use crate::reuse::{Reuse, is_later};
 /// When an object may reuse the address of another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
-    /// Possibly at any time: this thread has no mark that says whether the other object still exists.
+    /// Possibly at any time, because this thread has no mark that says whether the other object still exists.
     Always,
     /// Only while the lifetime of the other object is over, which this thread has marked.
     Gone,
 }
 
 impl Resolver<'_> {
-    /// Ends the model where two pointers are compared of which one may be dangling and the other may point to an object at the same address.
+    /// Ends the model where two pointers are compared if one of them may be dangling and the other may point to an object at the same address.
     pub(crate) fn end_at_overlaps(&mut self, class: usize, x: &Term, y: &Term) {
         let of = &self.layout.classes[class];
         let mut runs: BTreeMap<(ObjectId, u64), Runs> = BTreeMap::new();
@@ -76,8 +77,8 @@ impl Resolver<'_> {
         let (old, new) = (old.0, new.0);
         let origin = |object: ObjectId| self.core.objects[object.0 as usize].origin;
         let is_late = |thread: ThreadNumber| self.core.threads[thread.0 as usize].late;
-        // The variables of `main` exist until the program ends, and those of this thread while it runs; so only variables of other threads may have
-        // ceased to exist.
+        // The variables of `main` exist until the program ends, and those of this thread exist while it runs. So only the variables of other threads may
+        // have ceased to exist.
         let may_have_ended = |thread: ThreadNumber| thread.0 != 0 && thread != self.thread;
         let replaces = match (origin(old), origin(new)) {
             (Origin::Local(one), Origin::Local(other)) if one == other => {

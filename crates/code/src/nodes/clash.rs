@@ -10,7 +10,7 @@ pub struct Clash {
     pub one: (String, Span),
     /// The other shape.
     pub other: (String, Span),
-    /// Whether one of them is a scalar and the other an aggregate.
+    /// Whether one of the two shapes is a scalar and the other an aggregate.
     pub parts: bool,
 }
 
@@ -32,7 +32,7 @@ impl Clash {
         format!("the same memory is used as {} and as {}", self.one.0, self.other.0)
     }
 
-    /// The clash as errors, one at each of the two places.
+    /// The clash as errors, one at the source of each shape.
     pub fn diagnostics(&self) -> [Diagnostic; 2] {
         let side = |(what, span): &(String, Span), message: String| {
             Diagnostic::new(*span, message).label(format!("as {what}"))

@@ -43,7 +43,7 @@ pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: 
     Operand { points, ..result }
 }
 
-/// Converts an operand to the type if its range does not fit: a large unsigned number may be given as the negative number that represents it.
+/// Converts an operand to the type if its range does not fit, because a large unsigned number may be given as the negative number that represents it.
 fn of_type(ty: Arithmetic, operand: Operand) -> Operand {
     match ty.has(operand.range.0) && ty.has(operand.range.1) {
         true => operand,
@@ -87,7 +87,7 @@ fn both(op: BinaryOp, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// `+`, `-` and `*`: the result wraps around where it may not fit; if `checked`, an overflow check comes before, so it always fits.
+/// `+`, `-` and `*`. The result wraps around where it may not fit. If `checked`, a preceding overflow check ensures that the result fits.
 fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Operand {
     let values = Arithmetic::Integer(ty);
     let exact = exact_range(op, a.range, b.range);
@@ -145,7 +145,7 @@ fn exact_range(op: Operator, a: Range, b: Range) -> Range {
         Operator::Add => (a.0 + b.0, a.1 + b.1),
         Operator::Subtract => (a.0 - b.1, a.1 - b.0),
         _ => {
-            // A product of two unsigned numbers may exceed `i128`: then the range is unbounded above.
+            // If the product of two unsigned numbers exceeds `i128`, the range is unbounded above.
             let corners = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y));
             let least = corners.iter().copied().min().flatten();
             least.zip(corners.into_iter().max().flatten()).unwrap_or((0, i128::MAX))
@@ -202,11 +202,11 @@ fn check_overflow(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: &Operand
     sink.check(fits, OVERFLOW);
 }
 
-/// The range of the numbers whose product with `n` is in a range; `None` if the product of every number is.
+/// The numbers whose product with `n` is in the range from `least` to `greatest`; `None` if every number is such a number.
 fn factor(n: i128, least: i128, greatest: i128) -> Option<Range> {
     match n {
         0 => None,
-        // Division truncates towards zero, which gives the inner bounds.
+        // Division rounds towards zero. `least` is negative and `greatest` positive, so the rounded quotients are inside the exact bounds.
         1.. => Some((least / n, greatest / n)),
         _ => Some((greatest / n, least / n)),
     }
@@ -262,7 +262,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
     let values = Arithmetic::Integer(ty);
     if b.range.0 <= 0 && b.range.1 >= 0 {
         sink.check(truth(b.clone()).value, DIVISION);
-        // After the check the divisor is not 0, so a bound that is 0 moves by one.
+        // After the check the divisor is not 0, so a bound of 0 moves by one towards the other bound.
         b.range.0 += i128::from(b.range.0 == 0);
         b.range.1 -= i128::from(b.range.1 == 0);
         if b.range.0 > b.range.1 {
@@ -301,7 +301,7 @@ fn divide(sink: &mut dyn Sink, op: Operator, ty: Integer, mut a: Operand, mut b:
 fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: Operand) -> Value {
     let (x, y) = (|| a.value.clone(), || b.value.clone());
     let quotient = op == Operator::Divide;
-    // A divisor of 2^63 or more: the quotient is 0 or 1.
+    // If the divisor is 2^63 or more, the quotient is 0 or 1.
     let by_large = || {
         let once = compare(Operator::GreaterOrEqual, a.clone(), b.clone()).value;
         match quotient {
@@ -312,7 +312,7 @@ fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: O
     let by_small = match a.is_exact() {
         true => Value::binary(operation(op), x(), y()),
         false => {
-            // Half of the dividend is below 2^63, so it represents itself. Twice its quotient is the quotient of the dividend, or one less.
+            // Half of the dividend is below 2^63, so it represents itself. The quotient of the dividend is twice the quotient of this half, or one more.
             let half = x().with(BinaryOp::Shr, 1).with(BinaryOp::BitAnd, i64::MAX.into());
             let twice = Value::binary(BinaryOp::Div, half, y()).with(BinaryOp::Mul, 2);
             let twice = sink.name(wrap(ty, twice));

@@ -1,9 +1,9 @@
 //! C's integer arithmetic in `.fw`: the [`Value`] of an operation, the checks before it, and the range of its result.
 //!
 //! A value of C is a mathematical integer in the range of its type, and so is its number in `.fw`, with one exception: numbers of `.fw` have 64 bits
-//! and a sign, so a value of an unsigned 64-bit type from 2^63 on is represented by itself minus 2^64, that is by its bits in two's complement.
-//! Addition, multiplication and bit operations work on this representation directly. Comparison, division and right shifts have to distinguish such
-//! values where ranges cannot rule them out.
+//! and a sign, so a value of an unsigned 64-bit type from 2^63 on is represented by itself minus 2^64, the number with the same bits in two's
+//! complement. Addition, multiplication and bit operations work on this representation directly. Comparison, division and right shifts have to
+//! distinguish such values, unless the ranges of the operands exclude them.
 //!
 //! Unsigned results wrap around. Signed overflow, bad shifts and division by zero are faults ([`Sink::check`]). Wrapping and checks are omitted where
 //! the ranges of the operands show that they are not needed. Arithmetic on constants is in [`fencewright_c::arithmetic`].
@@ -30,11 +30,11 @@ pub const ADDRESSES: Range = (LOWEST_ADDRESS as i128, HIGHEST_ADDRESS as i128 + 
 /// A value of C that has been computed.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// The number that represents it.
+    /// The number of `.fw` that represents the C value.
     pub value: Value,
     /// The range of the C value.
     pub range: Range,
-    /// The node that it points to, if it is a pointer or was computed from one.
+    /// The node that the value points to, if it is a pointer or was computed from one.
     pub points: Option<NodeId>,
 }
 
@@ -100,12 +100,12 @@ impl Operand {
         self.range.0 >= 0 && self.range.1 <= 1
     }
 
-    /// Whether the number that represents it is the value itself.
+    /// Whether the number that represents the value is the value itself.
     fn is_exact(&self) -> bool {
         self.range.1 <= i64::MAX.into()
     }
 
-    /// The range of the number that represents it.
+    /// The range of the number that represents the value.
     fn represented(&self) -> Range {
         match self.is_exact() {
             true => self.range,
@@ -189,7 +189,7 @@ pub fn choose(condition: Operand, a: Operand, b: Operand) -> Operand {
 /// A range that contains the values of a range after conversion to a type.
 fn converted_range(to: Arithmetic, (low, high): Range) -> Range {
     let (first, last) = (to.converted(low), to.converted(high));
-    // All values move by the same multiple of 2^n, unless the range crosses a wrap-around.
+    // The conversion moves all values by the same multiple of 2^n, unless the range crosses a wrap-around.
     match last - first == high - low {
         true => (first, last),
         false => (to.least(), to.greatest()),

@@ -10,7 +10,7 @@ use crate::core::{
     Base, Core, Known, Location, ObjectEvent, ObjectId, Register, StmtKind, Value, each_place, each_statement,
 };
 
-/// The places that may be undefined.
+/// Where undefined values may be: the result of the analysis.
 pub(super) struct Defined {
     /// Registers that may hold an undefined value, with their threads.
     undefined: FxHashSet<(usize, Register)>,

@@ -22,7 +22,7 @@ enum Role {
     Memory,
 }
 
-/// Promotes private variables to registers. Returns whether there are any.
+/// Promotes private variables to registers. Returns whether any variable was promoted.
 pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let mut roles: Vec<Role> =
         core.objects.iter().map(|object| role(&object.origin, object.ty.as_ref())).collect();
@@ -67,7 +67,7 @@ fn role(origin: &Origin, ty: Option<&fencewright_c::typed::tree::Type>) -> Role 
 }
 
 fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
-    // Every occurrence of a variable, other than in a load or store of the whole variable, keeps the variable in memory.
+    // Every occurrence of a variable keeps the variable in memory, unless it is the place of a load or store of the whole variable.
     let direct = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Store(place, ..) => place.whole(),
         _ => None,
@@ -79,7 +79,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
         }
     });
     if let Some(object) = direct {
-        // `each_place` visits the accessed place first: the access itself does not keep the variable in memory.
+        // `each_place` visits the accessed place first; this access does not keep the variable in memory.
         mentions.remove(0);
         let role = &mut roles[object.0 as usize];
         *role = match *role {
@@ -88,7 +88,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
             _ => Role::Memory,
         };
     }
-    // Lifetimes are checked only for variables in memory, so this variable must stay there.
+    // The lifetime of this variable is checked. Lifetimes are checked only for variables in memory, so the variable must stay in memory.
     if let StmtKind::Special(ObjectEvent::Follow(object)) = kind {
         mentions.push(*object);
     }
@@ -171,7 +171,7 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
             mentions.push(object);
         }
     });
-    // `each_place` visits the accessed place first, and the access itself is no use of the address.
+    // `each_place` visits the accessed place first; the access itself does not take the address of the variable.
     let (accessed, writing) = match kind {
         StmtKind::Load(_, place, _) | StmtKind::Await { place, .. } => (place.whole(), false),
         StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => (place.whole(), true),

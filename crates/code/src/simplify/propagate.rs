@@ -30,7 +30,7 @@ impl Facts {
         self.registers.len() + self.variables.len()
     }
 
-    /// Removes the facts that end when a register is written: its value, and the values that are copies of it.
+    /// Removes the facts that no longer hold once a register is written: its value, and that other registers and variables hold a copy of it.
     fn forget(&mut self, written: Register) {
         self.registers.remove(&written);
         self.registers.retain(|_, value| *value != Value::Register(written));
@@ -204,8 +204,8 @@ impl Propagation<'_> {
 
     /// Inserts known values into the values of a statement.
     fn insert(&mut self, kind: &mut StmtKind, facts: &Facts) {
-        // In an update or await, the register into which it loads stands for the value found in memory, so no value is inserted for this register,
-        // nor any value that reads it.
+        // The register into which an update or await loads stands for the value found in memory. So no value is inserted for this register, nor any
+        // value that reads this register.
         let own = kind.found();
         let mut mentioned: FxHashSet<Register> = FxHashSet::default();
         kind.values(&mut |value| value.registers(&mut |register| _ = mentioned.insert(register)));

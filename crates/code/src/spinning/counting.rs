@@ -10,8 +10,8 @@ use super::ways::{Next, Part, Way, step};
 /// Maximum number of path prefixes that are explored.
 const MOST_PIECES: usize = 512;
 
-/// Whether no thread returns to the head of a loop for ever without a departure: there is a register that grows in every iteration, or shrinks in
-/// every iteration, and that every iteration compares with a bound that does not change.
+/// Whether no thread returns to the head of a loop for ever without a departure. This holds if some register grows in every iteration, or shrinks in
+/// every iteration, and every iteration compares this register with a bound that does not change.
 pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     let Some(rounds) = rounds(part, head) else { return false };
     let changes = |register: RegisterId| {
@@ -28,7 +28,7 @@ pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     })
 }
 
-/// All paths from the head back to it; `None` if there are too many, or one has a cycle that avoids the head.
+/// All paths from the head back to it; `None` if there are too many, if a step on one is undecided, or if one has a cycle that avoids the head.
 fn rounds(part: Part<'_>, head: LocationId) -> Option<Vec<Way>> {
     let mut rounds = Vec::new();
     let mut open = vec![(Way::new(head), FxHashSet::default())];

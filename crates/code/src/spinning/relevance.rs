@@ -1,4 +1,5 @@
-//! Relevant registers of a loop: those on which conditions, addresses and assertions depend. A backward analysis with a worklist; join is union.
+//! Relevant registers of a loop: those on which conditions, assertions, addresses and stored values depend. A backward analysis with a worklist; the
+//! join is union.
 
 use std::collections::BTreeSet;
 

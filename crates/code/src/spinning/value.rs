@@ -104,14 +104,14 @@ impl Facts {
                 Ok(number) => Expr::Const(number),
                 Err(_) => Expr::binary(op, a, b),
             },
-            // Comparisons of a value with itself are decided.
+            // The comparison of a value with itself has a known result.
             (BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge, ..) if a == b => Expr::Const(1),
             (BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Gt, ..) if a == b => Expr::Const(0),
             _ => self.decided(Expr::binary(op, a, b)),
         }
     }
 
-    /// Folds a comparison with a constant that a disequality decides.
+    /// Folds a comparison of a source with a constant, if a recorded disequality decides it.
     fn decided(&self, value: Value) -> Value {
         let known = match &value {
             Expr::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => match (&**a, &**b) {

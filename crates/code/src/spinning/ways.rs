@@ -25,7 +25,7 @@ const MOST_CHOICES: u64 = 1 << 10;
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub thread: &'a Thread,
-    /// The locations of the loop.
+    /// For each location of the thread, whether it is in the loop.
     pub inside: &'a [bool],
     pub relevance: &'a Relevance,
 }
@@ -47,7 +47,7 @@ pub(super) struct Way {
     /// The path condition, without assertions.
     pub conditions: Vec<Value>,
     ops: Vec<Op>,
-    /// The visited locations, with the values of their relevant registers.
+    /// The visited locations, with the values of their relevant registers; `None` at the start of the path.
     visited: Option<Rc<Visited>>,
     choices: Vec<Choice>,
 }
@@ -67,7 +67,7 @@ enum Choice {
     Tried(u64),
     /// It has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),
-    /// A value exists for which the one condition on the choice holds.
+    /// The path has one condition on the choice, and some value satisfies it.
     Made,
 }
 
@@ -160,7 +160,8 @@ impl Way {
             _ if chosen.iter().all(|n| matches!(self.choices[*n], Choice::Tried(_))) => {
                 self.ops.push(Op::Assume(condition));
             }
-            // This is the first condition on a choice and depends on nothing else, so the choice can be made such that the condition holds.
+            // The condition depends on one choice only. If no earlier condition depends on that choice, a sample value that satisfies the condition
+            // shows that it can hold.
             [n] if is_about_choice(&value) => {
                 let Choice::Free(range) = self.choices[*n] else { return None };
                 if !samples(range, &value).into_iter().any(|sample| holds(&value, sample)) {
@@ -181,7 +182,7 @@ fn copy_of(part: Part<'_>, register: RegisterId) -> RegisterId {
     RegisterId(part.thread.registers.len() as u32 + register.0)
 }
 
-/// The register for the value in memory with which the value of a store is compared.
+/// The register into which a path loads the present contents of a place, to compare them with the value of a store.
 fn held_in(part: Part<'_>) -> RegisterId {
     RegisterId(2 * part.thread.registers.len() as u32)
 }
@@ -335,7 +336,7 @@ pub(super) fn step(part: Part<'_>, way: Way, action: &Action, departures: &mut V
                 way.ops.push(Op::Load(copy, copied));
             }
             Op::Store(address, e) => {
-                // Memory is constant during the search, but later operations of this step would have to read the stored value.
+                // Memory is constant during the search, so a step that may read the value of this store later is undecided.
                 if ops[n + 1..].iter().any(|op| matches!(op, Op::Assume(_) | Op::Assert(..) | Op::Load(..))) {
                     return Next::Undecided;
                 }

@@ -1,4 +1,4 @@
-//! Walks over statements: the blocks inside one, the values that it evaluates, the register that it writes.
+//! Walks over statements: the blocks inside a statement, the values that the statement evaluates, the register that it writes.
 
 use fencewright_text::Stop;
 
@@ -17,7 +17,7 @@ pub fn each_statement<'a, S: Stage>(
 }
 
 impl<S: Stage> StmtKind<S> {
-    /// The blocks inside.
+    /// The blocks inside the statement.
     pub fn blocks(&self) -> impl Iterator<Item = &Vec<Stmt<S>>> {
         let (one, other, more): (_, _, &[Vec<Stmt<S>>]) = match self {
             StmtKind::Steps(block)
@@ -31,7 +31,7 @@ impl<S: Stage> StmtKind<S> {
         one.into_iter().chain(other).chain(more)
     }
 
-    /// The blocks inside, to change them.
+    /// The blocks inside the statement, to change them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stmt<S>>> {
         let (one, other, more): (_, _, &mut [Vec<Stmt<S>>]) = match self {
             StmtKind::Steps(block)
@@ -45,7 +45,7 @@ impl<S: Stage> StmtKind<S> {
         one.into_iter().chain(other).chain(more)
     }
 
-    /// The place that it loads or stores.
+    /// The place that the statement accesses, if any, and the kind of the access.
     pub fn accessed(&self) -> Option<(&S::Place, super::Access)> {
         match self {
             StmtKind::Load(_, place, access)
@@ -56,7 +56,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The place that it loads or stores, to change it.
+    /// The place that the statement accesses, if any, to change it.
     pub fn accessed_mut(&mut self) -> Option<&mut S::Place> {
         match self {
             StmtKind::Load(_, place, _)
@@ -67,7 +67,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that it writes.
+    /// The register that the statement writes, if any.
     pub fn writes(&self) -> Option<Register> {
         match self {
             StmtKind::Assign(register, _)
@@ -80,7 +80,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that it writes, to change it.
+    /// The register that the statement writes, if any, to change it.
     pub fn writes_mut(&mut self) -> Option<&mut Register> {
         match self {
             StmtKind::Assign(register, _)
@@ -93,7 +93,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that stands, in the conditions and new values of an update or an await, for the value found in memory.
+    /// The register that stands, in the condition and the new value of an update or an await, for the value found in memory; `None` for other statements.
     pub fn found(&self) -> Option<Register> {
         match self {
             StmtKind::Update { old: register, .. } | StmtKind::Await { register, .. } => Some(*register),
@@ -147,7 +147,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every register and array element on whose value before the statement the statement depends. The register into which an
+    /// Calls `visit` for every register and array element that the statement depends on, with its value before the statement. The register into which an
     /// update or await loads is among them only if the place depends on it.
     pub fn reads(&self, visit: &mut dyn FnMut(Source<'_, S::Value>)) {
         let Some(found) = self.found() else {
@@ -170,7 +170,7 @@ impl<S: Stage> StmtKind<S> {
     }
 }
 
-/// Strings contain no values: the violation of a check in symbolic code is its text.
+/// Strings contain no values. (In symbolic code, the violation of a check is a text.)
 impl<V> Parts<V> for String {
     fn values<'a>(&'a self, _: &mut dyn FnMut(&'a V)) {}
 

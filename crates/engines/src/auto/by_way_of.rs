@@ -59,7 +59,8 @@ impl<'a> Reordered<'a> {
         Reordered::by(task, true, Extended::reordered)
     }
 
-    /// The reduction to TSO of the executions in which each thread has at most one store out of order at a time. It finds violations but proves nothing.
+    /// The reduction to TSO of the executions in which each thread has at most one store out of order at a time. It finds violations but proves
+    /// nothing. `None` if the task is not about PSO or the stores cannot be reordered.
     pub fn once(task: &'a Task<'a>) -> Option<Self> {
         Reordered::by(task, false, Extended::reordered_once)
     }
@@ -181,7 +182,8 @@ pub struct Statically<'a> {
     task: &'a Task<'a>,
     /// The program as an [`Extended`] without extensions, in which faults are control locations. A `lazy` certificate is about this program.
     program: Extended,
-    /// The extended program in which locks may be released anywhere; `None` if it has no locks, or if it has an attack.
+    /// The program in which locks may be released anywhere; `None` if the program of the task has no locks, or if the program in which they may be
+    /// released has an attack.
     released: Option<Extended>,
     /// The indices of the properties that SC decides.
     pub numbers: Vec<usize>,
@@ -285,7 +287,7 @@ impl<'a> Statically<'a> {
         }
     }
 
-    /// Translates an execution under SC to the original program under TSO, and replays it.
+    /// Translates an execution under SC to the original program under TSO, and replays it; `None` if one of these fails.
     fn execution(&self, n: usize, trace: &Trace) -> Option<Trace> {
         let (original, property) = (self.task.program, &self.task.properties[self.numbers[n]]);
         let mapped = self.program.trace(original, trace)?;

@@ -45,8 +45,8 @@ impl<'a> Narrowed<'a> {
     /// Translates the answer to property `n` to the program with all values.
     fn with_all(&self, n: usize, answer: Answer) -> Answer {
         let Task { program, model, properties, .. } = self.task;
-        // If a step has more choices than the reference semantics can try, it assumes that the step is enabled. So it cannot confirm a deadlock in which such
-        // a step is disabled.
+        // If a step has more choices than the reference semantics can try, the reference semantics assumes that the step is enabled. So it cannot
+        // confirm a deadlock in which such a step is disabled.
         if let (PropertyKind::NoDeadlock, Answer::Violated(Some(trace))) = (&properties[n].kind, &answer)
             && matches!(trace.replay_for(program, *model, &properties[n]), Err(ReplayError::Property))
         {

@@ -215,7 +215,7 @@ impl Auto {
         Buffers { explicit: self.explicit(most).options, options: self.buffers }
     }
 
-    /// Tells the listener a definite answer to property `n`. It counts unless an answer with evidence follows.
+    /// Tells the listener a definite answer to property `n`. This answer counts unless an answer with evidence follows.
     fn offer(&self, task: &Task<'_>, n: usize, known: &Report) {
         if known.answers[n].is_definite() {
             let (answer, author) = (known.answers[n].clone(), known.authors[n].clone());

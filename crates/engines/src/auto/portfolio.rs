@@ -142,7 +142,7 @@ struct Known<'a> {
     task: &'a Task<'a>,
     report: Report,
     start: Instant,
-    /// For each property that has an answer without evidence, the time at which the search for a proof ends; `None` for the others.
+    /// For each property that has an answer without evidence, the time at which the search for a proof ends; `None` for the other properties.
     unproved: Vec<Option<Instant>>,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Known<'a> {
             if answer.is_definite() && !answer.has_evidence() {
                 self.unproved[n].get_or_insert(match self.report.authors[n].engine {
                     // The explicit engine has no proof if its set of states is too large. Symbolic engines rarely find a proof of such a program, so
-                    // nothing is waited for.
+                    // the search for a proof ends at once.
                     EngineName::Explicit if by_states => Instant::now(),
                     _ => until,
                 });

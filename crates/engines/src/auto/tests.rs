@@ -244,7 +244,7 @@ fn choices_whose_values_are_only_compared_have_few_of_them() {
         let Claim::Narrowed { fewer } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
         assert!(accepted(&certificate, &whole));
         // Without the narrowed claim, the certificate lacks the states with other values. In a program with arithmetic, other values may lead to
-        // other behaviour, so there it is not accepted either.
+        // other behaviour, so the certificate is not accepted for such a program either.
         let plain = fencewright_certify::Certificate { claim: *fewer, ..certificate.clone() };
         assert!(!accepted(&plain, &whole));
         assert!(!accepted(&certificate, &program(&identities("r * 1", 5))));

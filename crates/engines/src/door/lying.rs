@@ -151,7 +151,7 @@ impl Engine for Believer {
 
 #[test]
 fn a_claim_about_executions_is_confirmed_by_those_of_the_reference_semantics() {
-    // There are too many states, so the executions decide.
+    // With a limit of 0 states, the states are not explored, so the executions decide.
     let exploration = Exploration { states: 0, ..Exploration::default() };
     let confirm = Confirm { exploration: Some(exploration), ..Confirm::default() };
     let text =

@@ -124,7 +124,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
 #[test]
 fn several_violations_come_one_after_the_other() {
     let program = program(PROGRAM);
-    // Only breadth-first search is used: in depth-first search, the other thread would never take a step.
+    // Only breadth-first search is used, because in depth-first search the other thread would never take a step.
     let breadth_first = [1, 2, 3].map(|workers| explicit(Order::BreadthFirst, workers));
     let auto = Auto::default();
     let engines = breadth_first.iter().map(|e| e as &dyn Engine).chain([&auto as &dyn Engine]);
@@ -376,7 +376,7 @@ fn a_condition_that_cannot_be_computed_is_not_unsatisfied() {
         ("never p.r * p.r == 4", None),
         ("exists p.r * p.r == 4", None),
         ("forall p.r * p.r == 0", None),
-        // Another final state decides these conditions.
+        // These conditions are decided by a final state in which they can be computed.
         ("never p.r * p.r == 0", Some(false)),
         ("exists p.r * p.r == 0", Some(true)),
         ("forall p.r * p.r == 4", Some(false)),

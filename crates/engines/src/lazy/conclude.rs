@@ -12,9 +12,9 @@ pub(super) fn pending(property: &Property) -> Reason {
     Reason::Unsupported(why.into(), Some(property.span))
 }
 
-/// The reason why a deadlock of an extended program may not be a deadlock of the original program; `None` if it is one, or if the property is not about
-/// deadlocks. In a program with locks, a store blocks under SC, but not under TSO, while another thread holds the lock. If the first store of a path
-/// is kept in the program, a thread that has entered the path cannot leave it, and may be stuck there.
+/// The reason why a deadlock of an extended program may not be a deadlock of the original program; `None` if it certainly is a deadlock there, or if
+/// the property is not about deadlocks. In a program with locks, a store blocks under SC, but not under TSO, while another thread holds the lock. If
+/// the first store of a path is kept in the program, a thread that has entered the path cannot leave it, and may be stuck there.
 pub(super) fn false_deadlock(
     program: &Extended,
     property: &Property,

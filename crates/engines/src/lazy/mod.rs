@@ -127,8 +127,8 @@ impl Engine for Lazy {
         };
         let oracle = self.oracle();
         let mut rounds = Rounds::new(self, &*oracle, task, limits, progress);
-        // Cyclic programs are unrolled in one configuration only: with oracle `enumerate` no path waits for ever, so unrolling is not needed, and if the
-        // store is kept, the rounds on an unrolled program need not end.
+        // Cyclic programs are unrolled only with oracle `robust`, and only if the first store of each path is removed. Oracle `enumerate` suggests
+        // every path eventually, so it does not need unrolled programs. If first stores were kept, the rounds on an unrolled program might not end.
         let unrolls = program.is_cyclic()
             && self.options.oracle == OracleName::Robust
             && self.options.store == AttackingStore::Removed;

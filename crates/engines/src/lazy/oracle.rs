@@ -52,7 +52,8 @@ impl Oracle for Robust {
         let options = robust::Options {
             explicit: self.search.explicit.options.clone(),
             cegar: self.search.cegar.options,
-            // A witness is always replayed. If the program is robust, this result is not confirmed here, because the verdict that relies on it is.
+            // A witness is always replayed. If the program is robust, this result is not confirmed here, because the verdict that relies on it is
+            // confirmed later.
             confirm: Confirm::NOTHING,
             ..robust::Options::default()
         };

@@ -22,7 +22,7 @@ const BYTES_PER_EDGE: u64 = 512;
 /// A sequence of rounds on one program.
 #[derive(Clone, Copy)]
 pub(super) struct Phase {
-    /// Maximum number of rounds.
+    /// Maximum number of rounds; `None` if it is not limited.
     pub rounds: Option<u32>,
     /// Whether the program is complete, and not an unrolled part of it. Only a complete program decides a property by having no violation.
     pub conclusive: bool,
@@ -206,7 +206,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Decides the properties that hold only if they also hold for the program in which the lock may be released anywhere.
+    /// Decides properties without a violation that hold under TSO only if they also hold for the program in which the lock may be released anywhere.
     fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;

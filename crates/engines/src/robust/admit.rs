@@ -107,7 +107,7 @@ impl Robustness {
         &self.attacks
     }
 
-    /// The first attack with a witness.
+    /// The first attack with a witness; `None` if no attack is known to be feasible.
     pub fn witness(&self) -> Option<(&Attack, &Witness)> {
         self.attacks.iter().find_map(|a| a.witness.as_ref().map(|w| (a, w)))
     }

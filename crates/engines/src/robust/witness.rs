@@ -43,7 +43,7 @@ impl Witness {
         &self.shape
     }
 
-    /// The execution with two threads exchanged. They must have the same code.
+    /// The execution with two threads exchanged, which must have the same code.
     pub(super) fn trace_with_exchanged(&self, a: ThreadId, b: ThreadId) -> Trace {
         let mut trace = self.trace.clone();
         trace.registers.swap(a.index(), b.index());

@@ -110,7 +110,7 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
             }
         }
         6 => {
-            // Another residue, or a bound in place of a residue.
+            // Changes a residue, or replaces a residue by a bound.
             let constraints = state.invariant.get_mut(cube).map(Vec::as_mut_slice).unwrap_or_default();
             let congruences = constraints.iter_mut().filter(|c| c.modulus.is_some());
             for constraint in congruences.take(1 + random.below(3)) {

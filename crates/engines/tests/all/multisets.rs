@@ -83,7 +83,7 @@ fn about_states(property: &&Property) -> bool {
     matches!(property.kind, PropertyKind::Never(_) | PropertyKind::Assertions)
 }
 
-/// The states that the machine with multisets reaches with this way of counting copies; `None` if there are too many.
+/// The states that the machine with multisets reaches with this way of counting copies; `None` if there are too many states.
 fn reached(program: &Program, model: MemoryModel, counts: Counts) -> Option<Reachable<'_>> {
     let machine = AbstractMachine::new(program, model, Abstraction::multiset(counts));
     explore(machine, MOST_STATES, &mut || false).ok()

@@ -121,7 +121,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             Reduction::Persistent => persistent = seen,
             _ => {}
         }
-        // The preferred thread is part of the state, so `Local` may have more states than no reduction.
+        // The preferred thread is part of the state, so a search with `Local` may have more states than a search without reduction.
         if let (Some((states, _)), Some((all, _)), false) = (seen, all_seen, reduction == Reduction::Local) {
             assert!(states <= all, "{}: {states} states instead of {all}", context());
         }

@@ -141,8 +141,8 @@ impl Relation {
     }
 }
 
-/// Whether every execution under TSO that ends with empty buffers has an acyclic happens-before relation; `None` if there
-/// are too many.
+/// Whether every execution under TSO that ends with empty buffers has an acyclic happens-before relation; `None` if there are more than `limit` pairs
+/// of a state and a relation.
 fn brute_force(program: &Program, limit: usize) -> Option<bool> {
     let reference = Reference::new(program, MemoryModel::Tso);
     let first = oracle::initial_states(&reference, 100, &mut || false).ok()?;
@@ -460,7 +460,7 @@ fn locks_are_respected() {
         true,
         true,
     );
-    // The attacker reads only while no other thread holds the lock: it cannot see the first store and miss the second.
+    // The attacker reads only while no other thread holds the lock, so it cannot see the first store and miss the second.
     check(
         "shared w, x, y, z; thread p { var r, s; z = 1; r = x; s = y; assume r == 1 && s == 0; r = w; } \
          thread q { lock; x = 1; y = 1; unlock; } thread s { var r; w = 1; fence; r = z; }",

@@ -62,13 +62,13 @@ impl Footprint {
         self.0.iter().copied()
     }
 
-    /// Whether this step issues the store that the other one flushes.
+    /// Whether this step issues the store that the step with footprint `flush` flushes.
     pub(super) fn issues(&self, flush: &Footprint) -> bool {
         let is_store = |thing| matches!(thing, Thing::Store(..));
         self.items().any(|(thing, writes)| writes && is_store(thing) && flush.0.contains(&(thing, true)))
     }
 
-    /// Whether both touch a thing that one of them writes.
+    /// Whether both steps touch a thing that one of them writes.
     pub(super) fn conflicts(&self, other: &Footprint) -> bool {
         let (mut these, mut those) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some((this, writes)), Some((that, overwrites))) = (these.peek(), those.peek()) {
@@ -146,7 +146,7 @@ impl Configuration {
 /// The step of an agent in a configuration.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// The things that its alternatives touch. If the step is disabled: the things on which that depends.
+    /// The things that its alternatives touch or, if the step is disabled, the things that decide whether it is enabled.
     pub(super) footprint: Rc<Footprint>,
     /// Each event that is enabled, with the configuration after it.
     pub(super) alternatives: Vec<(Event, Configuration)>,
@@ -293,7 +293,7 @@ impl<'p> Steps<'p> {
         Ok(Step { footprint: Rc::new(Footprint::new(items)), alternatives, waits })
     }
 
-    /// Adds the things that an edge touches whether it is enabled or not. They follow from the registers and the buffer of the thread.
+    /// Adds the things that an edge touches whether it is enabled or not. These things follow from the registers and the buffer of the thread.
     fn static_items(
         &self,
         from: &Configuration,
@@ -347,7 +347,7 @@ impl<'p> Steps<'p> {
         }
     }
 
-    /// Takes an event: its result and accesses; `None` if it is disabled.
+    /// Takes an event, and returns its result and accesses; `None` if the event is disabled.
     fn taken(
         &self,
         from: &Configuration,

@@ -51,7 +51,7 @@ pub(super) struct Taken {
     pub(super) blockers: Vec<usize>,
     /// For each thing in the footprint, the previous access to it.
     before: Vec<Option<Position>>,
-    /// The previous event of the same agent.
+    /// The previous event of the same agent, if there is one.
     previous: Option<usize>,
 }
 

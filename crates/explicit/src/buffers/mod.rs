@@ -33,7 +33,7 @@ pub enum BufferDomain {
     Set,
     /// For each cell the multiset of buffered values, and the newest one.
     Multiset,
-    /// The given number of stores in order (PSO: per memory cell), and `Set` for the others.
+    /// The given number of stores in order (PSO: per memory cell), and `Set` for all other stores.
     Partial(u32),
 }
 
@@ -144,7 +144,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Sets, then multisets with a growing bound, until all open properties have a spurious path with multisets.
+    /// Tries sets, and then multisets with a growing bound, until all open properties have a spurious path with multisets.
     fn multisets(&mut self, most: u32) {
         for many in 1..=most {
             let open: Vec<usize> =
@@ -162,7 +162,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Partial buffers with a growing k, as large as the spurious paths require.
+    /// Tries partial buffers with a growing k, as large as the spurious paths require.
     fn partial(&mut self) {
         let mut k = 0;
         loop {

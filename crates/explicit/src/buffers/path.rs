@@ -47,7 +47,7 @@ pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, li
     }
 }
 
-/// An execution that takes the same steps of the program in the same order and decides the property.
+/// An execution that takes the same steps of the program in the same order and decides the property; `None` if none is found within the limits.
 fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
     let reference = Reference::new(task.program, task.model);
     let Trace { registers, memory, events } = path.trace.clone();

@@ -182,7 +182,7 @@ fn abstractions_reach_what_exact_buffers_reach_and_coarser_ones_reach_more() {
     assert!(compared > 80 && larger > 5 && states < plain_states);
 }
 
-/// Expanded multisets reach the same states as the plain machine that drops stores beyond the bound.
+/// Expanded multisets reach the same states as the plain machine in which a store beyond the bound is disabled.
 #[test]
 fn expanded_multisets_reach_what_multisets_reach() {
     let (mut reached, mut not) = (0, 0);

@@ -45,7 +45,8 @@ impl Visible {
         visible
     }
 
-    /// Whether an edge may change the value of a formula when its thread takes it. Under TSO and PSO the flush of a store is a step of its own.
+    /// Whether an edge may change the value of a formula when its thread takes it. Under TSO and PSO a store that enters the buffer changes no
+    /// formula; the later flush may, see [`ThreadCode::flush_visible`].
     fn sees(&self, task: &Task<'_>, id: ThreadId, edge: &Edge) -> bool {
         let (program, ops) = (task.program, edge.action.ops());
         let thread = program.thread(id);
@@ -125,8 +126,8 @@ pub(super) fn thread_code(
     }
 }
 
-/// Local events (THESIS16 s. 4.3): everything except loads, flushes, atomic steps and lock operations. Under SC a store writes memory at once, so it
-/// is not local.
+/// Whether an action is a local event (THESIS16 s. 4.3): all actions are, except loads, atomic steps and lock operations. Under SC a store writes
+/// memory at once, so it is not local.
 fn is_local(action: &Action, model: MemoryModel) -> bool {
     match action {
         Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,

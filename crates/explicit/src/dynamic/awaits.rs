@@ -15,7 +15,7 @@
 //! A location of the region is *doomed* if every path from it returns to `head` or stays in doomed locations. Two transformations are applied:
 //! 1. **Remove idle edges from `head` and its region that lead back to `head` or to a doomed location.** This preserves the properties: take an
 //!    execution, and remove each sequence of steps in the region that a thread takes between leaving `head` and coming back to it. The removed steps
-//!    change nothing but registers that are dead at `head`. So the other steps are an execution, in which the thread is at `head` whenever it was in
+//!    change nothing but registers that are dead at `head`. So the other steps form an execution, in which the thread is at `head` whenever it was in
 //!    the region before, and no property observes the difference. What remains is an execution of the new program, in which a waiting thread loads
 //!    the value it waits for, or does not load.
 //! 2. **Merge a load with the only remaining edge behind it**, if the alternative was removed. The steps after the load are local and the locations
@@ -23,8 +23,8 @@
 //!    disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1 && y
 //!    == 1` waits for `x`, and then for `y`.
 //!
-//! A `cas` that fails in an empty loop waits for its buffer to drain and changes nothing. So it is idle, and `while !cas(l, 0, 1) { }` waits until it
-//! succeeds.
+//! A `cas` in an empty loop waits until the buffer of its thread is empty, and changes nothing if it fails. So its failure is idle, and `while
+//! !cas(l, 0, 1) { }` waits until it succeeds.
 //!
 //! | property | why it is preserved |
 //! |---|---|
@@ -60,7 +60,8 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Transforms the program of a task; `None` if it has no waiting loops, or if time runs out.
+    /// Transforms the program of a task; `None` if the program has no waiting loops, if it has locks and the task asks for deadlocks, or if time runs
+    /// out.
     pub fn new(task: &Task<'_>, limits: &Limits) -> Option<Self> {
         let edges = || task.program.threads.iter().flat_map(|t| &t.edges);
         let asks_for_deadlocks = task.properties.iter().any(|p| p.kind == PropertyKind::NoDeadlock);
@@ -183,7 +184,7 @@ impl<'t> Graph<'t> {
 
     /// Whether the thread can always leave a location, along edges that are idle for `head`.
     fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
-        // A location may have very many edges; three suffice to decide.
+        // A location may have very many edges, but one with more than two edges is never passed, so three edges suffice to decide.
         let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();
         let goes_on = match &edges[..] {
             [only] => !only.action.ops().iter().any(|op| matches!(op, Op::Assume(_))),
@@ -316,7 +317,8 @@ impl<'t> Graph<'t> {
                 let Step { edge, origin } = self.steps[n].clone();
                 builder.edge(edge.from, edge.to, edge.action, edge.span, origin);
             }
-            // A thread that waits forever has not ended: keep a blocked edge, so that the location is no end.
+            // If all edges of a location were removed, a thread waits there forever but has not ended. A blocked edge keeps the location from
+            // counting as an end.
             if let Some((_, edge)) = self.thread.edges_from(location).next().filter(|_| leaving.is_empty()) {
                 builder.op(location, location, Op::Assume(Expr::Const(0)), edge.span, Vec::new());
             }

@@ -27,7 +27,7 @@ pub(super) struct Node {
     pub(super) state: State,
     pub(super) asleep: Vec<Branch>,
     pub(super) trees: VecDeque<Tree>,
-    /// The event that leads to the next node.
+    /// The event that leads to the next node; `None` in the last node.
     pub(super) event: Option<Event>,
     /// The hash of the state; `None` if the program has no loops, or if the state occurred before in the execution.
     identity: Option<u64>,

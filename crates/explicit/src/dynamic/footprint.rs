@@ -20,7 +20,7 @@ use super::waits::{Classes, Waits};
 /// (classes of cells, formulas, buffers).
 pub type Key = u64;
 
-/// Keys from here on are buffered stores, numbered per thread.
+/// Keys that are at least this number stand for buffered stores, which are numbered per thread.
 const STORES: Key = 1 << 63;
 
 /// An access to one object.
@@ -248,7 +248,7 @@ impl Tables {
 
 /// The agents: the program of each thread, and its buffer; under PSO one buffer per cell that it stores to.
 pub struct Agents {
-    /// The number of threads: agents with smaller numbers are programs.
+    /// The number of threads. An agent whose index is less than this number is the program of a thread.
     pub threads: usize,
     /// For each thread, the agents that flush its buffer.
     flushers: Vec<Range<usize>>,

@@ -1,8 +1,8 @@
 //! The interpreter of the stateless search: computes the steps of one agent from a state, with their footprints.
 //!
 //! The rules are those of `fencewright_program::reference`. A step of a program includes the following local steps that are unobserved and have one
-//! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that many
-//! *alternatives*, numbered in a fixed order; its footprint is the union of theirs.
+//! outcome, so that most steps are accesses. If several edges leave a location, or a step chooses the value of a `*`, each edge and each value is an
+//! *alternative* of one step. The alternatives are numbered in a fixed order, and the footprint of the step is the union of their footprints.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{
@@ -79,7 +79,7 @@ pub struct Machine<'p> {
     pub now: u32,
     /// Whether a `*` was tried with samples only.
     pub sampled: bool,
-    /// The first action whose result cannot be represented.
+    /// The first action whose result cannot be represented, if there was one.
     pub limit: Option<(Limit, Span)>,
 }
 
@@ -200,7 +200,7 @@ impl<'p> Machine<'p> {
         !state.buffers.iter().any(|b| b.thread == thread as u32)
     }
 
-    /// Adds accesses to the keys that all steps from the current location of a thread read, whichever of the steps is taken.
+    /// Adds the reads that every step from the current location of a thread has in its footprint.
     fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
         let Some(location) = self.moves_from(state, thread) else { return };
         let place = &self.tables.places[thread][location.index()];
@@ -222,7 +222,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// (WM): TSO flushes the oldest store, PSO the oldest store to the cell, unless a store fence separates it from an older buffered store.
+    /// Rule (WM): TSO flushes the oldest store, PSO the oldest store to the cell, unless a store fence separates it from an older buffered store.
+    /// `None` if no flush is enabled.
     fn flush(
         &mut self,
         state: &State,
@@ -266,7 +267,8 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// Takes one edge of a thread, and the local steps after it.
+    /// Takes the requested alternative of the edges that leave a thread's location, and the local steps after it; `None` if there is no such enabled
+    /// alternative.
     fn advance(
         &mut self,
         state: &State,
@@ -376,7 +378,7 @@ impl<'p> Machine<'p> {
                     next.values[self.registers[thread] + register.index()] = value;
                     self.ops(next, thread, (id, edge), &ops[n + 1..], chosen, path, gathered);
                 } else {
-                    // This alternative was not requested, and all these alternatives have the same footprint, so it is only counted.
+                    // The footprint is the same for every value of a `*`, so an alternative that was not requested is only counted.
                     gathered.total += 1;
                     skipped = true;
                 }

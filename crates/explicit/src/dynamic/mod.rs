@@ -163,7 +163,7 @@ struct Judge<'a> {
     answers: Vec<Option<Answer>>,
     finals: BTreeSet<Vec<i64>>,
     stopped: Option<Reason>,
-    /// Set if the value of some formula did not fit 64 bits.
+    /// Set if the value of some formula did not fit into 64 bits.
     limit: Option<(Limit, Span)>,
     bytes: u64,
     count: Executions,
@@ -235,7 +235,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether some thread can move in the original program, because it is in a waiting loop.
+    /// Whether some thread can move in the original program, although no thread can move in the transformed one. Such a thread is in a waiting loop.
+    /// False if the program was not transformed.
     fn goes_round(&mut self, state: &State) -> bool {
         self.given.as_mut().is_some_and(|given| {
             (0..given.tables.agents.count()).any(|agent| given.step(state, agent, 0, None).is_some())

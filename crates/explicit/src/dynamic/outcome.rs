@@ -6,7 +6,8 @@ use super::footprint::{Item, Key, Tables, is_local};
 use super::machine::{Flow, Machine};
 use super::state::State;
 
-/// Maximum number of local steps merged into one step: limits must be polled even if a loop of local steps does not terminate.
+/// Maximum number of local steps merged into one step. A loop of local steps that does not terminate thus becomes a sequence of steps, between which
+/// limits are polled.
 const MOST_LOCAL: usize = 256;
 
 /// Maximum number of discarded states kept for reuse.

@@ -17,15 +17,15 @@ type Clock = Box<[u32]>;
 pub(super) struct Event {
     pub(super) branch: Branch,
     clock: Clock,
-    /// The part of the clock that does not depend on footprints; kept if the event waits.
+    /// The part of the clock that does not depend on footprints; `None` unless the event waits.
     base: Option<Clock>,
-    /// For each item of the footprint, the accesses before this one.
+    /// For each item of the footprint, the last accesses to its object before this event.
     links: Box<[Link]>,
-    /// The previous event of the agent.
+    /// The previous event of the agent, or [`NONE`].
     previous: u32,
     /// Earlier events that race with this one directly: no event lies between them in happens-before order.
     races: Vec<u32>,
-    /// Whether it releases the lock.
+    /// Whether the event releases the lock.
     unlocks: bool,
     /// For a flush, the number of store fences issued before the store.
     fences: u32,
@@ -290,8 +290,8 @@ impl Search<'_> {
         true
     }
 
-    /// Applies an event of the current execution to a state reached without some earlier events that do not happen before this event. Those do not
-    /// influence its effect, so the recorded outcome is copied: recomputing steps dominated the search time.
+    /// Applies an event of the current execution to a state reached without some earlier events that do not happen before this event. The missing
+    /// events do not influence its effect, so the recorded outcome is copied. Recomputing the steps dominated the search time.
     fn do_again(&self, number: u32, state: &mut State) {
         let Branch { agent, footprint, .. } = &self.at(number).branch;
         self.machine.copy_outcome(

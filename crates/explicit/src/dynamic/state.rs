@@ -13,7 +13,8 @@ const STOPPED: i64 = 1 << 32;
 /// A state of the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The holder of the lock plus 1 (0 if it is free), locations ([`STOPPED`] added where a thread has stopped), registers, memory.
+    /// The index of the lock's holder plus 1 (0 if the lock is free), then the locations of the threads ([`STOPPED`] is added to that of a thread that has
+    /// stopped), their registers, and the memory cells.
     pub values: Vec<i64>,
     /// All buffered stores; those of each thread in the order in which they were issued.
     pub buffers: Vec<Buffered>,
@@ -24,7 +25,7 @@ pub struct State {
 /// A store that has not reached memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffered {
-    /// The thread that issued it.
+    /// The thread that issued the store.
     pub thread: u32,
     /// The memory cell.
     pub cell: u32,
@@ -32,9 +33,9 @@ pub struct Buffered {
     pub value: i64,
     /// The numbers of stores and of store fences that the thread issued before this store.
     pub issued: [u32; 2],
-    /// The event that issued it.
+    /// The event that issued the store.
     pub event: u32,
-    /// The last event that loaded it from the buffer.
+    /// The last event that loaded the store from the buffer, or [`NONE`].
     pub reader: u32,
 }
 

@@ -54,11 +54,11 @@ pub type Sequence<'b> = VecDeque<&'b Branch>;
 
 /// How a step relates to a sequence.
 enum Relation {
-    /// It occurs in the sequence at this index, and can come first.
+    /// The step occurs in the sequence at this index, and can come first.
     Initial(usize),
-    /// It does not occur in the sequence and can come first.
+    /// The step does not occur in the sequence and can come first.
     Independent,
-    /// It cannot come first.
+    /// The step cannot come first.
     Dependent,
 }
 
@@ -77,7 +77,7 @@ impl Tree {
         Tree { branch, children: VecDeque::new() }
     }
 
-    /// A tree with a single sequence; `None` if it is empty.
+    /// A tree with a single sequence; `None` if the sequence is empty.
     fn sequence(steps: &Sequence<'_>) -> Option<Self> {
         let mut below: Option<Tree> = None;
         for &branch in steps.iter().rev() {
@@ -133,7 +133,7 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
             rest.remove(position);
         }
         let agent = trees[below.start].branch.agent;
-        // All continuations of a leaf are explored anyway.
+        // All continuations of a leaf are explored anyway, so nothing is inserted below a leaf.
         let goes_on = |tree: &&mut Tree| tree.branch.agent == agent && !tree.children.is_empty();
         let mut below = trees.range_mut(below).filter(goes_on).peekable();
         while let Some(tree) = below.next().filter(|_| !rest.is_empty()) {

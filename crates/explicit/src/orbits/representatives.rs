@@ -61,13 +61,13 @@ impl<'c> Representatives<'c> {
         }
     }
 
-    /// Maps a set of thread parts, two bits per thread, from a state to its representative.
+    /// Maps a set of parts (the edges or the flushes of a thread, two bits per thread) from a state to its representative.
     pub fn carry(&mut self, layout: &Layout, state: &[u64], parts: u64) -> u64 {
         if parts == 0 || std::ptr::eq(self.of(layout, state), state) {
             return parts;
         }
         let (best, mut candidate) = (std::mem::take(&mut self.best), std::mem::take(&mut self.candidate));
-        // All permutations have been tried, and the iteration is back at the first one.
+        // `of` has tried all permutations, so the iteration is back at the first one.
         self.arrange(layout, state, &mut candidate);
         while candidate != best && self.next_arrangement() {
             self.arrange(layout, state, &mut candidate);
@@ -204,7 +204,7 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     if let Some(buffer) = layout.buffers.get(thread) {
         let count = buffer.count.raw(state) as usize;
         mix(count as u64);
-        // A commutative sum, because the order of entries may depend on numbers.
+        // The entries are combined by a commutative sum, because their order may depend on thread numbers.
         let mut entries = 0u64;
         for (kind, value) in &buffer.entries[..count] {
             let kind = kind.raw(state);

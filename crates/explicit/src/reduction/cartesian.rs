@@ -12,9 +12,9 @@
 //! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of its blocked steps
 //! counts. While a thread holds the lock, no step of another thread depends on its steps, except on the release of the lock.
 //!
-//! Prefixes are computed thread by thread. Finished ones count with the footprint of their steps, the others with everything that the thread may
-//! still do. So in Fig. 4.5 the prefix of the first thread ends at its first store, because the second thread will load the stored variable, and the
-//! prefix of the second thread extends to this load, as the text of THESIS16 says.
+//! Prefixes are computed thread by thread. A prefix that has been computed counts with the footprint of its steps, any other with everything that its
+//! thread may still do. So in Fig. 4.5 the prefix of the first thread ends at its first store, because the second thread will load the stored
+//! variable, and the prefix of the second thread extends to this load, as the text of THESIS16 says.
 
 use fencewright_program::MemoryModel;
 
@@ -103,7 +103,7 @@ impl<'c> Cartesian<'c> {
         Ok(summary)
     }
 
-    /// The union of the footprints of the other threads' prefixes.
+    /// The union of the footprints of the other threads' prefixes and of their enabled flushes.
     fn others(&self, t: usize) -> Footprint {
         let both = self.touched.iter().zip(&self.view.threads).enumerate();
         let others = both.filter(|(u, _)| *u != t);

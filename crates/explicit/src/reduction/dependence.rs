@@ -1,4 +1,5 @@
-//! Dynamic dependence: which parts of threads depend on each other in a given state. Used by sleep sets.
+//! Dynamic dependence: which parts of threads depend on each other in a given state. A *part* is either the outgoing edges or the possible flushes of
+//! one thread. Used by sleep sets.
 //!
 //! Two parts are independent in a state if every step of one commutes there with every step of the other, and no step of one enables or disables a
 //! step of the other. Since this concerns a single state, it is more precise than the static [summaries](super::summary): array indices have values,
@@ -49,7 +50,7 @@ impl<'c> Dependence<'c> {
         }
     }
 
-    /// The subset of `others` that depends on `part`. All footprints must have been computed.
+    /// The subset of `others` that depends on `part`. [`Dependence::look`] must have computed the footprints of all these parts.
     pub(super) fn on(&self, view: &View, part: u64, others: u64) -> u64 {
         bits(others).filter(|&other| self.depends(view, part, other)).fold(0, |all, other| all | other)
     }

@@ -11,7 +11,7 @@
 //! **What is preserved.** All choices satisfy condition C1 (persistence): all steps that threads may take without taking a chosen one are independent
 //! of all chosen steps. C1 alone preserves all states without successors, hence all deadlocks and final states. With a bound on how long a step can
 //! be postponed (C3), every execution is part of an explored one, up to the order of independent steps, so faults are preserved too. The formulas of
-//! `forbid` and `invariant` require more (C2): `ample` never chooses visible steps unless it takes all; `persistent` treats visible steps as
+//! `forbid` and `invariant` require more (C2): `ample` never chooses visible steps unless it takes all steps; `persistent` treats visible steps as
 //! dependent on each other; `cartesian` ends a prefix with a visible step. So formulas take the same values in the same order in the explored
 //! execution.
 //!
@@ -81,18 +81,19 @@ impl Reduction {
         Reduction::Cartesian,
     ];
 
-    /// Whether it is based on summaries of the threads.
+    /// Whether the reduction is based on summaries of the threads.
     pub fn needs_summaries(self) -> bool {
         !matches!(self, Reduction::None | Reduction::Local)
     }
 
-    /// Whether the states it finds are a checkable proof.
+    /// Whether the states found by a search with this reduction are a checkable proof.
     pub fn has_proof(self) -> bool {
         matches!(self, Reduction::None | Reduction::Local | Reduction::Persistent)
     }
 
-    /// This reduction, with `Suited` resolved. Persistent sets are replaced if there are more threads than they support, or if buffers are bounded:
-    /// then a flush enables a store that was cut off, which the checker of certificates, whose buffers are unbounded, does not account for.
+    /// This reduction, with `Suited` resolved. Persistent sets are replaced if there are more threads than they support. They are also replaced if
+    /// buffers are bounded, because then a flush enables a store that was cut off. The checker of certificates does not account for that: its buffers
+    /// are unbounded.
     pub fn suited(self, threads: usize, bounded: bool) -> Self {
         let fits = !bounded && threads <= MOST_THREADS;
         match self {
@@ -103,13 +104,13 @@ impl Reduction {
         }
     }
 
-    /// This reduction, or a replacement that needs no summaries: they support neither abstract buffers nor versions.
+    /// This reduction, or a replacement if it needs summaries, which support neither abstract buffers nor versions.
     pub fn without_summaries(self) -> Self {
         if self.needs_summaries() { Reduction::Local } else { self }
     }
 }
 
-/// The facts about a thread in a state that reductions need.
+/// The facts that reductions need about a thread in a state.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadView {
     place: Place,
@@ -121,7 +122,7 @@ struct ThreadView {
     pending: bool,
 }
 
-/// The facts about a state that reductions need.
+/// The facts that reductions need about a state.
 #[derive(Debug, Default)]
 struct View {
     /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.

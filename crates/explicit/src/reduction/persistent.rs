@@ -25,7 +25,7 @@ pub struct Persistent<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     pub(super) view: View,
-    /// For each part, the parts that must be in the same set.
+    /// For each part, the parts that must be in every set that contains it; `None` if no set may contain the part.
     needs: Vec<Option<u64>>,
     /// The closed sets, ordered by size.
     pub(super) sets: Vec<u64>,
@@ -45,7 +45,7 @@ impl<'c> Persistent<'c> {
     ) -> Result<Summary, Growth> {
         self.look(layout, state);
         self.needs.clear();
-        // Most sets are single parts, so those are tried as soon as they are found.
+        // Most sets consist of a single part, so each such set is tried as soon as it is found.
         for position in 0..self.parts() {
             let single = 1 << position;
             let needed = self.needed_by(single);

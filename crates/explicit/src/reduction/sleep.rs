@@ -11,19 +11,19 @@
 //! the state or were taken earlier *in the same expansion* (unless they depend on the part), but not those taken in earlier expansions.
 //!
 //! **Correctness.** Take an execution w from an initial state. As long as there is an explored state s along w such that no step of its persistent
-//! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. It is independent of
-//! the rest, so it can be taken after it; and it closes no cycle, for otherwise P(s) would be the full set. So only finitely many steps are appended,
-//! and after that the rest has an initial in P(s) in every state s along w, until w itself has been taken. Now follow w with the invariant that *no
-//! part that sleeps in s at the end of the search is an initial of the rest*. It holds in the initial state, whose sleep set is empty. In s consider
-//! the latest expansion in which initial parts were taken, and of these the first, a. Let p sleep in the successor and be an initial of the rest
-//! there. Since p is independent of a in s, it is an initial in s too, so it does not sleep in s at the end. It was not taken before a in the same
-//! expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of s, which took p if p is in
-//! P(s), and a again if not. Both contradict the choice of a.
+//! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. The appended step is
+//! independent of the rest, so it can be taken after the rest; and it closes no cycle, for otherwise P(s) would be the full set. So only finitely
+//! many steps are appended, and after that the rest has an initial in P(s) in every state s along w, until w itself has been taken. Now follow w with
+//! the invariant that *no part that sleeps in s at the end of the search is an initial of the rest*. It holds in the initial state, whose sleep set
+//! is empty. In s consider the latest expansion in which initial parts were taken, and of these the first, a. Let p sleep in the successor by a and
+//! be an initial of the rest there. Since p is independent of a in s, it is an initial in s too, so it does not sleep in s at the end. It was not
+//! taken before a in the same expansion, because a was the first. So it slept in s then, and has woken up. Therefore there was a later expansion of
+//! s, which took p if p is in P(s), and a again if not. Both contradict the choice of a.
 //!
 //! So the search finds everything that a search with persistent sets alone finds: deadlocks and final states, faults and, because visible steps
-//! depend on each other, all values of observed formulas. The explored graph is a subgraph of the one explored with persistent sets. Only the rare
-//! case that parts outside of a persistent set wake up repeats steps. The argument depends neither on the search order nor on the number of workers,
-//! and automorphisms map sleep sets to sleep sets.
+//! depend on each other, all values of observed formulas. The explored graph is a subgraph of the one explored with persistent sets. Steps are
+//! repeated only in the rare case that parts outside of a persistent set wake up. The argument depends neither on the search order nor on the number
+//! of workers, and automorphisms map sleep sets to sleep sets.
 //!
 //! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
 
@@ -107,7 +107,7 @@ impl<'c> Sleep<'c> {
         self.again.len()
     }
 
-    /// The next state to be expanded again, with the parts to expand.
+    /// The next state to be expanded again, with the parts to expand; `None` if no state is waiting.
     pub fn next(&self) -> Option<(u32, u64)> {
         self.again.last().copied()
     }
@@ -141,7 +141,7 @@ impl<'c> Sleep<'c> {
         (self.used + more) * 4 > self.entries.len() * 3
     }
 
-    /// Moves all entries to a table of the given length. Returns false, with no change, if `go_on` does.
+    /// Moves all entries to a table of the given length. If `go_on` returns false, the table stays as it is, and the result is false.
     fn replace(&mut self, store: &Store, length: usize, go_on: &mut dyn FnMut() -> bool) -> bool {
         let mut table = vec![EMPTY; length];
         for entries in self.entries.chunks(MOVED) {
@@ -205,7 +205,7 @@ impl<'c> Sleep<'c> {
         self.persistent.find_sets();
         let threads = self.persistent.view.threads.len();
         if threads > MOST_THREADS {
-            // Too many threads for bit masks: no part ever sleeps.
+            // There are too many threads for bit masks, so no part ever sleeps.
             return Ok((expander.expand(layout, state, sink)?, 0));
         }
         for set in self.persistent.sets.iter().copied() {
@@ -220,8 +220,8 @@ impl<'c> Sleep<'c> {
         Ok((awake.take(&self.persistent.view, &mut self.dependence, set, asleep)?, set))
     }
 
-    /// Prepares for a wider layout: where the permutation of threads in the representative changes, sleep sets are permuted too. Returns false if
-    /// `go_on` does; then the sleep sets are unusable.
+    /// Prepares for a wider layout: where the permutation of threads in the representative changes, sleep sets are permuted too. If `go_on` returns
+    /// false, the result is false, and the sleep sets are unusable.
     pub fn repack(
         &mut self,
         code: &Code,
@@ -252,7 +252,7 @@ impl<'c> Sleep<'c> {
         true
     }
 
-    /// Rebuilds the table after the states have been repacked. Returns false if `go_on` does.
+    /// Rebuilds the table after the states have been repacked. Returns false if `go_on` returns false.
     pub fn rehash(&mut self, store: &Store, go_on: &mut dyn FnMut() -> bool) -> bool {
         self.replace(store, self.entries.len(), go_on)
     }
@@ -307,8 +307,8 @@ impl<S: SleepSink> Awake<'_, '_, S> {
         for bit in bits(set & !asleep) {
             sink.asleep(asleep & !dependence.on(view, bit, asleep));
             let taken = expander.expand_parts(layout, state, [part(bit)], sink)?;
-            // A part with a step that was cut off is not put to sleep: it is not fully explored, and parts that its steps wait for may be missing
-            // from the persistent set.
+            // A part with a step that was cut off is not put to sleep, because it is not fully explored and because parts that its steps wait for may
+            // be missing from the persistent set.
             asleep |= if taken.moved && taken.is_complete() { bit } else { 0 };
             summary = summary.with(taken);
         }

@@ -195,7 +195,7 @@ impl Classes {
     }
 }
 
-/// The address that an operation accesses, and whether the access is a write.
+/// The address that an operation accesses, and whether the access is a write; `None` if the operation accesses no memory.
 fn accessed(op: &Op) -> Option<(&Address, bool)> {
     match op {
         Op::Load(_, address) => Some((address, false)),

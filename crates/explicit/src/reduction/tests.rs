@@ -91,7 +91,7 @@ fn program(variables: usize, threads: Vec<Vec<(u32, u32, Action)>>, bad: Expr<Ob
 struct Explored {
     /// The number of states if the goal does not stop the search.
     states: usize,
-    /// The number of steps taken from these.
+    /// The number of steps taken from these states.
     taken: u64,
     /// The number of transitions until the goal is found: breadth first and depth first.
     transitions: [usize; 2],
@@ -217,7 +217,7 @@ fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
     }
 }
 
-/// Figs. 4.5 and 4.6: each thread increments its own variable twice, loads that of the other, and checks the value. 15 events.
+/// Figs. 4.5 and 4.6: each thread increments its own variable twice, loads that of the other, and checks the value. There are 15 events in all.
 #[test]
 fn cartesian_vectors_are_those_of_the_text() {
     let ops = |own, other| {

@@ -43,7 +43,7 @@ fn equalities(values: Vec<(CellId, i64)>) -> Cube {
     cube
 }
 
-/// The reachable states of the reduced program, one cube per state; `None` if there are too many, or an overflow.
+/// The reachable states of the reduced program, one cube per state; `None` if there are too many states, or if one of them has an overflow.
 fn states(reduced: &Reduced) -> Option<Vec<(Control, Vec<Cube>)>> {
     let reachable = explore(&reduced.program, MemoryModel::Sc, 600, &mut || false).ok()?;
     let mut all: Vec<&State> = reachable.states.iter().collect();
@@ -175,7 +175,7 @@ fn unknown_buffer_contents_allow_everything_within_the_bound() {
         let found = invariant(&program, &reduced, Vec::new(), &states, &Limits::default());
         found.expect("small").states
     };
-    // No store, one to x or y, two to either: 1 + 2 + 4 shapes.
+    // The buffer has no store, one store (to x or to y), or two stores (each to x or to y): 1 + 2 + 4 shapes.
     assert_eq!(translated(Cube::new()).len(), 7);
     let count = queue.count.expect("there are stores");
     let one = translated([is(cell(count), 1), is(cell(queue.values[0]), 5)].concat());
@@ -214,7 +214,7 @@ fn an_overflow_is_no_proof() {
         let states: Vec<_> = reachable.states.iter().map(of).collect();
         let found = invariant(&program, &reduced, vec!["large".into()], &states, &Limits::default());
         assert_eq!(found.is_ok(), fits, "{model:?} {bounds:?}");
-        // The checker rejects a smaller bound: some store does not fit.
+        // The checker rejects a smaller bound, because some store does not fit.
         if let Ok(mut lie) = found {
             assert!(accepted(&program, &lie).is_ok(), "{model:?} {bounds:?}");
             lie.buffers = Buffers::Queue { model, bound: Bound::Thread(1) };

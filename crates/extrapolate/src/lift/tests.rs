@@ -54,7 +54,7 @@ fn counts(name: &str, predicates: &str) -> (usize, usize, usize) {
     (sc.len(), pso, tso)
 }
 
-/// EXTRA13 s. 2.3: from 8 predicates to 15 under PSO. The missing one is `overflow = 0`, which is a location of `P_M` here.
+/// EXTRA13 s. 2.3: 8 predicates under SC become 15 under PSO. One of the 15, `overflow = 0`, is a location of `P_M` here instead of a predicate.
 #[test]
 fn the_alternating_bit_protocol_has_the_predicates_of_the_paper() {
     let predicates = "msg == 0, ack == 0, sender.bit == 0, sender.answer == 0, receiver.message == 0, receiver.bit == 0, \

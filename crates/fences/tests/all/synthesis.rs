@@ -256,7 +256,7 @@ fn a_fence_may_make_a_violation_by_where_it_stands() {
                 finally sb: never p.r == 0 && q.t == 0; forbid p1: x == 1 && p.s == 0 && !p@c;";
     let found = fences(&loaded("labels", text.as_bytes()), MemoryModel::Tso, &Options::default());
     assert_eq!((&found.verdict, found.cost, found.optimal), (&Verdict::Fixed, 2, true));
-    // After `c`, at the original place, not before it.
+    // The fence is inserted after the label `c`, directly before `a: r`.
     let offset = text.find("a: r").expect("a label") as u32;
     assert_eq!(found.fences[0].fence.place.offset, offset);
     assert!(found.fences[0].needed_because.is_some());
@@ -276,7 +276,7 @@ fn existential_properties_must_stay_satisfied() {
     let because = why.because.expect("a violation of the program as it is");
     assert_eq!(because.property.expect("a property").name, "strong");
     assert!(because.program.threads.iter().flat_map(|t| &t.edges).all(|e| e.action != Action::Fence));
-    // An existential property may ask for executions that fences preserve.
+    // An existential property may be about executions that fences preserve.
     let fixed = check(&text.replace("exists p.r == 0", "exists p.r == 1"));
     assert_eq!((fixed.verdict, fixed.cost), (Verdict::Fixed, 4));
     // No execution satisfies the property even without fences.

@@ -343,7 +343,7 @@ impl Batch {
     }
 }
 
-/// An outcome that lacks memory, rendered in case repeating the search alone gives no better one.
+/// The outcome of a search that ran out of memory while others ran. It is rendered already, in case that a second search alone has no better outcome.
 struct Pressed<L, P> {
     /// The index of the property.
     property: usize,
@@ -368,7 +368,7 @@ struct Run<'a, S: Scribe> {
 
 /// The rendered outcomes of a question, by the indices of their properties.
 type Parts<S> = BTreeMap<usize, <S as Scribe>::Part>;
-/// The outcomes of a question that lack memory.
+/// The outcomes of a question for which memory ran out.
 type PressedOnes<S> = Vec<Pressed<<S as Scribe>::Line, <S as Scribe>::Part>>;
 
 impl<S: Scribe> Run<'_, S> {
@@ -407,8 +407,8 @@ impl<S: Scribe> Run<'_, S> {
         let _ = self.sender.send((n, event));
     }
 
-    /// Checks all properties of a program, or the properties with the indices `only`, and sends each outcome as soon as it is found. Outcomes that lack memory are
-    /// not sent but returned.
+    /// Checks all properties of a program, or the properties with the indices `only`, and sends each outcome as soon as it is found. Outcomes for which memory ran out are not sent
+    /// but returned.
     fn ask(&self, n: usize, only: Option<&[usize]>, parts: &mut Parts<S>) -> PressedOnes<S> {
         let asked = &self.batch.asked[n];
         self.ask_about(n, asked, only, parts).unwrap_or_else(|failure| {

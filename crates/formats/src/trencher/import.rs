@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The number that a C++ stream would read at the start of a word, ignoring the rest: `1x` is 1. `None` if the word does not start with a number that
-/// fits 32 bits: then it names a register.
+/// fits 32 bits; such a word names a register.
 fn leading_int(word: &str) -> Option<i32> {
     let sign = word.starts_with(['+', '-']) as usize;
     let digits = word[sign..].bytes().take_while(u8::is_ascii_digit).count();

@@ -10,9 +10,9 @@ use super::{EMPTY_STEPS, Place, Side, Site, Sites};
 /// Whether there is a place before the first statement of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// There is one.
+    /// There is a place.
     Free,
-    /// There is none, because the statement starts an alternative of `choose`.
+    /// There is no place, because the statement starts an alternative of `choose`.
     Choice,
 }
 
@@ -84,7 +84,7 @@ impl Marks<'_> {
             start = Start::Free;
             let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
-            // If the next statement has a place before it, a place after this statement would be the same.
+            // If the next statement has a place before it, a place after this statement would be the same place.
             if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }

@@ -34,7 +34,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     /// The operations on each path through an atomic block, or through the evaluation of a condition, in the order of the text. `lower` adds the
-    /// edges, which end at the location given to it; they are collected separately from those of the thread.
+    /// edges, which end at the location given to it. These edges are only used to find the paths; they do not become edges of the thread.
     pub fn ways(
         &mut self,
         within: Within,

@@ -1,9 +1,9 @@
 //! Procedures: every call is inlined.
 //!
 //! A procedure sees the top level, its parameters and its own registers and constants, but nothing of its caller. A parameter that is never assigned
-//! becomes an alias of its argument if the argument is a constant or a register: the procedure cannot change the argument during the call. Every
-//! other parameter is a register that is assigned before the first step of the body. Registers of the procedure that its body may read before writing
-//! them are initialised there, too.
+//! becomes an alias of its argument if the argument is a constant or a register, because the procedure cannot change such an argument during the call.
+//! Every other parameter is a register that is assigned before the first step of the body. Registers of the procedure that its body may read before
+//! writing them are initialised at the same point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,7 +35,7 @@ pub struct Frame<'a> {
     pub loops: Vec<(Node, Node)>,
     /// The nesting depth of the current block; registers are declared at depth 1.
     pub depth: usize,
-    /// The procedure, if this is the body of one.
+    /// The procedure, if this is the scope of a procedure.
     inlined: Option<Inlined<'a>>,
 }
 
@@ -227,8 +227,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether control may reach `end`: it is `entry`, or the target of an edge with number `first` or greater. These are the edges of the body;
-    /// edges that cannot be reached count too.
+    /// Whether control may reach `end`, that is, whether `end` is `entry` or the target of an edge of the body. The edges of the body have the number
+    /// `first` and greater ones; edges that cannot be reached count too.
     fn leads_to(&self, end: Node, entry: Node, first: usize) -> bool {
         let end = self.graph.find(end);
         self.graph.find(entry) == end

@@ -217,7 +217,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// The value of an expression if it is constant: neither accesses memory nor depends on registers.
+    /// The value of an expression if it is constant, that is, if it neither accesses memory nor depends on registers.
     pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),

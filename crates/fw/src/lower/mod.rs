@@ -50,7 +50,7 @@ pub enum Awaits {
     /// It evaluates the condition repeatedly, and is never blocked.
     #[default]
     Spin,
-    /// It blocks until the condition holds. Used for `deadlock`; no other property distinguishes the two.
+    /// It blocks until the condition holds. Used for `deadlock`; no other property distinguishes this behaviour from spinning.
     Block,
 }
 

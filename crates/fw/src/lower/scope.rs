@@ -49,7 +49,7 @@ impl Constants {
         self.global.insert(name.to_string(), value);
     }
 
-    /// Replaces the constants that are not from the top level, since a procedure does not see those of its caller; returns the previous ones.
+    /// Replaces the constants that are not from the top level, and returns the previous ones. A procedure does not see the constants of its caller.
     pub(crate) fn exchange_local(&mut self, local: LocalConstants) -> LocalConstants {
         LocalConstants(std::mem::replace(&mut self.local, local.0))
     }

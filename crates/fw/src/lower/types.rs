@@ -13,7 +13,7 @@ use super::thread::ThreadLowering;
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// The type of the shared variable at an address.
+    /// The type of the shared variable at an address, if the variable has one.
     pub fn type_of(&self, address: &Address) -> Option<UnaryOp> {
         self.names.types.get(&address.variable).copied()
     }

@@ -21,7 +21,7 @@ impl Printer {
     }
 
     /// Writes an operand that must bind at least as tightly as `minimum`. A quantifier extends as far to the right as possible, so it is written in
-    /// parentheses unless `last`: nothing follows the operand that a quantifier could include.
+    /// parentheses, unless `last` says that no text follows the operand that the quantifier could include.
     pub fn operand(&mut self, expr: &Expr, minimum: u8, last: bool) {
         match &expr.kind {
             ExprKind::Int(value) => {

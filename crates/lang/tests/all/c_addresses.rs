@@ -104,7 +104,7 @@ fn a_number_in_the_address_range_may_be_an_address() {
     holds(&globals.replace("100000", "1000"), &body);
 }
 
-/// As before, but in an atomic step.
+/// As in the previous test, but the comparison is part of an atomic step.
 #[test]
 fn an_exchange_compares_with_a_number_that_may_be_an_address() {
     let globals = "int a, k; _Atomic(uintptr_t) w;

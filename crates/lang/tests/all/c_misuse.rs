@@ -97,7 +97,7 @@ fn main_is_concurrent_until_all_threads_have_ended() {
             i++;
         } while (i < 2 && __VERIFIER_nondet_bool());";
     assertions(&beside(globals, fenced, rounds), "suu");
-    // A thread that has ended has started another one.
+    // A thread starts another one and ends.
     let text = |creates: &str| {
         format!(
             "pthread_t u; pthread_once_t once = PTHREAD_ONCE_INIT; pthread_mutex_t m; int x, y, a, b;
@@ -376,7 +376,7 @@ fn a_thread_does_not_join_itself() {
     );
 }
 
-/// A program that allocates a queue in each iteration; `thread` and `main` are what the thread and `main` do with it.
+/// A program that allocates a queue in each iteration; `thread` and `main` are the statements with which the thread and `main` use it.
 fn allocated(thread: &str, main: &str) -> String {
     beside(
         "struct queue { pthread_mutex_t m; pthread_cond_t c; int done; };

@@ -612,7 +612,7 @@ fn threads_that_do_the_same_count_when_they_end() {
     assertions(&text("assert(x != 1);"), "uuu");
     assertions(&text("assert(x != 0);"), "sss");
     deadlock(&text(""), "sss");
-    // A thread that is joined twice or does something besides is not counted.
+    // Two joins of the same thread, and joins with an access between them, are not replaced by counting.
     let twice = text("assert(x != 3);")
         .replace("pthread_join(u, 0);", "pthread_join(u, 0); x = x; pthread_join(t[1], 0);");
     assertions(&twice, "uuu");

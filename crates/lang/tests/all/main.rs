@@ -1,4 +1,4 @@
-//! All integration tests of this crate, as one program: they are linked once.
+//! All integration tests of this crate. They are modules of one program, so that it is linked only once.
 
 mod c_addresses;
 mod c_blocks;

@@ -404,7 +404,7 @@ fn is_reachability(kind: &PropertyKind) -> bool {
     match kind {
         PropertyKind::Never(_) | PropertyKind::Finally(Quantifier::Never | Quantifier::Forall, _) => true,
         PropertyKind::Finally(Quantifier::Exists, _) | PropertyKind::NoDeadlock => false,
-        // In `P_M`, `assertions` has been replaced by a formula that must never hold.
+        // `P_M` has no property of this kind: its `assertions` has been replaced by a formula that must never hold.
         PropertyKind::Assertions => false,
     }
 }

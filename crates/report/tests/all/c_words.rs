@@ -192,7 +192,8 @@ fn told(text: &str) -> String {
     executions(&loaded("told.c", text), Style::PLAIN)
 }
 
-/// Threads that are alike and joined together count up one cell when they end: each of them ends itself, and the creator joins all of them.
+/// Threads that are alike and joined together increment the same cell when they end. The words say nevertheless that each of these threads ends, and that the creator joins all of
+/// them.
 #[test]
 fn threads_that_are_alike_end_themselves_and_are_joined_together() {
     let shown = told(
@@ -220,7 +221,7 @@ int main(void) {
     assert!(shown.contains("  main joins w_1, w_2 and w_3\n"), "{shown}");
 }
 
-/// A local variable that was initialised by a load is not told as the place that it was loaded from once that place has another value.
+/// A local variable that was initialised by a load is described by the place that it was loaded from only as long as this place has the same value.
 #[test]
 fn values_are_not_told_by_places_that_have_changed() {
     let text = r"#include <pthread.h>
@@ -300,7 +301,7 @@ int main(void) { pthread_t p, q; pthread_create(&p,0,f,0); pthread_create(&q,0,g
     assert!(!shown.contains("undefined"), "{shown}");
 }
 
-/// A thread starts and ends outside of every statement: the call that creates it is its creator's.
+/// The first and the last step of a thread are shown without a statement: the call that creates the thread is a statement of its creator.
 #[test]
 fn the_end_of_a_thread_has_no_statement() {
     let shown = told(

@@ -43,7 +43,8 @@ pub struct Options {
     pub clip: i32,
     /// The parameters that are not refined.
     pub fixed: Fixed,
-    /// Exact buffers with this bound instead of abstract ones; if a store does not fit, the answer is `unknown`.
+    /// The bound of exact buffers, which are then used instead of abstract ones; if a store does not fit, the answer is `unknown`. `None` for
+    /// abstract buffers.
     pub buffer_bound: Option<Bound>,
     /// The search order.
     pub order: Order,
@@ -75,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of stores kept in order; more has never helped.
+/// Maximum number of stores kept in order; larger numbers have never helped.
 const MOST_KEPT: u32 = 8;
 /// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, each
 /// of them one store longer than the one before. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now
@@ -115,8 +116,8 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // Properties that need a proof that a state is reachable, or that no thread can move, are declined: an over-approximation can show
-            // neither.
+            // Properties that need a proof that a state is reachable, or that no thread can move, are declined, because an over-approximation can
+            // show neither.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
@@ -374,7 +375,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The first statement with nonlinear arithmetic on a path, if there is one.
+/// The source position of the first edge on a path with nonlinear arithmetic, if there is one.
 fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
     let is_nonlinear = |command: &Command| match command {
         Command::Assume(e) | Command::Assign(_, e) | Command::Fold(_, e) => is_nonlinear(e),
@@ -428,7 +429,7 @@ impl<D: Domain> SpuriousPath<D> for Spurious<'_> {
 }
 
 impl Options {
-    /// The buffer abstraction that keeps k stores in order.
+    /// The buffers of the machine: none under SC; exact buffers if `buffer_bound` is set; otherwise an abstraction that keeps `k` stores in order.
     fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
         match (model, self.buffer_bound) {
             (MemoryModel::Sc, _) => Buffers::Sc,

@@ -177,7 +177,7 @@ pub fn fewest(all: Summarised, known: Summarised, mut enough: impl FnMut(Summari
     kept
 }
 
-/// Whether two steps are the same event and, for an edge, the same case of it. They may belong to different machines.
+/// Whether two steps are the same event and, for an edge, the same case of the edge. They may belong to different machines.
 fn same_event(step: &Step, event: &Step) -> bool {
     let (step, event) = (step.name, event.name);
     let same_case = step.edge.is_none() || step.case == event.case;

@@ -7,8 +7,8 @@
 //! guessed. When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is
 //! explored. With k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
-//! The value of memory cell c in group g of a thread is in the entry cell of the thread with index g * n + c, where n is the number of memory cells.
-//! So moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is
+//! The value of memory cell c in group g of a thread is in the thread's entry cell with index g * n + c, where n is the number of memory cells. So
+//! moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is
 //! overwritten before it has moved.
 
 use fencewright_memory::{BufferShape, Cell, CellId, Cells, Change, Command, Entry, StoreBuffers, Stored};
@@ -79,7 +79,7 @@ impl Groups {
         BufferShape { queue, set: Vec::new() }
     }
 
-    /// All values: group, memory cell, and the cell that holds the value.
+    /// All buffered values: for each, its group, the memory cell that it is stored to, and the cell that holds it.
     pub fn values<'a>(
         &'a self,
         cells: &'a Cells,
@@ -89,12 +89,12 @@ impl Groups {
         groups.flat_map(move |(g, group)| group.iter().map(move |&c| (g, c, value(cells, thread, g, c))))
     }
 
-    /// The group with the newest store to a memory cell.
+    /// The index of the group with the newest store to a memory cell; `None` if no group has one.
     pub fn newest_group(&self, target: u32) -> Option<usize> {
         self.0.iter().rposition(|group| group.contains(&target))
     }
 
-    /// The cell that holds the newest store to a memory cell.
+    /// The cell that holds the value of the newest store to a memory cell; `None` if no group has one.
     pub fn newest(&self, cells: &Cells, thread: ThreadId, target: u32) -> Option<CellId> {
         self.newest_group(target).map(|g| value(cells, thread, g, target))
     }
@@ -169,7 +169,8 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group, the memory cells that it writes, each together with the group that holds the value now: the group itself.
+    /// For each group, the memory cells that it writes, each together with the index of the group that holds its value now, which is the group
+    /// itself.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }

@@ -45,7 +45,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     sees_memory: bool,
     /// Maximum number of groups in a buffer before the last context.
     groups: u32,
-    /// The first layer in which groups were merged because there were too many.
+    /// The first layer in which groups were merged because there were too many; `None` if none were merged.
     merged: Option<u32>,
     /// Maximum number of contexts.
     bound: u32,
@@ -216,7 +216,8 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         if last {
             self.ended = true;
             // The previous search, with a smaller bound, has begun last contexts from the earlier layers. If the domain is discrete, that search had
-            // the same states in these layers. Otherwise it may have dropped a state that this search has kept, because another state covered it.
+            // the same states in these layers. Otherwise the previous search may have dropped a state that this search has kept, because another
+            // state covered the dropped one.
             let earlier = take(&mut self.earlier);
             if !self.domain().is_discrete() {
                 self.turning.extend(earlier);

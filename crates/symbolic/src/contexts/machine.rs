@@ -12,11 +12,12 @@
 //! | buffer arw, memory arw (atomic read-writes) | all groups leave, then the edge, on memory; so do fences and locks |
 //! | context switch | any number of the oldest groups leave, and another thread becomes active |
 //!
-//! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context it leaves;
-//! here both are decided when they happen. The paper requires every write to leave in one of the k contexts; here an execution may end with buffered
-//! stores, which the store buffering test needs to show its violation in two contexts. In the paper, memory arw writes memory although an older write
-//! of the same context to the same variable is still buffered, and at the end of the context the older write overwrites the newer value; here the
-//! older writes leave first. Under SC there are no buffers, and the machine is the usual context bound.
+//! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context the write
+//! leaves the buffer. Here the active thread is chosen when a context begins, and the writes that leave are chosen when a context ends. The paper
+//! requires every write to leave in one of the k contexts; here an execution may end with buffered stores, which the store buffering test needs to
+//! show its violation in two contexts. In the paper, memory arw writes memory although an older write of the same context to the same variable is
+//! still buffered, and at the end of the context the older write overwrites the newer value; here the older writes leave first. Under SC there are no
+//! buffers, and the machine is the usual context bound.
 
 use fencewright_memory::{
     BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
@@ -52,9 +53,9 @@ pub enum Move {
         edge: EdgeId,
         /// The number of the case of the edge; see [`case`](fencewright_memory::StepName::case).
         case: u32,
-        /// Number of groups that leave before it.
+        /// Number of groups that leave before the step along the edge.
         flushed: u32,
-        /// For a store that merges two groups, the index of the older one.
+        /// For a store that merges two groups, the index of the older one; `None` for all other edges.
         merged: Option<u32>,
     },
     /// The context ends.
@@ -174,7 +175,7 @@ impl<'p> Contexts<'p> {
         Step { name: ContextStepName { thread, what }, commands, outcome }
     }
 
-    /// Ends the context: the `flushed` oldest groups leave and another thread becomes active. Impossible if groups are to leave while another thread
+    /// Ends the context: the `flushed` oldest groups leave and another thread becomes active. `None` if groups are to leave while another thread
     /// holds the lock.
     pub fn switch(&self, at: &ContextControl, flushed: u32, to: ThreadId) -> Option<ContextStep> {
         if flushed > 0 && !at.control.may_access(at.active) {
@@ -229,7 +230,8 @@ impl Machine for Contexts<'_> {
         }
     }
 
-    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`.
+    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`. `None` for
+    /// deadlocks, which the machine does not support.
     fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);
         let mut sees_memory = false;

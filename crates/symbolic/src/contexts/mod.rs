@@ -35,7 +35,7 @@ use relevant::Relevant;
 /// Options of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Maximum number of contexts.
+    /// Maximum number of contexts; `None` means [`MOST_CONTEXTS`].
     pub contexts: Option<u32>,
     /// The representation of integers; `None` means `order` where it is exact, and zones elsewhere.
     pub domain: Option<DomainName>,
@@ -49,7 +49,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of contexts by default: more are intractable.
+/// Maximum number of contexts by default, because more contexts are intractable.
 pub const MOST_CONTEXTS: u32 = 64;
 /// The initial clip constant of zones.
 const FIRST_CLIP: i32 = 2;
@@ -119,7 +119,7 @@ impl Engine for ContextBound {
     }
 }
 
-/// The answer to a property that this engine can never decide.
+/// The answer `unknown` to a property that this engine can never decide; `None` if the engine may decide it.
 fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     let what = match (&property.kind, task.model) {
         (_, MemoryModel::Pso) => "engine contexts knows SC and TSO, not PSO",
@@ -130,7 +130,8 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
 }
 
-/// The reason for an answer `unknown`: there is no violation within this many contexts, and more were not tried because of `reason`.
+/// The reason for an answer `unknown`: there is no violation within this many contexts, and executions with more contexts were not searched because
+/// of `reason`.
 fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
 }
@@ -320,7 +321,7 @@ impl Run<'_, '_> {
     }
 
     /// Called when more contexts would reach no additional states, so the open properties hold. The context machine leaves executions out, so its
-    /// states are no inductive invariant for a certificate. Engine `cegar` is run to find one.
+    /// states are no inductive invariant for a certificate. So engine `cegar` is run to find a certificate.
     fn close(&mut self) {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();

@@ -71,7 +71,7 @@ impl<'a, 'p> Relevant<'a, 'p> {
         first.map(|at| RelevantControl { at: self.settled(at, last).1, last }).collect()
     }
 
-    /// The steps to another thread, which end the context.
+    /// The steps to another thread, which end the context; `None` if `stop` interrupts the computation.
     fn switches(&self, at: &ContextControl, last: bool, stop: &dyn Fn() -> bool) -> Option<Vec<ContextStep>> {
         let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
         let pending = self.contexts.pending(at);

@@ -64,7 +64,7 @@ pub fn execution(
 }
 
 impl Replay<'_, '_> {
-    /// Flushes the stores of the oldest groups.
+    /// Flushes the stores of the oldest groups; `None` if a flush is impossible or a limit is reached.
     fn flush(&mut self, thread: ThreadId, groups: u32) -> Option<()> {
         let count = self.groups[thread.index()].drain(..groups as usize).sum();
         for _ in 0..count {

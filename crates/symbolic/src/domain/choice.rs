@@ -28,7 +28,7 @@ pub struct Choice {
 
 /// A computation that is generic over the domain.
 pub trait WithDomain {
-    /// Its result.
+    /// The result of the computation.
     type Output;
     /// Runs the computation.
     fn run<D: Domain>(self, domain: D) -> Self::Output;

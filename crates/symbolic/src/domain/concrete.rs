@@ -55,7 +55,7 @@ const NO_RANGE: &str = "domain concrete needs a range for every `*` and for ever
 const TOO_MANY: &str = "domain concrete does not try as many values as one step can choose here";
 
 impl Concrete {
-    /// The domain.
+    /// Creates the domain.
     pub fn new() -> Self {
         Concrete::default()
     }
@@ -151,7 +151,7 @@ impl Indices {
         self.cells.iter().position(|&c| c == cell)
     }
 
-    /// The index of a cell that has a value.
+    /// The index of a cell; `None` if the cell has no value.
     fn read(&self, cell: CellId) -> Option<u32> {
         self.position(cell).filter(|&i| self.known[i]).map(|i| i as u32)
     }
@@ -207,7 +207,7 @@ impl Domain for Concrete {
                 Command::Assume(e) => indices.expression(e).map(ValueOp::Assume),
                 Command::Assign(to, e) => match indices.expression(e) {
                     Some(e) => Some(ValueOp::Assign(indices.write(*to), e)),
-                    // The source has no value: it is a summary cell that is renamed.
+                    // The source has no value, because it is a summary cell that is renamed.
                     None => {
                         indices.forget(*to);
                         continue;

@@ -54,8 +54,8 @@ pub trait Domain: Sized + 'static {
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition;
 
     /// The abstract post. Adds states to `out` whose union covers the valuations after the step, each with the number of the branch through the
-    /// commands ([`fencewright_memory::linear::ways`]) that leads to it. An impossible step adds none. The error tells that some valuations cannot be
-    /// represented; the others are in `out` nevertheless.
+    /// commands ([`fencewright_memory::linear::ways`]) that leads to it. An impossible step adds no states. The error tells that some valuations
+    /// cannot be represented; `out` then has states for the other valuations.
     fn post(
         &mut self,
         transition: &Self::Transition,
@@ -114,8 +114,7 @@ pub trait Domain: Sized + 'static {
     }
 }
 
-/// Those of the given cells that a domain represents: all of them, except that a domain represents summary cells only if it can constrain their
-/// values.
+/// The given cells without those that a domain does not represent: summary cells, if the domain cannot constrain their values.
 pub(crate) fn kept<D: Domain>(domain: &D, contents: &[Contents], mut cells: Vec<CellId>) -> Vec<CellId> {
     if !domain.keeps_summaries() {
         cells.retain(|&cell| !matches!(contents[cell as usize], Contents::Summary(_)));
@@ -131,8 +130,8 @@ pub trait SpuriousPath<D> {
     /// Interpolants: constraints along the path that together prove that it is infeasible over the integers; `None` if the solver found none.
     fn interpolants(&mut self) -> Option<Vec<Linear>>;
 
-    /// The sums of variables that the path depends on: those of the conditions at its end and of its assumptions, rewritten backward to each earlier
-    /// point.
+    /// The sums of variables that the path depends on: the sums in the conditions at the end of the path and in its assumptions, rewritten backward
+    /// to each earlier point.
     fn sums(&mut self) -> Vec<Linear> {
         Vec::new()
     }

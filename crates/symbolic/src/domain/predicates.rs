@@ -75,7 +75,7 @@ pub struct Predicates {
     fixed: bool,
     /// Cached answers of the solver.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// Cached vocabularies, by set of live cells: many steps share few such sets.
+    /// Cached vocabularies, one for each set of live cells. Many steps share few such sets.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// The budget of the solver per query.
     budget: Budget,
@@ -327,13 +327,13 @@ impl Domain for Predicates {
     }
 }
 
-/// The result of symbolic execution of simple commands, in terms of the values before. Unknown values are fresh variables.
+/// The result of symbolic execution of simple commands, in terms of the values before the commands. Unknown values are fresh variables.
 pub struct Executed {
     /// The assumptions.
     pub assumed: Vec<Linear>,
     /// The changed cells.
     pub values: Values,
-    /// Variables that stand for one of the values that a summary cell had before, with that cell.
+    /// The variables that stand for one of the values that a summary cell had before the commands, each with the summary cell.
     copies: Vec<(CellId, CellId)>,
 }
 
@@ -357,9 +357,9 @@ impl Values {
         self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
     }
 
-    /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many.
+    /// The values of a linear form, one for each choice of values of its cells; `None` on overflow or if there are too many choices.
     pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
-        // This limit is never reached in practice: no machine folds more than a few values in one step.
+        // This limit is never reached in practice, because no machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
         let mut totals = vec![Linear::constant(form.constant)];
         for &(cell, coefficient) in &form.terms {

@@ -210,7 +210,7 @@ impl ResidueStep {
         (0..self.cells).map(residue).collect()
     }
 
-    /// The residues after one branch of the step; `None` if they make it infeasible.
+    /// The residues after one branch of the step; `None` if the residues make the branch infeasible.
     pub fn run(&self, way: usize, start: &[Residue]) -> Option<Vec<Residue>> {
         let mut known = start.to_vec();
         let value = |known: &[Residue], form: &Option<Terms>| match form {
@@ -395,7 +395,7 @@ impl Moduli {
 fn asked(op: BinaryOp, constant: i64) -> Option<i64> {
     let modulus = match op {
         BinaryOp::Rem => constant.checked_abs()?,
-        // The bits of a number up to the highest one of the constant, or the highest zero of a negative constant.
+        // The operation depends on the bits up to the highest 1 of the constant, or up to the highest 0 of a negative constant.
         BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {
             let bits = if constant < 0 { !constant } else { constant };
             1i64.checked_shl(64 - bits.leading_zeros())?

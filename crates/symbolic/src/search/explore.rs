@@ -60,7 +60,7 @@ struct ControlNode<C, P, T> {
     live: Vec<CellId>,
     /// The steps of each phase computed so far, as ranges of [`Search::steps`].
     steps: SmallVec<[(P, Range<u32>); 1]>,
-    /// The possible evidence for nodes with this control state; prepared when the first such node is examined.
+    /// The possible evidence for nodes with this control state; `None` until the first such node is examined.
     evidence: Option<Vec<PreparedEvidence<T>>>,
     /// The nodes with this control state that are not covered; unused if the domain is discrete.
     members: Vec<u32>,
@@ -106,7 +106,7 @@ pub struct Finding {
     pub node: u32,
     /// The index of the property.
     pub property: usize,
-    /// The number of the evidence among those of the control state; see [`Evidence::case`].
+    /// The number of this piece of evidence among all pieces of evidence for the control state; see [`Evidence::case`].
     pub case: u32,
 }
 
@@ -127,16 +127,16 @@ pub struct ReachedControl<C, S> {
 pub struct Counterexample<M: Machine> {
     /// The index of the property.
     pub property: usize,
-    /// The control state it starts in.
+    /// The control state in which the path starts.
     pub start: M::Control,
     /// The steps, each with the branch through its commands that the search took, if the domain reports it.
     pub steps: Vec<(StepOf<M>, Option<u32>)>,
-    /// The evidence that its last state provides.
+    /// The evidence that the last state of the path provides.
     pub evidence: Evidence,
 }
 
 impl<M: Machine> Counterexample<M> {
-    /// The control state at its end.
+    /// The control state at the end of the path.
     pub fn end(&self) -> &M::Control {
         let last = self.steps.last().map(|(step, _)| &step.outcome);
         match last {
@@ -375,7 +375,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
     }
 
     /// The path to a finding. The machine recomputes all steps of each control state on the path, which may take a long time, so the limits are
-    /// polled. They include the grace period for results found at the last moment.
+    /// polled. These limits include the grace period for results found at the last moment.
     pub fn counterexample(&self, finding: &Finding) -> Result<Counterexample<M>, Reason> {
         let finishing = self.limits.finishing();
         let mut node = &self.nodes[finding.node as usize];
@@ -454,7 +454,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             let before = &self.controls[control as usize].live;
             let after = target.map_or(&[][..], |t| &self.controls[t as usize].live);
             let transition = self.domain.transition(before, &commands, after);
-            // An estimate: the transition with its branches.
+            // The estimated size of the transition with its branches.
             self.bytes += (256 + 96 * commands.len() + 16 * (before.len() + after.len())) as u64;
             self.steps.push(Prepared { name, target, transition });
         }
@@ -481,7 +481,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// Stores a state, unless it is covered. Returns its index.
+    /// Stores a state, unless it is covered. Returns the index of its node; `None` if it is covered.
     fn add(&mut self, control: u32, state: &D::State, origin: Origin) -> Option<u32> {
         let stored = self.domain.stored(state);
         let hashed = hash((control, &stored));

@@ -14,7 +14,7 @@ use fencewright_verdict::Task;
 /// The classes of identical threads of a program.
 pub struct Symmetry(symmetry::Symmetry);
 
-/// Maximum size of a class: checking that a property is symmetric reads it once per thread of the class.
+/// Maximum size of a class, because checking that a property is symmetric reads the property once per thread of the class.
 const MOST_ALIKE: usize = 16;
 
 impl Symmetry {
@@ -57,8 +57,8 @@ impl Symmetry {
             .map(|&cell| (cell, order.before(&machine.cells, cell)))
             .filter(|(new, old)| new != old)
             .collect();
-        // Names are permuted, so values are moved via fresh temporary cells. This is correct for summary cells too: each is read once and then
-        // overwritten or dead, so all constraints on its values carry over to the new name.
+        // Names are permuted, so values are moved via fresh temporary cells. This is correct for summary cells too: each summary cell is read once
+        // and is then overwritten or dead, so all constraints on its values carry over to the new name.
         let aside = |n: usize| (machine.cells.len() + n) as CellId;
         let out = moved.iter().enumerate().map(|(n, (_, old))| Command::Assign(aside(n), Expr::Leaf(*old)));
         let back = moved.iter().enumerate().map(|(n, (new, _))| Command::Assign(*new, Expr::Leaf(aside(n))));

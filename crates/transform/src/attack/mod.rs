@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `attacked` | an attack has begun |
 //! | `closed` | threads outside the cone do not move: from a delayed store to the next load from memory (they could have moved earlier), and after the attacking load |
-//! | `touched:x`, `stored:x` | the cone has accessed `x`; it has stored to it |
+//! | `touched:x`, `stored:x` | the cone has accessed `x`; the cone has stored to `x` |
 //! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
 //!
 //! The control-flow graph of a thread exists in several copies: outside the cone; in the cone; in a locked section that has to join the cone; and,
@@ -205,8 +205,8 @@ pub fn instrument(
     properties.push(any(program, &properties));
     let mut variables = program.variables.clone();
     variables.append(&mut auxiliary.variables);
-    // Without real choices all values of the program are integers. Then the numbers of the instrumented program are integers too, so that the array
-    // elements guessed for locked sections are.
+    // Without real choices all values of the program are integers. Then the instrumented program uses integers too, because the indices that it guesses for locked sections have to
+    // be integers.
     let whole = program.numbers == Numbers::Real && !program.has_real_choices();
     let program = Program {
         numbers: if whole { Numbers::Int } else { program.numbers },

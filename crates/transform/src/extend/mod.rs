@@ -15,7 +15,7 @@
 //!
 //! 1. (sound) every TSO execution of `R'` represents one of `R`: the buffer of a thread in `R` is its buffer in `R'` followed by the delayed stores,
 //!    and each step of `R'` represents a step of `R` from that state, or no step at all;
-//! 2. (complete, if the store is removed) every TSO execution of `R` is represented by one of `R'` in the same sense.
+//! 2. (complete, if the first store of each path is removed) every TSO execution of `R` is represented by one of `R'` in the same sense.
 //!
 //! So a state of `R'` that is reachable under SC shows that a state of `R` is reachable under TSO: with the same registers and memory, and the same
 //! locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states of `R'` under SC are those of `R`
@@ -190,7 +190,7 @@ impl Extended {
             }
             let action = step.map(|edge| &original.thread(thread).edge(edge).action);
             if matches!(action, Some(Action::Atomic { .. })) {
-                // In the original program the stores of this atomic step go to memory directly, too: no flush is needed.
+                // In the original program the stores of this atomic step go to memory directly, too, so the trace needs no flush.
                 continue;
             }
             events.extend(accesses.iter().filter_map(|access| match access {

@@ -14,7 +14,7 @@ pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
     proof_unless(program, invariant, &|| false).expect("nobody stops it")
 }
 
-/// Like [`proof`], but stops with `None` if `stop` returns true. It is called for every control state.
+/// Like [`proof`], but returns `None` as soon as `stop` returns true; `stop` is called for every control state.
 pub fn proof_unless(program: &Program, invariant: &Invariant, stop: &dyn Fn() -> bool) -> Option<Proof> {
     let machine = BufferMachine::new(program, invariant.buffers);
     let mut cells = BTreeMap::new();

@@ -132,8 +132,8 @@ pub struct Confirm {
     pub exploration: Option<Exploration>,
 }
 
-/// Limits for exploring the states of the reference semantics and for enumerating its executions. If both exceed their limits, the answer is not
-/// confirmed.
+/// Limits for exploring the states of the reference semantics and for enumerating its executions. If both the exploration and the enumeration exceed
+/// their limits, the answer is not confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
     /// Maximum number of states; 0 if states are not explored.

@@ -68,7 +68,7 @@ impl Instruction {
         }
     }
 
-    /// The fence that the instruction is, if it has no operands from the program.
+    /// The fence that the instruction stands for, if it has no operands from the program.
     fn fence(&self) -> Option<Fence> {
         let kind = self.operands.first().map_or("", String::as_str);
         Some(match self.name.as_str() {
@@ -103,7 +103,7 @@ fn is_operand(operand: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit() || c == '[')
 }
 
-/// The number of an operand; symbolic names are not supported.
+/// The number of an operand; `None` for a symbolic name, which is not supported.
 fn number_of(operand: &str) -> Option<usize> {
     let rest = operand.strip_prefix('%')?;
     rest.strip_prefix(['b', 'w', 'k', 'q']).unwrap_or(rest).parse().ok()
@@ -133,7 +133,7 @@ impl Elaborator<'_> {
         self.error(span, format!("the assembly `{}` is not supported", text.trim()), INSTEAD)
     }
 
-    /// An instruction with a memory operand: a read-modify-write of it, or a store to it.
+    /// An instruction with a memory operand, which it modifies atomically or stores to.
     fn instruction(&mut self, instruction: &Instruction, assembly: &Assembly, span: Span) -> Result<()> {
         let numbers: Option<Vec<usize>> = instruction
             .operands
@@ -197,7 +197,7 @@ impl Elaborator<'_> {
             _ => return self.not_understood(&assembly.text, span),
         };
         if assembly.outputs.len() > 1 {
-            // The other output is probably a flag, which is not modelled.
+            // A second output is probably a condition flag, and flags are not modelled.
             return self.not_understood(&assembly.text, span);
         }
         self.atomic_modify(&place, modify, by, span).map(|_| ())

@@ -1,7 +1,7 @@
 //! Atomic operations of C11 (7.17) and of gcc (`__atomic_*`, `__sync_*`).
 //!
-//! Integers wrap around, signed ones too. `atomic_compare_exchange_weak` fails only where the strong one does, as on x86; a failing compare-exchange
-//! also drains the store buffer.
+//! Signed integers wrap around, like unsigned ones. `atomic_compare_exchange_weak` fails only where the strong variant does, as on x86. A
+//! compare-exchange drains the store buffer even if it fails.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
@@ -30,7 +30,7 @@ pub(super) enum Operation {
     /// Sets a flag; the result is its old value.
     TestAndSet,
     Clear,
-    /// Whether operations on such places are lock-free: always.
+    /// `atomic_is_lock_free`: always true.
     IsLockFree,
 }
 
@@ -90,7 +90,7 @@ fn modify(name: &str) -> Option<Modify> {
     })
 }
 
-/// The operation and convention of a function, by its name.
+/// The operation and convention of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<(Operation, Convention)> {
     if let Some(rest) = name.strip_prefix("__sync_") {
         return named_sync(rest).map(|operation| (operation, Convention::Sync));
@@ -221,7 +221,7 @@ impl Elaborator<'_> {
                 let by = self.elements(&place.ty, modify, by, bytes, span)?;
                 let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
                 if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
-                    // The operation changes nothing and its result is unused: compilers turn it into a load.
+                    // The operation leaves memory unchanged and its result is unused. Compilers translate such an operation to a load, and so does the model.
                     return self.read(&place, span);
                 }
                 let old = self.atomic_modify(&place, modify, by.clone(), span)?;
@@ -365,7 +365,7 @@ impl Elaborator<'_> {
         Ok(success)
     }
 
-    /// Whether only this thread can access a place.
+    /// Whether the place is in an object that only this thread can access.
     fn is_own(&self, target: &Target) -> bool {
         match target.known() {
             Some((object, _)) => self.is_private(object),

@@ -12,9 +12,9 @@ use fencewright_program::Span;
 pub(super) enum Fence {
     /// All accesses.
     Full,
-    /// Stores among each other.
+    /// Stores among each other: a store-store fence.
     Stores,
-    /// Accesses that both TSO and PSO order anyway.
+    /// Only accesses that both TSO and PSO order anyway, so the fence has no effect.
     Nothing,
     /// According to its memory order.
     Ordered,
@@ -22,7 +22,7 @@ pub(super) enum Fence {
     Described,
 }
 
-/// The fence of a function, by its name.
+/// The fence of a function, by its name; `None` if the function is no fence.
 pub(super) fn named(name: &str) -> Option<Fence> {
     Some(match name {
         "atomic_thread_fence" | "__atomic_thread_fence" | "__c11_atomic_thread_fence" => Fence::Ordered,
@@ -33,7 +33,7 @@ pub(super) fn named(name: &str) -> Option<Fence> {
         "smp_wmb" | "wmb" | "dma_wmb" | "virt_wmb" => Fence::Stores,
         "smp_rmb" | "rmb" | "dma_rmb" | "virt_rmb" | "barrier" | "smp_read_barrier_depends" => Fence::Nothing,
         "smp_acquire__after_ctrl_dep" => Fence::Nothing,
-        // These fences are used next to read-modify-writes, which drain the store buffer anyway.
+        // These fences are used next to read-modify-writes, which drain the store buffer anyway, so the fences have no effect.
         "smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock" => Fence::Nothing,
         "smp_mb__after_unlock_lock" | "smp_mb__before_spinlock" => Fence::Nothing,
         "atomic_signal_fence" | "__atomic_signal_fence" | "__c11_atomic_signal_fence" => Fence::Nothing,

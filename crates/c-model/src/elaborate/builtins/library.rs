@@ -35,7 +35,7 @@ pub(super) enum Operation {
     Time,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "alloca" => Operation::AllocateLocal,
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `realloc`: allocates, copies what fits, and frees the old memory.
+    /// `realloc`: allocates new memory, copies as much of the old contents as fits, and frees the old memory.
     fn reallocate(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let argument = unconverted(self.argument(call, 0)?);
@@ -149,7 +149,7 @@ impl Elaborator<'_> {
             _ => None,
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
-            // A later attempt may know more about the whole program, so the error is reported only if no attempt succeeds.
+            // The error is postponed: it is reported only if no later attempt, with more facts about the program, succeeds.
             let message = "the number of bytes that `realloc` copies is unknown here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
             let error = Diagnostic::new(self.here(span), message).help(help);

@@ -1,7 +1,7 @@
 //! Atomic operations of the Linux kernel: `atomic_t` and related types, `xchg` and `cmpxchg`, acquire loads and release stores.
 //!
-//! Memory orders of read-modify-writes make no difference, because every read-modify-write drains the store buffer. A conditional one loads first,
-//! and drains the buffer only if it writes.
+//! Memory orders of read-modify-writes make no difference, because every read-modify-write drains the store buffer. A conditional operation loads the
+//! value first, and drains the buffer only if it then writes.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -64,7 +64,7 @@ pub(super) enum Answer {
     Success,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     match name {
         "smp_load_acquire" => return Some(Operation::Load),
@@ -100,7 +100,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     named_counter(prefixes.into_iter().find_map(|prefix| rest.strip_prefix(prefix))?)
 }
 
-/// The operation of a function of `atomic_t`, by its name without the prefix.
+/// The operation of a function of `atomic_t`, by its name without the prefix; `None` if there is no such function.
 fn named_counter(rest: &str) -> Option<Operation> {
     Some(match rest {
         "read" => Operation::Load,

@@ -23,8 +23,9 @@ use super::{BuiltinCall, int};
 pub(super) const BUSY: i128 = 16;
 /// `ETIMEDOUT`: the result of a timed lock after the timeout.
 pub(super) const TIMED_OUT: i128 = 110;
-/// `thrd_busy` and `thrd_timedout`.
+/// `thrd_busy`: the result of `mtx_trylock` on a mutex that is held.
 const THREADS_BUSY: i128 = 3;
+/// `thrd_timedout`: the result of `mtx_timedlock` after the timeout.
 pub(super) const THREADS_TIMED_OUT: i128 = 2;
 /// The value of a destroyed lock, semaphore or condition variable: different from a free lock, from owners and from writers.
 pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
@@ -48,7 +49,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Its name in messages.
+    /// The name of this kind of lock in messages.
     fn name(self) -> &'static str {
         match self {
             Kind::Mutex => "a mutex",
@@ -96,7 +97,7 @@ pub(super) enum Operation {
     SetDetached,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if let Some(rest) = name.strip_prefix("pthread_") {
         return named_pthread(rest);
@@ -257,7 +258,7 @@ impl Elaborator<'_> {
         Operand::number(i128::from(self.thread().0) + 1)
     }
 
-    /// The value of a lock after this thread has taken it, and the condition that it can take it.
+    /// The value of a lock after this thread has taken it, and the condition under which this thread can take it.
     fn taken(&mut self, kind: Kind, held: Operand) -> (Operand, Operand) {
         let compare =
             |this: &mut Self, op, held| numbers::binary(this, op, Arithmetic::INT, held, Operand::number(0));
@@ -289,9 +290,9 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// The variable that records whether this thread holds a lock whose value does not name its owner; for a reader lock, which a thread may take
-    /// several times, whether this thread has ever taken it. `None` if the lock is not a constant place, or if the program computes anywhere which
-    /// lock it takes. Propagation removes the variable if it is clear that the thread releases only locks that it has taken.
+    /// The variable that records whether this thread holds a lock whose value does not name its owner. For a reader lock, which a thread may take several
+    /// times, the variable records whether this thread has ever taken it. `None` if the lock is not a constant place, or if the program computes somewhere
+    /// which lock it takes. Propagation removes the variable if it is clear that the thread releases only locks that it has taken.
     fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
         if self.premises.computed_locks {
             return None;
@@ -324,7 +325,8 @@ impl Elaborator<'_> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        // A lock that is computed here may be named where it is released, so no variable can record whether this thread holds the lock.
+        // If the lock is computed here but named where it is released, no variable can record whether this thread holds it. So the next attempt
+        // does without such variables.
         self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)
@@ -421,7 +423,7 @@ impl Elaborator<'_> {
         self.require(own, otherwise, span);
     }
 
-    /// Releases a reader-writer lock; `reads` records whether this thread has ever taken it for reading, if that is recorded.
+    /// Releases a reader-writer lock. `reads` is the variable that records whether this thread has ever taken the lock for reading, if there is one.
     fn release_shared(&mut self, lock: &Target, reads: Option<Target>, span: Span) -> Result<()> {
         let reads = reads.map(|reads| self.read(&reads, span)).transpose()?;
         self.atomically(span, |this| {

@@ -1,8 +1,9 @@
 //! Builtins: functions without a body, of the C library, compilers, Linux and verification tools, recognised by name.
 //!
-//! Each family has a module of its own: a table from names to operations ([`Named`]), and their translation to reads, writes, read-modify-writes and
-//! fences. `docs/c.md` says which event each of them is under TSO and PSO. In short: every load is plain; a relaxed store is plain, a release store
-//! has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store buffer.
+//! Each family has a module of its own: a table from names to operations ([`Named`]), and the translation of these operations to reads, writes,
+//! read-modify-writes and fences. `docs/c.md` says which event each operation is under TSO and PSO. In short: every load is plain; a relaxed store is
+//! plain, a release store has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store
+//! buffer.
 
 mod assembly;
 mod atomics;
@@ -75,7 +76,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| bits::named(name).map(Named::Bits))
 }
 
-/// Advice for functions that are deliberately not modelled.
+/// Advice for a function that is deliberately not modelled; `None` for other functions.
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
@@ -250,7 +251,7 @@ impl Elaborator<'_> {
     fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let before = self.writer.reachable;
         let block = self.written(work)?;
-        // If control does not get past the block, the block itself is still reachable.
+        // Even if control never passes the block, the block itself is reachable.
         let after = std::mem::replace(&mut self.writer.reachable, before);
         match block.is_empty() {
             true => self.emit(StmtKind::Fence, span),
@@ -263,8 +264,8 @@ impl Elaborator<'_> {
     /// A conditional read-modify-write that loads first and drains only if it writes. `new` returns, for an old value, the condition of the write and
     /// the new value. The result is the old value.
     ///
-    /// The first load only decides whether the atomic step, which reads again, is executed. So where only accesses matter, the decision is guessed,
-    /// and the load is an event only if nothing is written.
+    /// The first load only decides whether the atomic step, which reads again, is executed. If only accesses matter, this decision is a guess, and the
+    /// first load is an access of its own only if nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,
@@ -299,8 +300,8 @@ impl Elaborator<'_> {
         Ok(self.register_value(old))
     }
 
-    /// Reads a place and assumes a condition on the value, as one step. Executions in which the condition does not hold are discarded, and the read
-    /// with them.
+    /// Reads a place and assumes a condition on the value, in one step. An execution in which the condition does not hold is discarded as a whole, so the
+    /// read of another value is not an event in any execution.
     fn see(
         &mut self,
         place: &Target,
@@ -328,7 +329,8 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// Where only accesses matter, guesses whether a call performs its atomic step: the load that precedes the atomic step is no event.
+    /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an access.
+    /// Returns `None` if no guess is made.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))

@@ -15,14 +15,17 @@ use super::super::{Elaborator, Result};
 use super::locks::{BUSY, Kind, NOT_HELD, TIMED_OUT};
 use super::{BuiltinCall, int, unconverted};
 
-/// The members of `pthread_mutex_t` after its owner: the type, and the depth.
+/// The number of the member of `pthread_mutex_t` that holds its type.
 const TYPE: u32 = 1;
+/// The number of the member of `pthread_mutex_t` that holds its depth.
 const DEPTH: u32 = 2;
-/// `PTHREAD_MUTEX_RECURSIVE`, `PTHREAD_MUTEX_ERRORCHECK`.
+/// `PTHREAD_MUTEX_RECURSIVE`.
 const RECURSIVE: i128 = 1;
+/// `PTHREAD_MUTEX_ERRORCHECK`.
 const CHECKED: i128 = 2;
-/// `EPERM`, `EDEADLK`.
+/// `EPERM`: the result of unlocking a mutex that this thread does not hold.
 pub(super) const NOT_OWNER: i128 = 1;
+/// `EDEADLK`: the result of relocking an error-checking mutex.
 const DEADLOCK: i128 = 35;
 
 /// The name of a mutex in messages.
@@ -43,7 +46,7 @@ struct Mutex {
     depth: Target,
 }
 
-/// The contents of a mutex: its owner, whether that is this thread, whether it is recursive or error-checking, and its depth.
+/// The contents of a mutex: its owner, whether this thread is the owner, whether the mutex is recursive or error-checking, and its depth.
 struct Found {
     held: Operand,
     own: Operand,
@@ -92,7 +95,7 @@ impl Elaborator<'_> {
         Ok(Found { held, own, recursive, checked, depth })
     }
 
-    /// Whether the mutex that this argument points to is error-checking and this thread does not hold it: then the call returns an error.
+    /// Whether the mutex that this argument points to is error-checking and this thread does not hold it, so that the call returns an error.
     pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
         let mutex = self.mutex(call, argument)?;
         let own = self.is_owner(&mutex, call.span)?;

@@ -1,8 +1,8 @@
 //! Condition variables, barriers, semaphores and `pthread_once`.
 //!
 //! POSIX and C11 allow spurious wakeups, so for safety properties waiting for a condition variable only unlocks and relocks the mutex. For `deadlock`
-//! and `termination` such wakeups would hide lost signals. For these properties each waiting thread has a bit in the condition variable; a signal clears the bit of
-//! one thread, and a broadcast all bits.
+//! and `termination` spurious wakeups would hide lost signals, so they are not modelled: each waiting thread has a bit in the condition variable, a
+//! signal clears the bit of one thread, and a broadcast clears all bits.
 //!
 //! A barrier counts the threads that have arrived. The last thread to arrive lets all of them leave, and no thread arrives again before all have
 //! left; a program cannot distinguish a thread that has to wait for this from one that arrives slowly. An uninitialised or destroyed barrier has
@@ -30,13 +30,15 @@ use super::{BuiltinCall, int, unconverted};
 /// The type of the waiting bits of a condition variable.
 const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
-/// Names in messages.
+/// The name of a condition variable in messages.
 const CONDITION: &str = "a condition variable";
+/// The name of a semaphore in messages.
 const SEMAPHORE: &str = "a semaphore";
 /// The message for waiting with a mutex that this thread does not hold.
 const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not hold";
-/// The number of the member of a condition variable that holds its state, and the state (`ABANDONED`) in which a waiting thread is abandoned.
+/// The number of the member of a condition variable that holds its state.
 const STATE: u32 = 1;
+/// The state of a condition variable for which an abandoned thread waits.
 const ABANDONED: i128 = 1;
 /// `EINVAL`.
 const INVALID: i128 = 22;
@@ -57,7 +59,7 @@ pub(super) enum Operation {
     Once,
     InitSemaphore,
     Down,
-    /// Decrements if positive; the result is 0 or -1.
+    /// Decrements the semaphore if it is positive; the result is 0 if it was, otherwise -1.
     TryDown,
     Up,
     /// Stores the value of a semaphore through the second argument.
@@ -65,7 +67,7 @@ pub(super) enum Operation {
     DestroySemaphore,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name {
         "pthread_cond_init" | "cnd_init" => Operation::InitCondition,
@@ -89,10 +91,13 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The numbers of the members of a barrier in the model header.
+/// The number of the member of a barrier that holds the number of threads for which the barrier waits.
 const COUNT: u32 = 0;
+/// The number of the member of a barrier that counts the threads that have arrived.
 const ARRIVED: u32 = 1;
+/// The number of the member of a barrier that counts the threads that have to leave.
 const LEAVING: u32 = 2;
+/// The number of the member of a barrier that says whether a leaving thread has to return `PTHREAD_BARRIER_SERIAL_THREAD`.
 const SERIAL: u32 = 3;
 
 impl Elaborator<'_> {
@@ -202,14 +207,14 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling make no other use of the variable.
+    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling use the variable for nothing else.
     fn reach(&mut self, condition: &Target, span: Span) {
         let Spot::Memory(place) = &condition.spot else { return };
         let is_there = match place.base {
             Base::Object(object) => match self.objects[object.0 as usize].origin {
                 Origin::Global => true,
                 Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
-                // An allocation may be freed, but not during the execution at translation time.
+                // An allocation may be freed, but not while `main` is executed at translation time.
                 Origin::Heap { .. } => self.executing(),
             },
             Base::Pointed(..) => false,
@@ -219,8 +224,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` where only accesses matter,
-    /// because no library has such a state.
+    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` if only accesses matter, because
+    /// the state is an addition of the model that no library accesses.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
         if self.options.accesses_only {
             return Ok(None);
@@ -342,7 +347,7 @@ impl Elaborator<'_> {
                 let result = self.argument_target(call, 1)?;
                 self.write(&result, count, span)?;
             }
-            // Waiting threads fail the check above when they continue.
+            // A thread that waits for the semaphore fails the check in `Down` when it continues.
             Operation::DestroySemaphore => self.destroying(span, |this| {
                 let count = this.read(&place, span)?;
                 this.require_usable(SEMAPHORE, &count, span);

@@ -23,7 +23,7 @@ impl Elaborator<'_> {
         match &target.ty.kind {
             TypeKind::Integer(arithmetic) => {
                 let node = node.filter(|_| arithmetic.greatest() > u32::MAX.into());
-                // The value may be an address, whose real bits the program can then see.
+                // If the value is an address, the program now sees its bits as a number.
                 if let Some(node) = node {
                     self.nodes.mark_integer(node);
                 }
@@ -100,14 +100,14 @@ impl Elaborator<'_> {
     /// Converts a known value to the type with which it is read, which may be another type of the same size.
     pub(super) fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
         let TypeKind::Integer(arithmetic) = ty.kind else { return operand };
-        // An address read as a number shows its real bits.
+        // A program that reads an address as a number sees the bits of the address.
         if let Some(points) = operand.points {
             self.nodes.mark_integer(points);
         }
         numbers::convert(arithmetic, operand)
     }
 
-    /// The value of a part of a variable that is never written.
+    /// The value of a part of a variable, if the variable is never written.
     pub(super) fn constant(&mut self, object: ObjectId, way: &[Step]) -> Option<Operand> {
         let global = self.global_of(object)?;
         let variable = &self.unit.globals[global.index()];
@@ -154,7 +154,7 @@ impl Elaborator<'_> {
         }
         let number = matches!(target.ty.kind, TypeKind::Integer(ty) if ty.greatest() > u32::MAX.into());
         if number && operand.is_some_and(|operand| operand.known() != Some(0)) {
-            // The number may be read as an address, so it must not be taken for the address of an object.
+            // The number may be read as an address, so the address of no object may equal it.
             let pointee = self.nodes.pointee(location.node);
             self.nodes.mark_integer(pointee);
         }
@@ -183,7 +183,7 @@ impl Elaborator<'_> {
             self.unwritten.push(object);
         }
         let fact = operand.map(fact);
-        // An index out of bounds is no part of the object: the access is emitted and checked.
+        // An index out of bounds selects no part of the object: the access is emitted and checked, and the contents become unknown.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();
@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         Ok(!executed)
     }
 
-    /// Whether a store is executed at translation time: the place is private and the value is known.
+    /// Whether a store is executed at translation time, because the place is private and the value is known.
     pub(super) fn executes(&self, location: &Location, operand: Option<&Operand>) -> bool {
         let Base::Object(object) = location.base else { return false };
         let is_known = operand.is_some_and(|operand| known(&operand.value).is_some());
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         Ok(old)
     }
 
-    /// A copy of a value in a register: the copy stays the same when the place from which the value was read changes.
+    /// A copy of a value in a register. The copy stays the same when the place from which the value was read is written again.
     pub(in super::super) fn kept_value(
         &mut self,
         operand: Operand,

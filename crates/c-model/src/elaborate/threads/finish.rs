@@ -1,4 +1,4 @@
-//! The starts and ends of threads, emitted after all threads are elaborated, when it is known which ones are joined.
+//! The starts and ends of threads. They are emitted after all threads are elaborated, because only then it is known which threads are joined.
 
 use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_program::{BinaryOp, Span};
@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Merges the starts of threads that are created in a row without a visible effect in between: they share one flag.
+    /// Merges the starts of threads that are created in a row without a visible effect in between, so that these threads share one flag.
     fn merge_starts(&mut self) {
         let flags: Vec<ObjectId> = self.instances.iter().filter_map(|instance| instance.state.flag).collect();
         let mut renamed = Vec::new();
@@ -131,7 +131,7 @@ impl Elaborator<'_> {
                 settle(block);
             }
         }
-        // Starts may be merged repeatedly: the last one of a row remains.
+        // The flag that replaces another one may have been replaced itself, so the replacements are followed to the last flag of the row.
         for instance in &mut self.instances {
             while let Some((_, to)) = renamed.iter().find(|(from, _)| Some(*from) == instance.state.flag) {
                 instance.state.flag = Some(*to);
@@ -157,7 +157,7 @@ fn merge(
     last: &mut Option<Pending>,
     renamed: &mut Vec<(ObjectId, ObjectId)>,
 ) {
-    // Backwards, so that each start finds the later one that replaces it.
+    // The statements are visited backwards, so that each start finds the later start that replaces it.
     for statement in code.iter_mut().rev() {
         if let Some(flag) = started(statement, flags) {
             if let Some(later) = last.as_mut() {

@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         self.branch(kind, span, releases, |_| Ok(()))
     }
 
-    /// Whether thread attributes make a thread detached; the number 0 means that they do not.
+    /// Whether thread attributes make a thread detached, as a number: 0 if they do not.
     pub(super) fn detached_by(&mut self, attributes: &Expr) -> Result<Operand> {
         let pointer = self.value(attributes)?;
         if !self.graph.detached_by_attributes || Self::is_null(&pointer) {

@@ -30,7 +30,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Records the contents of all objects as initial values. For points at which all writes leave the buffer before another thread can read.
+    /// Records the contents of all objects as initial values. Called only at points where all writes leave the buffer before another thread can read.
     pub(in super::super) fn keep_initial(&mut self) {
         self.unwritten.clear();
         self.take_down();

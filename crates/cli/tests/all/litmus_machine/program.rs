@@ -144,7 +144,7 @@ pub fn instr_text(instr: Instr, bits: u32) -> String {
         Instr::Xchg(target, reg) => two("xchg", target, Arg::Reg(reg)),
         Instr::Xadd(target, reg, locked) => lock(locked).to_owned() + &two("xadd", target, Arg::Reg(reg)),
         Instr::Cmpxchg(location, reg, locked) => {
-            // herd's order.
+            // herd writes the operand in memory first.
             format!("{}cmpxchg{s} {},{}", lock(locked), arg_text(Arg::Mem(location)), reg_name(reg))
         }
         Instr::Cmp(left, right) => two("cmp", left, right),

@@ -24,7 +24,7 @@ impl Intervals<'_> {
                 self.decides(state, value, true, &None, &mut found);
             }
             StepKind::Update { place: cell, old, when, new, .. } => {
-                // A later check, after the read, tests whether the old value is undefined; here it counts as defined.
+                // Whether the old value is undefined is checked later, after the read, so here the old value counts as defined.
                 let mut bound = state.clone();
                 bound.set(*old, Range::of(0));
                 cell.index

@@ -6,8 +6,8 @@ use crate::layout::classes::{Class, Layout, Placement, among};
 /// Maximum number of objects whose order in memory is a choice.
 pub(super) const MOST_ORDERED: usize = 4;
 
-/// An interval of numbers of one class that are in the order of their addresses: the numbers of the places of one object from one source, and those
-/// one past the end of each array.
+/// An interval of numbers of one class whose order is the order of the addresses that they represent: the numbers that one object contributes to the
+/// class through one source, including the numbers one past the end of its arrays.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The object.

@@ -9,14 +9,14 @@ use crate::layout::classes::Layout;
 use crate::layout::containers::ways_back;
 use crate::nodes::Nodes;
 
-/// Number of pointer values reserved for the results of one `container_of` outside of any structure.
+/// Number of pointer values reserved for the results that one `container_of` gives for members outside of any structure.
 pub(super) const OUTSIDE: i64 = 1 << 40;
 
-/// Maximum number of ways back with reserved values, so that all reserved values stay below [`HIGHEST_ADDRESS`].
+/// Maximum number of ways back. With more of them, the reserved values would exceed `HIGHEST_ADDRESS`.
 pub(super) const MOST_WAYS_BACK: usize = 100;
 
 /// A way from a member back to its structure, as in `container_of`. If the member is not in such a structure, the result points to no place: it is
-/// the address of the member plus an offset specific to the way, so that following the same path forward gives the member again.
+/// the address of the member plus an offset that no other way uses, so that the same path, followed forward, leads to the member again.
 #[derive(Debug)]
 pub struct WayBack {
     /// The class of the structure.
@@ -41,7 +41,7 @@ impl WayBack {
         pointer.clone().within(self.outside - OUTSIDE / 2, self.outside + OUTSIDE / 2 - 1)
     }
 
-    /// The member from which this way led to a pointer outside of any structure.
+    /// The pointer to the member for which this way gave a pointer outside of any structure.
     pub(super) fn member(&self, pointer: &Term) -> Term {
         pointer.clone().plus(-self.outside)
     }
@@ -53,7 +53,7 @@ impl Layout {
         self.ways_back.iter().any(|way| way.outer == class)
     }
 
-    /// Finds the ways back that may be applied to members outside of such structures.
+    /// Finds the ways back that may be applied to members outside of the structures to which the ways lead.
     pub(crate) fn find_ways_back(
         &mut self,
         core: &Core,
@@ -64,7 +64,7 @@ impl Layout {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let (member, structure) = (&self.classes[inner], &self.classes[outer]);
-            // Every place in the class of the member is in such a structure and has the number of that structure, so the way back changes nothing.
+            // Every place in the class of the member is in such a structure and has the number of that structure: the way back does not change a pointer.
             let only =
                 (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
             let offset = nodes.offset(node, path.iter().copied());

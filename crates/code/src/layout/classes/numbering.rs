@@ -13,7 +13,8 @@ use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 
 /// The first of `count` consecutive numbers for the places of a class. No pointer to these places, even with tag bits, equals a number that is stored
-/// where pointers are expected. If pointers are compared for order, the numbers start above all numbers that cannot be addresses.
+/// where pointers are expected. If pointers are compared for order, every pointer to these places is at least [`LOWEST_ADDRESS`], and so greater than
+/// all numbers below that address.
 pub(super) fn first_address(strangers: &Strangers, compared: bool, count: u64, scale: i64) -> i64 {
     let above = |limit: i64| (limit + scale - 1).div_euclid(scale);
     let mut first = match (strangers.computed, compared) {
@@ -298,7 +299,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The number that represents a constant in flat code.
+    /// The number that represents a constant in flat code; `None` for an address without a class.
     pub(super) fn known(&self, nodes: &Nodes, known: &Known) -> Option<i64> {
         Some(match known {
             Known::Number(number) => *number,

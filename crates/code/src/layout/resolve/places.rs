@@ -12,8 +12,8 @@ use crate::layout::addresses::{Unknown, WayBack};
 use crate::layout::classes::Layout;
 use crate::nodes::Shape;
 
-/// The path of a way back, followed forward: the way, the condition that the pointer is the result of this way outside of any structure, and the
-/// number of the member in that case.
+/// A way back whose path is followed forward again: the way, the condition that a pointer is the result of this way for a member outside of any
+/// structure, and the number of that member.
 pub(super) type Forward<'a> = (&'a WayBack, Term, Term);
 
 impl<'a> Resolver<'a> {
@@ -38,8 +38,8 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// Checks that a place exists. If the place may be freed, the check gets a step of its own without effect: a label on the next statement could
-    /// also be reached in other ways.
+    /// Checks that a place exists. If the place may be freed, the check is attached to an added step without effect, because control may reach the next
+    /// statement without passing this one.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
         self.access(place);
@@ -60,7 +60,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The number, computed into a register if it contains elements of arrays of registers: a formula cannot index an array with a register.
+    /// The number, computed into a register if it contains elements of arrays of registers, because a formula cannot index an array with a register.
     pub(crate) fn in_registers(&mut self, number: Term) -> Term {
         if !number.has_element() {
             return number;
@@ -182,7 +182,8 @@ impl<'a> Resolver<'a> {
         self.beyond_if(not(known), Unknown::Number);
     }
 
-    /// The ways back whose path is the beginning of the path of a place: there the path leads from the structure to the member again.
+    /// Those ways back to a class for which the path to the member is a prefix of the path of the place. The prefix leads from the structure back to the
+    /// member.
     pub(super) fn ways_forward(
         layout: &'a Layout,
         class: usize,
@@ -208,7 +209,7 @@ impl<'a> Resolver<'a> {
         ways.map(|way| (way, way.is_outside(pointer), member(way))).collect()
     }
 
-    /// The class at the end of a path.
+    /// The class at the end of a path; `None` if a part on the path has no class.
     pub(super) fn end_of(&self, class: usize, path: &[Projection]) -> Option<usize> {
         path.iter().try_fold(class, |class, projection| {
             let step = match projection {

@@ -15,7 +15,7 @@ impl<'a> Resolver<'a> {
         self.when(when, |this| this.value(value))
     }
 
-    /// Runs `work` for parts of a value that are evaluated only if a condition holds: the checks that it adds are guarded by that condition.
+    /// Runs `work` for parts of a value that are evaluated only if a condition holds. The checks that `work` adds are guarded by that condition.
     pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
@@ -27,7 +27,7 @@ impl<'a> Resolver<'a> {
         result
     }
 
-    /// The node that a register points to.
+    /// The node that a register points to; `None` if it cannot hold a pointer.
     pub(crate) fn points_of(&self, register: Register) -> Option<NodeId> {
         self.core.threads[self.thread.0 as usize].registers[register.0 as usize].points
     }
@@ -120,7 +120,7 @@ impl<'a> Resolver<'a> {
         let (from, of) = (layout.classes[way.inner].scale, &layout.classes[outer]);
         let distance = member.clone().with(BinaryOp::Div, from).plus(-way.base);
         let number = distance.clone().with(BinaryOp::Div, way.width);
-        // Includes the number one past the end of an array.
+        // `has_number` also accepts the number one past the end of an array.
         let mut fits = of.has_number(&number);
         if from != 1 {
             fits = fits.and(member.clone().with(BinaryOp::Rem, from).with(BinaryOp::Eq, 0));
@@ -131,8 +131,8 @@ impl<'a> Resolver<'a> {
         let outside = member.clone().plus(way.outside);
         let fits_or_out = fits.clone().or(way.is_outside(&outside));
         self.unknown_if(not(fits_or_out), Unknown::Number);
-        // The address of a member of null is the offset of the member. Where such addresses occur, no place has this number, so a pointer that equals
-        // the offset was computed from null.
+        // The address of a member of null is the offset of the member. If such addresses occur, the offset is the number of no place, so a pointer that
+        // equals the offset was computed from null.
         let (offset, strangers) = (way.offset as i64, &layout.classes[way.inner].strangers);
         let may_be_of_null = offset == 0 || strangers.computed || strangers.numbers.contains(&offset);
         let outside = match may_be_of_null {

@@ -196,7 +196,8 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// The answer to a property and the question that it is from: a violated question if there is one, otherwise a question without an answer, otherwise any.
+    /// The answer to a property, and the question whose answer it is: a violated question if there is one, otherwise a question without an answer if
+    /// there is one, otherwise any question.
     fn answer(&self, property: usize) -> (usize, Answer) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let order = |q: &usize| match answers[*q].holds() {
@@ -360,7 +361,7 @@ impl Way<'_> {
             return Answer::Violated(Some(self.slice.trace(program, trace)));
         }
         let Some(claim) = claimed(&answer) else { return answer };
-        // The other properties that the claim proves for the same slices.
+        // The certificate is about this property and about all other properties that the claim proves for the same slices.
         let Asked { alike, is_all } = &self.asked[n];
         let shown = |(property, asked): (&Property, &Asked)| {
             let together = *is_all && asked.is_all && asked.alike == *alike;

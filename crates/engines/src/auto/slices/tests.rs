@@ -265,7 +265,7 @@ fn claims_that_leave_out_what_matters_are_refused() {
         verdict(&Certificate { proofs: exchanged(&certificate.proofs), ..certificate.clone() }, &program)
             .is_err()
     );
-    // Parts about different memory models.
+    // The claim has parts about different memory models.
     let under_sc = check_by_slices(&program, MemoryModel::Sc, Auto::default());
     let under_sc =
         under_sc.iter().find(|found| found.property.name == "assertions").and_then(Checked::certificate);

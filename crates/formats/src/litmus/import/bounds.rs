@@ -144,7 +144,7 @@ impl Collector {
         let most = self.start.saturating_add(self.added);
         let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
         let mut bounds = Bounds { magnitude, negative: self.negative };
-        // A value that does not fit is truncated, and its highest remaining bit becomes the sign. So it may be negative.
+        // A value that does not fit is truncated, and its highest remaining bit becomes the sign. So a value may become negative.
         bounds.negative |= !bounds.fit(self.narrowest);
         let unknown = self.unknown || self.extends && bounds.negative;
         Bounds { magnitude: magnitude.filter(|_| !unknown), ..bounds }

@@ -18,11 +18,15 @@ const LOADED: &str = "tmp";
 /// The register for a second intermediate value.
 const SPARE: &str = "tmp2";
 
-/// The flags. `LESS` is the result of a signed comparison: whether the sign flag differs from the overflow flag.
+/// The register for the zero flag.
 const ZERO: &str = "ZF";
+/// The register for the sign flag.
 const SIGN: &str = "SF";
+/// The register for the carry flag.
 const CARRY: &str = "CF";
+/// The register for the overflow flag.
 const OVERFLOW: &str = "OF";
+/// The register for the result of a signed comparison: whether the sign flag differs from the overflow flag.
 const LESS: &str = "LF";
 
 /// Names of the registers that the translation adds. No location gets one of these names.

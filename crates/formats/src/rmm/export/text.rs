@@ -196,7 +196,7 @@ impl Writer<'_> {
         let Some(index) = &address.index else { return Ok(self.cells[variable.base as usize].clone()) };
         let first = pointer_offset(variable);
         match index.constant() {
-            // The index lies in the array: `ways` has handled constant indices outside.
+            // `ways` has handled constant indices outside the array, so this index lies in the array.
             Some(index) => Ok(self.cells[(first + i128::from(index)) as usize].clone()),
             None if first < 0 => Ok(format!("[{} - {}]", self.arithmetic(index, span)?, -first)),
             None => Ok(format!("[{} + {first}]", self.arithmetic(index, span)?)),

@@ -15,7 +15,7 @@ pub(super) struct Value {
     pub(super) expr: Expr,
     /// The least possible value according to the domains of the registers; `None` if it is not bounded.
     pub(super) low: Option<i128>,
-    /// The greatest possible value, likewise.
+    /// The greatest possible value according to the domains of the registers; `None` if it is not bounded.
     pub(super) high: Option<i128>,
     pub(super) depth: usize,
 }

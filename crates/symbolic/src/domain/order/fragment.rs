@@ -17,7 +17,7 @@ use super::{Components, MOST_OPERATIONS, Order, Relations};
 pub struct Unfit {
     /// The construct outside of the fragment, in words.
     pub what: String,
-    /// Its place in the source, if it has one.
+    /// The source position of the construct, if it has one.
     pub span: Option<Span>,
 }
 
@@ -27,13 +27,13 @@ impl From<Unfit> for Reason {
     }
 }
 
-/// Maximum number of points: ranks are bytes, and with more points too few ranks are left for cells.
+/// Maximum number of points. Ranks are bytes, so more points would leave too few ranks for cells.
 const MOST_POINTS: i64 = 60;
 
-/// Maximum number of free choices in one step: more have too many orderings to enumerate.
+/// Maximum number of free choices in one step, because more choices have too many orderings to enumerate.
 pub(super) const MOST_CHOICES: usize = 6;
 
-/// Maximum number of commands in a program that is scanned: more would take seconds.
+/// Maximum number of commands in a program. Scanning more commands would take seconds.
 const MOST_COMMANDS: usize = 1 << 21;
 
 fn choices(commands: &[Command]) -> usize {
@@ -44,9 +44,9 @@ struct Scan {
     components: Components,
     constants: BTreeSet<i64>,
     ordered: bool,
-    /// The first source position of a condition that requires a distance.
+    /// The first source position of a condition that requires a distance, if there is one.
     distance: Option<Span>,
-    /// The first constant other than 0 that was found, with its source position.
+    /// The first constant other than 0, with its source position, if there is one.
     constant: Option<(i64, Span)>,
 }
 
@@ -164,7 +164,7 @@ impl Scan {
                     }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
-                        // If the negated condition holds, 0 is assigned, so that condition must be in the fragment too.
+                        // If the negated condition holds, 0 is assigned, so the negated condition must be in the fragment too.
                         let other = truth(e, false, numbers).map_err(unfit)?;
                         self.condition(&other, span);
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));
@@ -221,7 +221,7 @@ impl Scan {
         let (first, last) = (self.constants.first().copied(), self.constants.last().copied());
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let points: Vec<i64> = match (relations, numbers) {
-            // There are finitely many integers between two constants, so each of them is a point.
+            // There are finitely many integers between two constants, so each of these integers is a point.
             (Relations::Order, Numbers::Int | Numbers::Nat) => {
                 if last.checked_sub(first).is_none_or(|width| width >= MOST_POINTS) {
                     return Err(far());

@@ -11,7 +11,7 @@
 //! * A program that only tests values for equality does not need the order: its states are partitions ([`Relations::Equality`]).
 //! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component has a preorder of
 //!   its own.
-//! * `x + n < y` is treated as `x < y`, because values outside of the points can be moved apart. Therefore a program with distances may have no
+//! * `x + n < y` is treated as `x < y`, because values that are not points can be moved apart. Therefore a program with distances may have no
 //!   constant other than 0, and no upper bounds on distances.
 
 mod components;
@@ -80,7 +80,7 @@ impl Order {
         Order { scale: Scale::new(numbers, relations, points.len()), relations, points, components }
     }
 
-    /// The index of the point with this value.
+    /// The index of the point with this value; `None` if the value is not a point.
     fn point(&self, value: i64) -> Option<u8> {
         self.points.binary_search(&value).ok().map(|n| n as u8)
     }
@@ -251,7 +251,7 @@ impl Domain for Order {
 }
 
 impl Order {
-    /// A command as an operation. Outside of the fragment the result is unknown: an arbitrary value or truth value.
+    /// A command as an operation. Outside of the fragment, an assigned value is arbitrary, and an assumption is dropped (`None`).
     fn operation(&self, command: &Command) -> Option<RankOp<Operand>> {
         let numbers = self.scale.numbers();
         let known = |o: &Operand| match o {
@@ -263,7 +263,7 @@ impl Order {
                 let condition = condition::truth(e, true, numbers).ok()?;
                 condition.map(&mut |o| known(o)).map(RankOp::Assume)
             }
-            // A total preorder gives each cell one position, so it cannot represent a summary cell: a value read from one is arbitrary.
+            // A total preorder gives each cell one position, so it cannot represent a summary cell. A value read from a summary cell is arbitrary.
             Command::Fold(..) => None,
             Command::Havoc(cell) | Command::Expand(cell, _) => {
                 Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new()))

@@ -52,7 +52,7 @@ impl Scale {
     pub fn new(numbers: Numbers, relations: Relations, points: usize) -> Self {
         let ranks: Vec<u8> = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => (0..points as u8).collect(),
-            // As much room below as above.
+            // The points have as much room below them as above them.
             (Relations::Order, Numbers::Int) => {
                 let below = (255 - points) / 2;
                 (below as u8..(below + points) as u8).collect()
@@ -71,7 +71,7 @@ impl Scale {
                 room = rank.saturating_add(1);
             }
         }
-        // The values of all cells may lie in one room, and each fresh value of a step may need one more rank there.
+        // The values of all cells may lie in one room, which then needs a rank for each cell and one more for each fresh value of a step.
         let most_cells = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => 250 - 2 * points,
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,

@@ -4,10 +4,10 @@
 //! single bound of a zone with a row for `s - c - d`, and all operations on zones (closure, clipping, comparison, conversion to constraints) work
 //! unchanged. A form may have a constant: `x + y - 100` is small where `x + y` would exceed the clip constant.
 //!
-//! The difference is that rows depend on each other. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of one holds for
-//! both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed as a sum over
-//! the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound. The choice of these differences does
-//! not depend on the bounds, so it is made when a step is prepared.
+//! Unlike rows for single cells, rows for sums depend on other rows. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of
+//! one holds for both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed
+//! as a sum over the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound. The choice of these
+//! differences does not depend on the bounds, so it is made when a step is prepared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +25,7 @@ const MOST_TURNS: usize = 4;
 
 /// A cell id that no machine uses: the value to be folded into a summary cell.
 pub const FOLDED: CellId = CellId::MAX;
-/// Cell ids below this one, down to `LEAST_UNKNOWN`, are used by no machine. They stand for unknown values.
+/// The cell ids that are less than `UNKNOWN` and at least `LEAST_UNKNOWN` are used by no machine. They stand for unknown values.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 
@@ -87,7 +87,7 @@ pub fn form_of(linear: &Linear) -> Option<Linear> {
     (form.difference().is_none() && form.terms.len() <= MOST_TERMS && small).then_some(form)
 }
 
-/// The union of forms, without those whose terms another form has.
+/// The union of two collections of forms. Of forms with equal terms, only the first is kept.
 pub fn joined(forms: &BTreeSet<Linear>, more: impl IntoIterator<Item = Linear>) -> BTreeSet<Linear> {
     let mut all = forms.clone();
     for form in more {
@@ -150,7 +150,7 @@ impl Rows {
         self.forms.len()
     }
 
-    /// The row of a form.
+    /// The index of the row of a form; `None` if the form has no row.
     pub fn position(&self, form: &Linear) -> Option<usize> {
         self.forms.iter().position(|f| f == form)
     }
@@ -260,7 +260,7 @@ impl Rows {
         found
     }
 
-    /// A sum as one difference of rows.
+    /// A sum as one difference of rows; `None` if no difference of rows has the same terms.
     fn one(&self, sum: &Linear) -> Option<Total> {
         let &(entry, constant) = self.entries.get(&sum.terms)?.first()?;
         Some(Total { constant: sum.constant.checked_sub(constant)?, entries: vec![(entry, 1)] })
@@ -277,7 +277,7 @@ impl Rows {
         self.differences.iter().filter_map(two).collect()
     }
 
-    /// A sum decomposed cell by cell.
+    /// A sum decomposed cell by cell; `None` if some cell has no row.
     fn apart(&self, sum: &Linear) -> Option<Total> {
         let entry = |&(cell, c): &(CellId, i64)| {
             let row = self.position(&Linear::cell(cell))?;
@@ -299,7 +299,7 @@ impl Rows {
         })
     }
 
-    /// The entries that change if cells are assigned these values. Some totals are `given`.
+    /// The entries that change if cells are assigned these values. For some entries the totals are `given`.
     fn changed(
         &self,
         values: &HashMap<CellId, Linear>,

@@ -11,7 +11,7 @@ use fencewright_program::Program;
 use super::MOST_CLIP;
 use crate::domain::bounds::{MOST, NONE};
 
-/// Maximum number of marks: more produce too many zones.
+/// Maximum number of marks, because more marks lead to too many zones.
 const MOST_MARKS: usize = 64;
 
 /// The marks of a program, sorted.

@@ -78,7 +78,8 @@ pub struct Zones {
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
-    /// The bounds of the last state, once as stored and once closed. They are kept because usually several steps are taken from one state.
+    /// The bounds of the zone from which the last step was taken: as stored, and closed. They are kept because usually several steps are taken from
+    /// the same zone.
     closed: (Vec<i32>, Vec<i32>),
 }
 
@@ -126,7 +127,7 @@ impl Zones {
         }
     }
 
-    /// Adds residues.
+    /// The same domain, with residues.
     pub fn with_residues(self, moduli: Moduli) -> Self {
         Zones { moduli: Arc::new(moduli), ..self }
     }
@@ -141,7 +142,7 @@ impl Zones {
         Zones { clip, ..self.clone() }
     }
 
-    /// Adds rows for these sums. They must not contain summary cells.
+    /// Adds rows for these sums, which must not contain summary cells.
     pub fn with_forms(&self, more: impl IntoIterator<Item = Linear>) -> Self {
         Zones { forms: Arc::new(forms::joined(&self.forms, more)), prepared: Rc::default(), ..self.clone() }
     }
@@ -155,7 +156,7 @@ impl Zones {
             .collect()
     }
 
-    /// Zones that are not clipped: most precise, but there are infinitely many.
+    /// Zones that are not clipped. They are the most precise ones, but there are infinitely many of them.
     pub fn unclipped() -> Self {
         Zones::new(i32::MAX - 1, true)
     }
@@ -176,8 +177,8 @@ impl Zone {
         let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
         let between = |i: usize, j: usize| form(i).minus(form(j)).expect("a difference of two forms fits");
         let is_sum = |i: usize| i > 0 && rows[i - 1].difference().is_none();
-        // Long sums are removed first, and a difference of two cells only if it follows from other differences of cells, because these are the
-        // easiest constraints for the checker.
+        // Long sums are removed first, and a difference of two cells only if it follows from other differences of cells, because differences of cells
+        // are the easiest constraints for the checker.
         let pairs = (0..self.size).flat_map(|i| (0..self.size).map(move |j| (i, j))).filter(|(i, j)| i != j);
         let mut pairs: Vec<(usize, usize)> = pairs.collect();
         if (0..self.size).any(is_sum) {
@@ -314,7 +315,7 @@ impl Domain for Zones {
         let residues = transition.residues.as_ref();
         let known =
             residues.map(|(step, rows)| step.start(&state.residues, |cell| exact(&start, size, rows[cell])));
-        // The residues after the step; `None` if they make it infeasible.
+        // The residues after branch `n` of the step; `None` if the residues make the branch infeasible.
         let residues_after = |n: usize| match (residues, &known) {
             (Some((step, _)), Some(known)) => step.run(n, known),
             _ => Some(Vec::new()),

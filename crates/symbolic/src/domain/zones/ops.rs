@@ -20,7 +20,7 @@ pub(super) enum ZoneOp {
     /// Assumes that a linear form is at most 0, as far as the bounds of its cells decide it.
     AtMost(Vec<(usize, i64)>, i64),
     /// Assumes that a linear form with auxiliary variables, about which nothing else is known, is at most 0: bounds each of its cells by the bounds
-    /// of the others.
+    /// of the other cells.
     Bounds(Vec<(usize, i64)>, i64),
     /// The summary cell of index i additionally stands for the value of index j. Then all bounds of index j are removed.
     Fold(usize, usize),
@@ -89,7 +89,8 @@ impl ZoneOp {
                 return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
             }
             ZoneOp::Bounds(terms, constant) => {
-                // c * x <= -(minimum of the rest), so x <= -minimum / c rounded down, or x >= minimum / -c rounded up.
+                // For a cell x with coefficient c, c * x <= -(minimum of the rest). So x <= -minimum / c rounded down if c > 0, and x >= minimum / -c
+                // rounded up if c < 0.
                 return terms.iter().all(|&(i, c)| {
                     let rest: Vec<(usize, i64)> = terms.iter().copied().filter(|(j, _)| *j != i).collect();
                     let Some(most) = upper(m, size, &rest, *constant, -1) else { return true };

@@ -31,8 +31,8 @@ impl Zones {
         }
     }
 
-    /// Adds a minimal subset of these sums that excludes a path, given that all of them do. Long sums are removed first: a sum takes part in every
-    /// step where its cells are live.
+    /// Adds a minimal subset of these sums that excludes a path, given that all of them do. Each sum that remains costs time in every step before or
+    /// after which all its cells are live. Long sums are removed first.
     fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
         sums.sort_by_key(|sum| std::cmp::Reverse(sum.terms.len()));
         let mut n = 0;

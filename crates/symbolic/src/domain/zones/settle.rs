@@ -35,7 +35,7 @@ pub(super) fn settle(
             }
         }
     }
-    // The constant 0 is a row too.
+    // The constant 0 has a row too, and its residue is known.
     let zero = (0, step.of(0));
     let all: Vec<(usize, Residue)> = rows.iter().copied().zip(known.iter().copied()).chain([zero]).collect();
     for &(i, x) in &all {

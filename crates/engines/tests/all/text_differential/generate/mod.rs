@@ -272,7 +272,7 @@ impl Generator {
         }
         let late = self.one_in(8).then(|| self.register(2));
         let mut body = self.block();
-        // A register may be declared in the middle of the body: it exists from the start.
+        // A register may be declared in the middle of the body, although it exists from the start of the thread.
         let middle = self.random.below(body.statements.len().max(1));
         body.statements.splice(middle..middle, late);
         body.statements.splice(0..0, statements);
