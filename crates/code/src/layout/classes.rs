@@ -58,7 +58,7 @@ pub struct Class {
     pub first: i64,
     /// How many numbers it has, including those that stand for no place.
     pub count: u64,
-    /// The factor between numbers and pointer values.
+    /// A pointer to the place with number n has the value `n * scale`.
     pub scale: i64,
     /// The place that each number stands for; empty if the class is too large, which is allowed only if it is unused.
     pub places: Vec<Option<Placement>>,

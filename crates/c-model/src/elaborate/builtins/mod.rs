@@ -261,11 +261,11 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A conditional read-modify-write that loads first and drains only if it writes. `new` returns, for an old value, the condition of the write and
-    /// the new value. The result is the old value.
+    /// A conditional read-modify-write: a load, and an atomic step, which drains the buffer, only if the loaded value satisfies the condition. The atomic
+    /// step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
     ///
-    /// The first load only decides whether the atomic step, which reads again, is executed. If only accesses matter, this decision is a guess, and the
-    /// first load is an access of its own only if nothing is written.
+    /// With `Options::accesses_only` the whole call is one event: a guess selects either the atomic step, or a load that must see a value for which
+    /// nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,

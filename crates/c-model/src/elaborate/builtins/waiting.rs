@@ -264,7 +264,8 @@ impl Elaborator<'_> {
         self.branch(for_ever, span, waits, |_| Ok(()))
     }
 
-    /// Destroys a condition variable, with loads and a store.
+    /// Destroys a condition variable. Unlike a wait or a broadcast, this does not drain the store buffer unless all other threads have ended: see
+    /// `destroying`.
     fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
