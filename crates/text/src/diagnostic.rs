@@ -2,7 +2,7 @@
 
 use fencewright_program::Span;
 
-/// Maximum number of errors after which the rest of a file is ignored.
+/// Number of errors after which the rest of a file is ignored.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
 
 /// An error message about a place in the source.

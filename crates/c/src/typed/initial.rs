@@ -215,7 +215,8 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether all parts of an aggregate have been initialised.
+    /// Whether the next element or member lies past the end of an aggregate (of a union: past the member that is initialised). An `open` array has no
+    /// end.
     fn is_full(&self, aggregate: &Aggregate, open: bool) -> bool {
         match &aggregate.ty.kind {
             TypeKind::Array(_, length) => !open && aggregate.next >= *length,

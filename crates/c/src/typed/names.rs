@@ -35,7 +35,7 @@ pub(super) struct Object {
     pub thread_local: bool,
     /// The position of its declaration, preferably of its definition.
     pub span: Span,
-    /// Whether there was a declaration without `extern`.
+    /// Whether some declaration defines it: one without `extern`, or with an initial value.
     pub defined: bool,
     /// Its number; `None` until it is defined or used.
     pub id: Option<GlobalId>,

@@ -1,4 +1,4 @@
-//! Integer types: values written to a variable with a type wrap around.
+//! Integer types: a value that is written to a typed variable is wrapped to the type.
 //!
 //! Expressions are mathematical; only writes wrap. If a value is known to fit the type of its target, no wrapping is inserted, so copying between
 //! variables of one type adds no operation.
