@@ -140,7 +140,8 @@ fn automata(run: &mut Run) {
     run.table(&["intersection", "verdict", "states", "seconds"], &rows);
 }
 
-/// Lossy channel systems. Their reachability problem is undecidable, but violations within few contexts are found.
+/// Lossy channel systems with data over an infinite domain. Their reachability problem is undecidable (CONTEXT24 s. 5), but violations within few
+/// contexts are found.
 fn channels(run: &mut Run) {
     let mut row = |seed| {
         let text = channel(&random_lossy(seed, 4, 2, 2, 8));

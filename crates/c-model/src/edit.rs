@@ -218,7 +218,7 @@ pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
             "WRITE_ONCE" => Some((token.span.range(), STORE_MB)),
             _ => None,
         };
-        // Two stores in the same text are ambiguous.
+        // If the text contains two stores, it is unclear which of them to replace.
         if replaced.is_some() && found.is_some() {
             return None;
         }

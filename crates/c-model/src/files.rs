@@ -32,7 +32,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         file
     }
 
-    /// The model header with this name.
+    /// The model header with this name, if there is one.
     fn model(&mut self, name: &str) -> Option<FileId> {
         let (name, text) = HEADERS.into_iter().find(|(known, _)| *known == name)?;
         let shown = format!("<{name}>");

@@ -140,8 +140,8 @@ fn place(spot: &Spot<'_>) -> String {
     format!("{}{path}{owner}", object(spot))
 }
 
-/// The properties of every C program: `assertions` and `memory`, even where the translation has shown that they hold; and `termination`, if waiting
-/// loops are steps.
+/// Adds the properties of every C program that the translation has left out: `assertions` and `memory`, even if it has shown that they hold; and
+/// `termination`, if waiting loops are steps and waits for condition variables are exact.
 fn properties(
     program: &mut Program,
     words: &Words,

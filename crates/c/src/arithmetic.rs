@@ -166,7 +166,7 @@ fn result(exact: i128, ty: Integer) -> Result<i128, Fault> {
     }
 }
 
-/// The type of an integer constant (C11 6.4.4.1 p. 5): the first candidate that can represent its value.
+/// The type of an integer constant (C11 6.4.4.1 p. 5): the first candidate that can represent its value, if any can.
 pub fn constant_type(literal: &crate::literal::Literal) -> Option<Integer> {
     let ranks = [Rank::Int, Rank::Long, Rank::LongLong].into_iter().skip(literal.long.min(2).into());
     let candidates = ranks.flat_map(|rank| {

@@ -102,7 +102,7 @@ pub struct Field {
     pub name: Option<Name>,
     /// Its type.
     pub ty: Type,
-    /// The width, for a bit-field.
+    /// The width of a bit-field; `None` for other members.
     pub bits: Option<Expr>,
     /// The attributes that affect the layout.
     pub attributes: Attributes,

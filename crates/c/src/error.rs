@@ -9,7 +9,7 @@ pub struct Error {
     pub span: Span,
     /// The message, in one line.
     pub message: String,
-    /// Advice for the user on what to change.
+    /// Advice for the user on how to correct the program, if there is any.
     pub help: Option<String>,
     /// Whether the text is no C program even if nothing reaches the construct. Other errors are about constructs that this front end does not support.
     pub always: bool,

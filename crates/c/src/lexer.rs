@@ -150,7 +150,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The n-th character from here, starting from 0.
+    /// The n-th character from here, starting from 0; `None` beyond the end of the text.
     fn peek(&self, n: usize) -> Option<u8> {
         let mut at = self.skip_splices(self.at);
         for _ in 0..n {

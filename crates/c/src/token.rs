@@ -68,7 +68,7 @@ impl ExpansionId {
         self.0 == 0
     }
 
-    /// The index into the expansions.
+    /// The index into the expansions; `None` if the token was not produced by a macro.
     pub fn index(self) -> Option<usize> {
         (self.0 as usize).checked_sub(1)
     }

@@ -295,7 +295,7 @@ pub enum Model {
     Pso,
 }
 
-/// The end of a partial buffer that is kept in order.
+/// Which stores of an abstracted buffer are kept in order: the oldest or the newest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]

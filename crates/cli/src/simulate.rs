@@ -174,7 +174,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The events of an edge, which differ in the values of its `*`s: all of them if there are few, otherwise a random selection.
+    /// The events of an edge, which differ in the values of its `*`s: all of them if there are few, otherwise a random selection, and `sampled`
+    /// is set.
     fn some_of(&mut self, group: &[Event], sampled: &mut bool) -> Vec<Event> {
         let program = self.reference.program;
         let unlisted = edge_of(&group[0])

@@ -60,16 +60,16 @@ pub struct Member {
 
 #[derive(Clone, Debug)]
 struct Node {
-    /// The node that this one was unified with.
+    /// The node that this one was unified with; `None` for a representative.
     parent: Option<NodeId>,
     /// Upper bound on the length of the parent paths that end at this node (union by rank).
     rank: u32,
     shape: Shape,
-    /// The first type that its places were used with, for messages.
+    /// The first type that its places were used with, for messages; `None` if there was none so far.
     ty: Option<Type>,
     /// The source that determines the shape.
     span: Span,
-    /// The target node of the pointers that its places hold.
+    /// The target node of the pointers that its places hold; `None` if it has not been created yet.
     pointee: Option<NodeId>,
     /// Whether the program computes with pointers to this node as integers.
     integer: bool,
@@ -201,7 +201,7 @@ impl Nodes {
         self.shape(node, ty, span)
     }
 
-    /// The first type with which places of the node were used, for messages. Later uses may have other types of the same size.
+    /// The first type with which places of the node were used, for messages; `None` if there was none. Later uses may have other types of the same size.
     pub fn type_of(&self, node: NodeId) -> Option<&Type> {
         self.nodes[self.find(node).0 as usize].ty.as_ref()
     }
@@ -308,7 +308,7 @@ impl Nodes {
         offset
     }
 
-    /// The node that a pointer kept in places of this node points to.
+    /// The target node of the pointers that places of this node hold, created if necessary.
     pub fn pointee(&mut self, node: NodeId) -> NodeId {
         let node = self.find(node);
         if let Some(pointee) = self.pointee_of(node) {
@@ -414,7 +414,7 @@ impl Nodes {
         }
     }
 
-    /// The flexible array member at the end of the structure that a node stands for: its index and its offset.
+    /// The flexible array member at the end of the structure that a node stands for: its index and its offset. `None` if there is no such member.
     pub fn open_array(&self, node: NodeId) -> Option<(u32, u64)> {
         let Shape::Record(record, _) = self.shape_of(node) else { return None };
         let fields = &self.structure(*record).fields;
@@ -465,7 +465,7 @@ impl Nodes {
     }
 }
 
-/// The representation of a scalar type in memory.
+/// The representation of a scalar type in memory; `None` for any other type.
 fn scalar(ty: &Type) -> Option<Scalar> {
     Some(match &ty.kind {
         TypeKind::Integer(Arithmetic::Bool) => Scalar::Narrow(8),

@@ -60,7 +60,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
     }
 }
 
-/// Removes waits at the end of a thread: nothing observable comes after them.
+/// Removes waits at the end of a thread, because nothing observable follows them.
 fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
     let mut n = code.len();
     while n > 0 {

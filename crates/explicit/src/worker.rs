@@ -30,7 +30,8 @@ const SUCCESSORS: usize = 1 << 15;
 /// between rounds.
 const WORDS: usize = 1 << 17;
 
-/// One thread of the parallel search: it owns a part of the states, expands them, and sends successors to their owners.
+/// One worker of the parallel search: it owns a part of the states, expands them, and sends successors to their owners. Threads are started for the
+/// workers only when there is enough work.
 pub struct Worker<'a, 's> {
     me: usize,
     shared: &'s Shared<'a>,
@@ -328,7 +329,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Stores a state and, if it is new, evaluates the properties.
+    /// Stores a state and, if it is new and the step to it was visible or a fault, evaluates the properties.
     #[inline]
     pub(super) fn store_new(&mut self, state: &[u64], origin: Origin) {
         let Some(number) = self.store.insert(state, origin.hash, origin.parent) else { return };

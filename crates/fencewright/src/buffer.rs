@@ -9,7 +9,7 @@ use fencewright_program::Program;
 /// Maximum value of a bound on the stores of a thread to one variable.
 const MOST_OF_A_VARIABLE: u8 = 64;
 
-/// A bound on buffers, in terms of the variables of a program.
+/// A bound on buffers as the user states it: for threads, or for variables by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BufferBound {
     /// At most this many stores in each thread.

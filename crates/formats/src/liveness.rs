@@ -39,7 +39,7 @@ impl Liveness {
         Liveness(live)
     }
 
-    /// Whether some path from here reads the register before it is written.
+    /// Whether some path from a location reads the register before writing it.
     pub(super) fn is_live(&self, location: usize, register: RegisterId) -> bool {
         self.0[location].contains(register.index())
     }

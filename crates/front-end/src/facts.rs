@@ -243,7 +243,7 @@ pub struct Made<'a> {
 }
 
 impl Memory {
-    /// The first memory error that some thread has made in a state, or is about to make.
+    /// The first memory error that some thread has made in a state, or is about to make; `None` if there is none.
     pub fn mistake(&self, program: &Program, state: &State) -> Option<Made<'_>> {
         self.mistakes.iter().find_map(|mistake| {
             let thread = thread_named(program, &mistake.thread)?;
@@ -274,7 +274,7 @@ impl Memory {
         (!holds).then_some(Made { thread, mistake, claim, number, part })
     }
 
-    /// The path from an object to its place with this kind and number.
+    /// The path from an object to its place with this kind and number; `None` if the path is not recorded.
     pub fn path(&self, kind: usize, number: i64) -> Option<&str> {
         let places = self.places.get(&kind)?;
         let n = usize::try_from(number.checked_sub(places.first)?).ok()?;
@@ -310,7 +310,7 @@ fn marks(
     arrays.map(move |(thread, array)| (thread.as_str(), format!("{array}[{number}]")))
 }
 
-/// The thread with this name.
+/// The thread with this name, if there is one.
 pub fn thread_named(program: &Program, name: &str) -> Option<ThreadId> {
     program.threads().find(|(_, thread)| thread.name == name).map(|(id, _)| id)
 }
@@ -320,7 +320,7 @@ fn register(name: &str, thread: ThreadId, program: &Program, state: &State) -> O
     state.registers[thread.index()].get(n).copied()
 }
 
-/// The value of an expression over registers; `None` if it has none.
+/// The value of an expression over registers; `None` if the expression has no value.
 pub fn value(expr: &Expr, program: &Program, state: &State) -> Option<i64> {
     let of = |expr: &Expr| value(expr, program, state);
     match &expr.kind {

@@ -152,11 +152,11 @@ impl fmt::Debug for dyn FrontEnd {
 pub struct Parsed {
     /// The syntax tree.
     pub file: ast::File,
-    /// The name that the text gives itself, as a litmus test does.
+    /// The name that the text gives itself, if any, as a litmus test does.
     pub name: Option<String>,
     /// Notes on the translation.
     pub notes: Vec<String>,
-    /// The presentation of the final states, for a litmus test.
+    /// The presentation of the final states; only for a litmus test.
     pub view: Option<View>,
     /// The calls that spans of the tree refer to, for importers that inline calls.
     pub calls: Vec<Call>,

@@ -25,13 +25,13 @@ pub struct Loaded {
     pub file: ast::File,
     /// The lowered program.
     pub program: Program,
-    /// The name that the text gives itself, as a litmus test does.
+    /// The name that the text gives itself, if any, as a litmus test does.
     pub name: Option<String>,
     /// Notes on the translation of an imported program.
     pub notes: Vec<String>,
-    /// The presentation of the final states, for a litmus test.
+    /// The presentation of the final states; only for a litmus test.
     pub view: Option<View>,
-    /// The condition that a final state of a litmus test must satisfy to be counted.
+    /// The condition that a final state of a litmus test must satisfy to be counted, if there is one.
     pub filter: Option<Formula>,
     /// The calls that spans of the syntax tree refer to.
     pub calls: Vec<Call>,

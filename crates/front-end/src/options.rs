@@ -73,7 +73,7 @@ impl Options {
         self.defines.iter().map(constant).collect()
     }
 
-    /// The name of the first option set here that applies to C programs only.
+    /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions { folders, heap, no_reuse, spins: _, exact_waits: _, accesses_only: _ } = &self.c;
         [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
@@ -82,7 +82,7 @@ impl Options {
     }
 }
 
-/// Parses an integer: `42`, `-4`, `0x10`.
+/// Parses an integer: `42`, `-4`, `0x10`. `None` if the text is not an integer of 64 bits.
 fn integer(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

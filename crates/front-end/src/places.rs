@@ -46,7 +46,7 @@ pub struct Place {
     pub side: Side,
     /// The statement beside the place, without its labels.
     pub statement: Span,
-    /// The first label of the statement.
+    /// The first label of the statement, if it has labels.
     pub label: Option<Span>,
     /// Whether `statement` is, without braces, the body of another statement.
     pub bare: bool,

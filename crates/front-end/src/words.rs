@@ -96,7 +96,7 @@ impl Words {
         words
     }
 
-    /// The facts about a register.
+    /// The facts about a register; `None` if the front end has none.
     pub fn register(&self, thread: ThreadId, register: RegisterId) -> Option<&Named> {
         self.registers.get(&(thread, register))
     }
@@ -138,7 +138,7 @@ fn checks(facts: &Facts, thread: &Thread) -> Vec<(LocationId, LocationId)> {
     checked.flat_map(|at| passed(at).map(move |to| (at, to))).collect()
 }
 
-/// The facts about the register with this name; the register may be an element of an array.
+/// The facts about the register with this name, if there are any; the register may be an element of an array.
 fn named(facts: &Facts, thread: &str, name: &str) -> Option<Named> {
     let known = |name: &str| facts.registers.get(&(thread.to_string(), name.to_string()));
     if let Some(register) = known(name) {

@@ -73,15 +73,15 @@ pub struct Const {
 pub struct Declarator {
     /// Its name.
     pub name: Name,
-    /// The indices of an array: `[8]` or `[-2..3]`.
+    /// The indices of an array, `[8]` or `[-2..3]`; `None` for a scalar.
     pub size: Option<ArraySize>,
     /// Whether the array is `open`, only for shared variables: see the language reference.
     pub open: bool,
-    /// The declared range: `: 0..4`.
+    /// The declared range, if any: `: 0..4`.
     pub range: Option<RangeExpr>,
-    /// The integer type, `: u8`, as the operator that wraps written values around. Excludes a range.
+    /// The integer type, if any: `: u8`, as the operator that wraps written values around. Excludes a range.
     pub wraps: Option<UnaryOp>,
-    /// The initial contents: `= ...`.
+    /// The initial contents, if given: `= ...`.
     pub init: Option<Initial>,
     /// The span of the whole declarator.
     pub span: Span,

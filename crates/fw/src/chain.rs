@@ -25,7 +25,7 @@ pub fn chain(op: BinaryOp, parts: Vec<Expr>) -> Expr {
     }
 }
 
-/// Joins neighbours until one tree is left; each tree is paired with its depth.
+/// Joins neighbours until one tree is left; each tree is paired with its depth. `None` if there are no parts.
 fn balance(op: BinaryOp, mut parts: Vec<(Expr, usize)>) -> Option<(Expr, usize)> {
     while parts.len() > 1 {
         let mut halved = Vec::with_capacity(parts.len().div_ceil(2));

@@ -12,7 +12,7 @@ use super::parser::{Parse, Parser, Reported};
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 
-/// The operator that wraps around to the integer type with this name.
+/// The operator that wraps around to the integer type with this name; `None` if there is no such type.
 pub fn integer_type(name: &str) -> Option<UnaryOp> {
     let all = Width::ALL.into_iter().flat_map(|width| [UnaryOp::Unsigned(width), UnaryOp::Signed(width)]);
     all.into_iter().find(|op| op.symbol() == name)

@@ -169,7 +169,7 @@ impl Parser<'_> {
         Ok(Declarator { name, size, open, range, wraps, init, span })
     }
 
-    /// An integer type, unless the name is a constant at the start of a range.
+    /// Parses an integer type, if there is one. A name at the start of a range is a constant, not a type.
     fn integer_type(&mut self) -> Option<UnaryOp> {
         use TokenKind::{DotDot, DotDotEqual, OpenBracket, OpenParenthesis, Operator, Question};
         let goes_on = matches!(

@@ -30,7 +30,7 @@ pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
-        // The offsets into such a text do not fit the 32 bits of a span.
+        // The offsets into a text of this size do not fit the 32 bits of a span.
         lexer.diagnostics.push(Diagnostic::new(Span::default(), "the file is too large: 4 GiB or more"));
         lexer.text = "";
     }

@@ -4,7 +4,7 @@ use strsim::osa_distance;
 
 use super::token::Keyword;
 
-/// The keyword that a misspelt word probably means, among those that `fits` accepts.
+/// The keyword that a misspelt word probably means, among those that `fits` accepts; `None` if no keyword is close.
 pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keyword> {
     if word.len() > 20 {
         return None;

@@ -58,7 +58,7 @@ macro_rules! keywords {
             /// Every keyword.
             pub const ALL: &[Keyword] = &[$(Keyword::$variant),*];
 
-            /// The keyword with this text.
+            /// The keyword with this text, if there is one.
             pub fn from_text(text: &str) -> Option<Keyword> {
                 match text {
                     $($text => Some(Keyword::$variant),)*

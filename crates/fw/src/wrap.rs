@@ -102,7 +102,7 @@ impl Wrapper<'_> {
         self.split(start..range.end, indent, rest + STEP);
     }
 
-    /// The positions in a range where the line should be broken: the weakest ones.
+    /// The positions in a range where the line should be broken: the weakest ones. `None` if the line cannot be broken in that range.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
         // A position inside more brackets is stronger. A quantifier counts as a bracket that is never closed.

@@ -1,7 +1,7 @@
 //! The intersection problem for finite automata: is there a word that all of them accept? CONTEXT24 section 6.1 and Appendix B.
 //!
-//! The program is a single thread. Since it can only compare values, each state of each automaton is identified by a distinct value, which is kept in
-//! a register for that state. Each automaton has another register, with the value of its current state. The thread repeatedly guesses a letter and takes
+//! The program is a single thread. In the programs of CONTEXT24, values can only be copied and compared, so each state of each automaton is identified
+//! by a distinct value, which is kept in a register for that state. Each automaton has another register, with the value of its current state. The thread repeatedly guesses a letter and takes
 //! one transition of every automaton with this letter, until all current states are accepting. The label `accepted` is reachable if and only if all
 //! automata accept some common word. The problem is PSPACE-hard in the number of automata.
 

@@ -57,7 +57,7 @@ impl Server {
         Ok(())
     }
 
-    /// Answers the requests that wait for an old revision with an error.
+    /// Rejects the requests that wait for a program that was closed or replaced.
     pub(crate) fn leave(&mut self, left: Program) {
         let changed = || (ErrorCode::ContentModified, "the text has changed".to_owned());
         left.waiting.into_iter().for_each(|id| self.reply(id, Err(changed())));

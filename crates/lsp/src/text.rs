@@ -47,7 +47,7 @@ pub struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    /// The lines of a text.
+    /// Finds the lines of a text; columns are counted in `encoding`.
     pub fn new(text: &'t str, encoding: Encoding) -> Self {
         let bytes = text.as_bytes();
         let ends = |n: usize| bytes[n] == b'\n' || bytes[n] == b'\r' && bytes.get(n + 1) != Some(&b'\n');

@@ -1,8 +1,9 @@
 //! Applies operators to linear forms; the result is a list of cases ([`crate::linear`]).
 //!
-//! Quotients, remainders and bit operations on a form are split into cases: by residue if the modulus is small, otherwise by the range that the form
-//! lies in. Outside these ranges the result is an auxiliary variable with constraints that define its value. Sums, differences, minima and maxima of
-//! two forms are exact; any other operator on two non-constant forms has a known result only where one of them is a small number.
+//! Quotients by a constant are split by the range of the dividend: near 0 the quotient is a constant, further away it is an auxiliary variable with
+//! constraints that define it. Remainders are split by residue if the modulus is small, otherwise by range in the same way. A mask (`&`) is reduced to a
+//! remainder where that is possible; any other mask gives an unknown value. Of two non-constant forms, sums, differences, minima and maxima are exact;
+//! any other operator has a known result only for small values of an operand.
 
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 

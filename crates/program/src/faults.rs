@@ -176,7 +176,7 @@ impl Program {
 }
 
 impl<L: Clone> Expr<L> {
-    /// The condition that evaluating the expression meets no zero divisor and no shift out of range; `None` if it never does.
+    /// The condition under which evaluating the expression does not fault (no division by 0, every shift by 0 to 63); `None` if it cannot fault.
     pub fn defined(&self) -> Option<Expr<L>> {
         match self {
             Expr::Const(_) | Expr::Leaf(_) => None,

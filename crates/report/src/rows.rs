@@ -66,7 +66,7 @@ enum Kind {
     Condition,
     /// Changes only registers.
     Local,
-    /// Only reads memory or its own buffer.
+    /// Only reads: from memory or from the thread's own buffer.
     Read,
     /// Any other step.
     Other,

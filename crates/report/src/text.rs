@@ -250,7 +250,8 @@ pub fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
-/// The memory cells to show: all cells involved if there are few, otherwise those that have changed.
+/// The memory cells to show: all cells that the execution or the property mentions if there are few, otherwise those that differ from their initial
+/// values.
 pub struct Cells {
     involved: Vec<u32>,
     initial: Vec<i64>,

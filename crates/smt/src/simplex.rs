@@ -322,10 +322,10 @@ impl Simplex {
         Ok(None)
     }
 
-    /// A column whose value is not an integer, and that value rounded down.
+    /// A basic column whose value is not an integer, and that value rounded down: the column to split on.
     ///
-    /// A sum between two bounds is preferred to a variable: it has finitely many values left, while cuts on variables alone follow unbounded strips
-    /// such as `2 < x - 2*y < 3` forever. If a sum is not an integer, some variable is not.
+    /// Columns with both bounds come first, because finitely many integers are left for them; splits on unbounded variables alone may follow a strip
+    /// such as `2 < x - 2*y < 3` forever. A split on a sum is sound, because a sum of integer variables is an integer.
     fn fractional_column(&self) -> Option<(u32, Int)> {
         let fractional = |row: &&Row| !row.total.is_multiple_of(&row.denominator);
         let preference = |row: &&Row| {

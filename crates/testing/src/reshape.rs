@@ -49,8 +49,8 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes groups of stores that may leave the buffer in any order under PSO: some consecutive steps become stores to random cells, perhaps with other steps
-/// between them. Fences separate most groups from the code before and after.
+/// Makes groups of stores that may leave the buffer in several orders under PSO: in most runs of a few edges, some edges become stores to random cells.
+/// A fence precedes most runs.
 pub fn group(random: &mut Random, program: &mut Program) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {

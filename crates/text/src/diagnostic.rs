@@ -2,7 +2,7 @@
 
 use fencewright_program::Span;
 
-/// Maximum number of errors after which the rest of a file is ignored.
+/// Number of errors after which the rest of a file is ignored.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
 
 /// An error message about a place in the source.
@@ -12,9 +12,9 @@ pub struct Diagnostic {
     pub message: String,
     /// The place in the source that the message is about.
     pub span: Span,
-    /// A text shown directly at the place, in addition to the message.
+    /// A text shown directly at the place, in addition to the message, if any.
     pub label: Option<String>,
-    /// Advice on how to correct the error.
+    /// Advice on how to correct the error, if there is any.
     pub help: Option<String>,
     /// Whether the error is the lack of an entry point, so that the text may be a fragment of a larger program.
     pub lacks_start: bool,

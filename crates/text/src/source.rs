@@ -13,7 +13,7 @@ use fencewright_program::Span;
 
 use crate::diagnostic::Diagnostic;
 
-/// The largest file that is read: 64 MiB.
+/// Maximum size in bytes of a file that is read: 64 MiB.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
 /// Maximum number of diagnostics that are shown; the rest are counted.
 const SHOWN_DIAGNOSTICS: usize = 20;

@@ -42,7 +42,7 @@ impl Sources {
         self.built_in.contains(&id)
     }
 
-    /// The built-in file with this name.
+    /// The built-in file with this name, if there is one.
     pub fn built_in(&self, name: &str) -> Option<FileId> {
         self.built_in.iter().copied().find(|id| self.file(*id).name == name)
     }
@@ -63,7 +63,7 @@ impl Sources {
         included.unwrap_or(&self.main)
     }
 
-    /// The file with this name that is not built in.
+    /// The file with this name that is not built in, if there is one.
     pub fn named(&self, name: &str) -> Option<FileId> {
         let is_meant = |(id, file): &(FileId, &SourceFile)| file.name == name && !self.is_built_in(*id);
         self.iter().find(is_meant).map(|(id, _)| id)

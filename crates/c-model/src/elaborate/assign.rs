@@ -154,7 +154,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The path through first members and first elements from a place of one type to a place of another type at the same address.
+    /// The path through first members and first elements from a place of one type to a place of another type at the same address, if there is one.
     fn first_members(&self, from: &Type, to: &Type) -> Option<Vec<Step>> {
         let mut way = Vec::new();
         let mut ty = from.clone();
@@ -206,7 +206,7 @@ impl Elaborator<'_> {
         self.container(operand, to, record, path, span).map(Some)
     }
 
-    /// The path to the member of this type at an offset in bytes.
+    /// The path to the member of this type at an offset in bytes, if there is one.
     fn member_at(&self, ty: &Type, offset: u64, member: &Type) -> Option<Vec<Step>> {
         if offset == 0 && ty.kind == member.kind {
             return Some(Vec::new());

@@ -103,7 +103,7 @@ impl Contents {
         Contents { parts: FxHashMap::default(), rest: Some(known) }
     }
 
-    /// The fact about a part.
+    /// The fact about a part; `None` if its value is unknown.
     pub fn part(&self, way: &[Step]) -> Option<Fact> {
         match self.parts.get(way) {
             Some(fact) => fact.clone(),

@@ -206,7 +206,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Folds the comparison of two constant addresses.
+    /// Folds the comparison of two constant addresses; `None` if it is not decided.
     fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
         let (a, b) = (known(&a.value)?, known(&b.value)?);
         let order = match (&a, &b) {
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The offset of a part in its object, in bytes.
+    /// The offset of a part in its object, in bytes; `None` if the type of the part is unknown.
     fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
         let mut offset = 0u64;
         for (n, step) in way.iter().enumerate() {

@@ -115,7 +115,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A value escapes to other threads: marks all objects reachable from it as shared.
+    /// Records that a value escapes to other threads: marks all objects reachable from the value as shared.
     pub(super) fn publish(&mut self, value: &Value) {
         self.kept(value);
         let (mut found, mut unknown) = (Vec::new(), false);

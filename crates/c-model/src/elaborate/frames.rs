@@ -34,7 +34,7 @@ pub(super) struct Frame {
     pub placed: FxHashSet<LabelId>,
     /// The target of `return`.
     pub exit: Join,
-    /// The place for the return value.
+    /// The place for the return value; `None` if the function returns `void`.
     pub result: Option<Target>,
     pub contexts: Vec<Context>,
     /// The declared variables of the open blocks; the first entry has the parameters and the variables of the outermost block.
@@ -54,7 +54,7 @@ pub(super) struct Context {
     pub leave: Jump,
     /// The target of `continue`; `None` for a `switch`.
     pub next: Option<Jump>,
-    /// The cases of a `switch`.
+    /// The cases of a `switch`; `None` for a loop.
     pub cases: Option<super::switches::Cases>,
     /// Number of blocks open at the statement.
     pub scopes: usize,
@@ -64,7 +64,7 @@ pub(super) struct Context {
 #[derive(Debug)]
 pub(super) struct Jump {
     pub how: How,
-    /// The join of the facts at the jumps so far.
+    /// The join of the facts at the jumps so far; `None` if there were none.
     pub env: Option<Env>,
     /// The nesting level of the function, loop or `switch` at whose end the jump lands.
     pub level: usize,

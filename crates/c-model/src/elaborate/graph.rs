@@ -159,7 +159,7 @@ impl Graph {
         self.backward.get(&(function, label)).copied()
     }
 
-    /// The number of a statement, in a function with backward jumps.
+    /// The number of a statement; `None` if its function has no backward jumps.
     pub(super) fn number(&self, statement: &Statement) -> Option<usize> {
         self.order.get(&std::ptr::from_ref(statement)).copied()
     }
@@ -187,7 +187,7 @@ fn calls(expr: &Expr, names: &[&str]) -> bool {
     matches!(&expr.kind, ExprKind::Call(Callee::Builtin(name), _) if names.contains(&&**name))
 }
 
-/// The variable that an expression writes, or whose address it takes.
+/// The variable with static storage that an expression writes, or whose address it takes, if any.
 fn changed(expr: &Expr) -> Option<GlobalId> {
     match &expr.kind {
         ExprKind::Assign(place, _) | ExprKind::Modify { place, .. } | ExprKind::Address(place) => root(place),
@@ -196,7 +196,7 @@ fn changed(expr: &Expr) -> Option<GlobalId> {
     }
 }
 
-/// The variable with static storage that a place is part of.
+/// The variable with static storage that a place is part of, if any.
 fn root(place: &Place) -> Option<GlobalId> {
     match &place.kind {
         PlaceKind::Global(global) => Some(*global),

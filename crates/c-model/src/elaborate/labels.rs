@@ -15,9 +15,9 @@ use super::{Elaborator, Result};
 #[derive(Debug)]
 pub(super) struct Join {
     pub label: Label,
-    /// The join of the facts at all jumps so far.
+    /// The join of the facts at all jumps so far; `None` if there were none.
     pub env: Option<Env>,
-    /// The facts assumed when the code after the label was elaborated.
+    /// The facts assumed when the code after the label was elaborated; `None` if it has not been elaborated yet.
     pub supposed: Option<Env>,
 }
 

@@ -162,7 +162,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Begins the lifetimes of the variables declared in the body of a `switch`: a jump to a case may skip their declarations.
+    /// Begins the lifetimes of the variables declared in the body of a `switch`, because a jump to a case may skip their declarations.
     pub(super) fn begin_in(&mut self, body: &Statement, span: Span) {
         let StatementKind::Block(block) = &body.kind else { return };
         if self.writer.reachable {

@@ -14,7 +14,7 @@ use super::{Elaborator, Phase, Result};
 
 /// Maximum number of unrolled iterations of a loop that creates threads and whose condition is unknown.
 const MOST_ROUNDS: usize = 16;
-/// Maximum number of unrolled iterations of such a loop if its condition is known in each of them.
+/// Maximum number of unrolled iterations of a loop that creates threads and whose condition is known in each iteration.
 const MOST_KNOWN_ROUNDS: usize = 10_000;
 /// Maximum number of unrolled iterations of a loop that only joins threads.
 const MOST_WAITS: usize = 64;
@@ -169,7 +169,7 @@ impl Elaborator<'_> {
         self.arrive(&mut join, span);
     }
 
-    /// Elaborates a loop as a loop: repeats its body until the facts at its head are a fixpoint.
+    /// Elaborates a loop as a loop. Elaborates the body again and again until the facts at the head are a fixpoint.
     fn kept_loop(&mut self, parts: Parts<'_>) -> Result<()> {
         if !self.writer.reachable {
             if !has_entry(parts.body) {

@@ -55,7 +55,7 @@ const MOST_ATTEMPTS: usize = 10;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 
-/// Number of facts in one unit of work: a step may copy all facts.
+/// Number of facts that are copied in one unit of work. A step may copy all facts.
 const FACTS_IN_A_PIECE: usize = 64;
 
 /// Options of elaboration.
@@ -95,7 +95,7 @@ struct Premises {
     /// Whether threads other than `main` create threads.
     descendants: bool,
     /// Once there are this many threads, the execution of `main` ends at its next write to memory: the written object escapes later, and under PSO
-    /// its address may become visible to other threads before the write does.
+    /// its address may become visible to other threads before the write does. `None` if no number of threads has this effect.
     written_from: Option<usize>,
 }
 
@@ -168,9 +168,9 @@ struct Instance {
 /// The ways in which an object can be accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reach {
-    /// Whether other threads can reach it, now or later.
+    /// Whether other threads can reach the object, now or later.
     shared: bool,
-    /// Whether unknown pointers may point to it.
+    /// Whether unknown pointers may point to the object.
     pointed: bool,
     /// The variable with static storage that the object represents, if all threads share that variable.
     global: Option<GlobalId>,
@@ -214,7 +214,7 @@ pub struct Elaborator<'u> {
     phase: Phase,
     /// The objects that `main` has written at translation time since its buffer was last drained.
     unwritten: Vec<ObjectId>,
-    /// The number of threads when the execution of `main` ended.
+    /// The number of threads when the execution of `main` at translation time ended.
     ran_with: usize,
     accesses: Accesses,
     /// Whether the result of the current call is unused.

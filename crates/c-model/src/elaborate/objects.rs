@@ -234,7 +234,7 @@ impl Elaborator<'_> {
         Ok(Operand { range: ADDRESSES, ..Operand::pointer(Value::Register(register), node) })
     }
 
-    /// The size of an allocation in bytes.
+    /// The size of an allocation in bytes; `None` for a variable.
     pub(super) fn allocated_bytes(&self, object: ObjectId) -> Option<u64> {
         match self.objects[object.0 as usize].origin {
             Origin::Heap { bytes, .. } => Some(bytes),
@@ -275,7 +275,7 @@ impl Elaborator<'_> {
         Location { base: Base::Object(object), path, node, view: View::default() }
     }
 
-    /// The flexible array member of a structure: its offset and element type.
+    /// The flexible array member of a structure: its offset and element type. `None` if there is no such member.
     pub(super) fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
         let TypeKind::Record(record) = &ty.kind else { return None };
         let last = self.unit.records[record.0 as usize].fields.last()?;
@@ -310,7 +310,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The type at the end of a path from an object.
+    /// The type at the end of a path from an object; `None` if it is unknown.
     pub(super) fn type_at(&self, object: ObjectId, way: &[Step]) -> Option<Type> {
         let Object { ty, origin, .. } = &self.objects[object.0 as usize];
         let skipped = usize::from(matches!(origin, Origin::Heap { .. }));

@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         Ok(self.part(of, location, ty))
     }
 
-    /// Fails if unification has found a clash: a union with incompatible members has no layout.
+    /// Fails if unification has found a clash, because a union with incompatible members has no layout.
     fn one_shape(&self, span: Span) -> Result<()> {
         match self.nodes.clashes().first() {
             None => Ok(()),

@@ -96,7 +96,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A `case` or `default` of the switch around it.
+    /// Elaborates a `case` or `default` of the enclosing `switch`.
     pub(super) fn case(&mut self, key: Key, inner: &Statement, span: Span) -> Result<()> {
         let Some(join) = self.case_join(key) else { return self.statement(inner) };
         let label = join.label;
@@ -112,7 +112,7 @@ impl Elaborator<'_> {
         self.statement(inner)
     }
 
-    /// The jumps to a case of the innermost switch.
+    /// The jumps to a case of the innermost `switch`; `None` if that `switch` has no such case.
     fn case_join(&mut self, key: Key) -> Option<&mut Join> {
         let mut contexts = self.frame().contexts.iter_mut().rev();
         let cases = contexts.find_map(|context| context.cases.as_mut())?;

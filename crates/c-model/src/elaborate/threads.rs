@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         self.read(&target, span)
     }
 
-    /// Calls of thread functions; `None` for all others.
+    /// Elaborates a call of a thread function. Returns `None` for any other function.
     pub(super) fn thread_builtin(
         &mut self,
         name: &str,

@@ -32,7 +32,7 @@ impl Written {
         Written { text, shape: Shape::Plain, narrow: false }
     }
 
-    /// A number, or something else of type `int`.
+    /// A number, or another expression of type `int`.
     pub fn narrow(text: String) -> Self {
         Written { text, shape: Shape::Plain, narrow: true }
     }

@@ -46,7 +46,7 @@ fn cannot(what: &str, span: Span) -> Diagnostic {
     format_cannot("C", what, span)
 }
 
-/// Prints a program as C, or returns what cannot be expressed in C. `program` is the lowered `file`, and `title` its name.
+/// Prints a program as C, or returns errors for constructs that cannot be expressed in C. `program` is the lowered `file`, and `title` its name.
 pub fn c(file: &ast::File, program: &Program, title: &str) -> std::result::Result<String, Vec<Diagnostic>> {
     write_file(file, program, title).map_err(|diagnostic| vec![diagnostic])
 }
@@ -132,9 +132,9 @@ struct Known {
     role: Role,
     /// The conversion by which values written to the name wrap around; `None` if they do not.
     wraps: Option<UnaryOp>,
-    /// The range against which values written to the name are checked.
+    /// The range against which values written to the name are checked, if there is one.
     range: Option<Range>,
-    /// The indices of an array.
+    /// The indices of an array; `None` for other names.
     indices: Option<Range>,
 }
 

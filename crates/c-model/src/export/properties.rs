@@ -20,7 +20,7 @@ pub(super) struct Handed {
     pub element: Option<i64>,
     /// The name of the global variable, once it is chosen.
     pub global: String,
-    /// The index of the thread in its family, and the least index.
+    /// The index of the thread in its family, and the least index; `None` if the thread is in no family.
     pub instance: Option<(Name, i64)>,
 }
 

@@ -7,7 +7,7 @@ use super::prelude::Helper;
 use super::{Known, Result, Role, Writer, cannot};
 
 impl Writer {
-    /// The statements of a block. Its constants are in scope until its end.
+    /// Writes the statements of a block. The constants of the block are in scope until its end.
     pub(super) fn statements(&mut self, block: &Block) -> Result<()> {
         self.scoped(Default::default(), |writer| {
             block.statements.iter().try_for_each(|statement| writer.statement(statement))
@@ -246,7 +246,7 @@ impl Writer {
     }
 }
 
-/// Labels have a name space of their own, but must not be keywords.
+/// The C name of a label. Labels have a name space of their own, but must not be keywords.
 fn label_name(label: &str) -> String {
     match fencewright_c::write::taken().any(|word| word == label) {
         true => format!("{label}_label"),

@@ -204,7 +204,7 @@ impl Parser<'_> {
         let within: Vec<ExpansionId> = self.text.uses(ends).collect();
         let level = self.text.uses(opens).find(|id| within.contains(id))?;
         let body = self.text.expansions[level.index()?].body?;
-        // A token as it stands in the body: itself, or the macro use in the body that produced it.
+        // The position of a token in the body: its own, or that of the macro use in the body that produced it.
         let stands = |token: &Token| {
             let mut inner = None;
             for id in self.text.uses(token) {
@@ -307,7 +307,7 @@ impl Parser<'_> {
         self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
     }
 
-    /// The type that a name denotes here, with its depth.
+    /// The type that a name denotes here, with its depth; `None` if the name denotes no type.
     fn type_named(&self, name: Symbol) -> Option<(&Type, usize)> {
         match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
             Meaning::Type(ty, depth) => Some((ty, *depth)),

@@ -18,7 +18,7 @@ pub struct Macro {
     pub parameters: Option<Parameters>,
     /// The replacement list.
     pub body: Rc<[Token]>,
-    /// The kind of a built-in macro that is computed at each use, such as `__LINE__`.
+    /// The kind of a built-in macro that is computed at each use, such as `__LINE__`; `None` for other macros.
     pub computed: Option<Computed>,
     /// The position of the replacement list; `None` for a macro that is not defined in a file.
     pub written: Option<Span>,
@@ -133,7 +133,7 @@ impl Parameters {
         }
     }
 
-    /// The number of the parameter that a token names.
+    /// The number of the parameter that a token names; `None` if it names none.
     pub fn position(&self, token: &Token) -> Option<usize> {
         let named = |name: &Symbol| token.kind == Kind::Identifier && *name == token.symbol;
         self.names.iter().position(named)

@@ -74,14 +74,14 @@ pub struct Preprocessed {
 }
 
 impl Preprocessed {
-    /// The position of the first token of a replacement list after an offset.
+    /// The position of the first token of a replacement list after an offset, if there is one.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);
         tokens.get(next).map(|token| token.span)
     }
 
-    /// The outermost macro use that produced a token.
+    /// The outermost macro use that produced a token; `None` for a token of the text itself.
     pub fn outermost(&self, token: &Token) -> Option<usize> {
         token.expansion.index().map(|n| self.expansions[n].outermost as usize)
     }
@@ -354,7 +354,7 @@ impl Preprocessor<'_> {
         format!("#{}{}", self.names.spelling(name.symbol), words.collect::<String>())
     }
 
-    /// Defines a macro. Redefining one differently is a warning.
+    /// Defines a macro. Redefining a macro with another replacement is a warning.
     fn define(&mut self, defined: Macro) {
         let (symbol, span) = (defined.name.symbol, defined.name.span);
         if let Some(written) = defined.written {

@@ -272,7 +272,7 @@ pub(super) struct Signature {
     pub variadic: bool,
 }
 
-/// The type of the function with this name.
+/// The type of the function with this name; `None` if the name is not in the table.
 pub(super) fn signature(name: &str) -> Option<Signature> {
     let (_, text) = TABLE.iter().find(|(names, _)| names.contains(&name))?;
     let (result, parameters) = text.trim_end_matches(')').split_once(" (")?;

@@ -122,7 +122,7 @@ impl Typer<'_> {
         !declarator.ty.volatile && (declarator.ty.constant || self.changes.keeps(name.symbol, name.span))
     }
 
-    /// The value of a variable that is initialised with a single number.
+    /// The value of a variable, if it is initialised with a single number.
     fn only_value(&self, initial: &Initial) -> Option<i128> {
         match &initial.parts[..] {
             [(path, value)] if path.is_empty() && value.ty.arithmetic().is_some() => self.evaluated(value),

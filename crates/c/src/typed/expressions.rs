@@ -248,7 +248,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The local variable that an expression names, and whether it was mentioned before.
+    /// The local variable that an expression names, if any, and whether it was mentioned before.
     fn mentioned(&self, expr: &ast::Expr) -> Option<(LocalId, bool)> {
         match (&expr.kind, &self.body) {
             (ast::ExprKind::Name(name), Some(body)) => match self.look_up(*name)? {

@@ -80,7 +80,7 @@ impl Typer<'_> {
         Ok(initial)
     }
 
-    /// The text of a string that initialises an array of characters.
+    /// The text of the initialiser, if it is a string that initialises an array of characters.
     fn string_for<'e>(&self, ty: &Type, expr: &'e ast::Expr) -> Option<&'e str> {
         let TypeKind::Array(element, _) = &ty.kind else { return None };
         let character = match element.arithmetic()? {
@@ -215,7 +215,8 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether all parts of an aggregate have been initialised.
+    /// Whether the next element or member lies past the end of an aggregate (of a union: past the member that is initialised). An `open` array has no
+    /// end.
     fn is_full(&self, aggregate: &Aggregate, open: bool) -> bool {
         match &aggregate.ty.kind {
             TypeKind::Array(_, length) => !open && aggregate.next >= *length,
@@ -228,7 +229,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The part of an aggregate with this number.
+    /// The part of an aggregate with this number, if there is one.
     fn part(&self, aggregate: &Aggregate, number: u64) -> Option<(Type, Step)> {
         match &aggregate.ty.kind {
             TypeKind::Array(element, _) => Some(((**element).clone(), Step::Element(number))),

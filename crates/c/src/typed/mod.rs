@@ -80,7 +80,7 @@ struct Typer<'a> {
     changes: Changes,
     /// Static variables that never change and are initialised with a constant.
     constants: FxHashMap<GlobalId, i128>,
-    /// The current function.
+    /// The current function; `None` outside of functions.
     body: Option<Body>,
     /// The arrays whose length is declared after their first use, with that length, as found by this pass.
     late: FxHashMap<Symbol, u64>,

@@ -37,11 +37,11 @@ pub(super) struct Object {
     pub thread_local: bool,
     /// The position of its declaration, preferably of its definition.
     pub span: Span,
-    /// Whether there was a declaration without `extern`.
+    /// Whether some declaration defines it: one without `extern`, or with an initial value.
     pub defined: bool,
-    /// Its number, allocated when it is defined or used.
+    /// Its number; `None` until it is defined or used.
     pub id: Option<GlobalId>,
-    /// The position of its first use.
+    /// The position of its first use, if it is used.
     pub used: Option<Span>,
 }
 
@@ -50,7 +50,7 @@ impl Typer<'_> {
         self.scopes.iter().rev().find_map(|scope| scope.get(&name)).copied()
     }
 
-    /// Declares a name in the innermost scope.
+    /// Declares a name in the innermost scope. Returns the previous meaning of the name in that scope, if it had one.
     pub(super) fn declare(&mut self, name: Symbol, entity: Entity) -> Option<Entity> {
         self.scopes.last_mut().expect("there is always a scope").insert(name, entity)
     }

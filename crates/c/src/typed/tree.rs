@@ -90,7 +90,7 @@ pub struct Field {
     pub ty: Type,
     /// The offset in bytes.
     pub offset: u64,
-    /// The width, for a bit-field.
+    /// The width of a bit-field; `None` for other members.
     pub bits: Option<u32>,
     /// The position.
     pub span: Span,
@@ -146,7 +146,7 @@ pub struct Variable {
     pub ty: Type,
     /// Whether it is thread-local.
     pub thread_local: bool,
-    /// The initial value; a static variable without one is zero.
+    /// The initial value, if any; a static variable without an initial value is zero.
     pub initial: Option<Initial>,
     /// The reason why the program cannot use the variable: it is defined nowhere, or its definition has an error.
     pub error: Option<crate::Error>,

@@ -1,4 +1,5 @@
-//! Option values that are not in the library's table.
+//! Types of option values for commands whose options are not in the table of `fencewright::settings` (`run`, `reduce`, `convert`): a memory model,
+//! a format.
 
 use std::sync::LazyLock;
 

@@ -69,7 +69,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Decide whether programs behave under TSO as under SC
     Robust(RobustArgs),
-    /// Find the cheapest fences that make programs safe, and put them in
+    /// Find the cheapest fences that make programs safe; `--write` inserts them
     Fences(FencesArgs),
     /// Check a certificate of safety, without any engine
     Certify(CertifyArgs),

@@ -39,7 +39,7 @@ pub struct Core {
     pub objects: Vec<Object>,
     /// The threads, `main` first.
     pub threads: Vec<Thread>,
-    /// Pairs of objects whose addresses elaboration compared and found different, folding the comparison to a constant.
+    /// Pairs of objects whose addresses elaboration compared and found different. The comparisons have been folded to constants.
     pub compared: Vec<(ObjectId, ObjectId)>,
     /// The names of the functions that pointers may point to, by their numbers.
     pub functions: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Core {
 pub struct Object {
     /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its type; for an allocation the type of one element, once it is known.
+    /// Its type; for an allocation the type of one element, or `None` if that is unknown.
     pub ty: Option<Type>,
     /// The node of the whole object; for an allocation the node of one element.
     pub node: NodeId,
@@ -62,7 +62,7 @@ pub struct Object {
     pub origin: Origin,
     /// The parts with an initial value other than the default, which is zero or, with `undefined`, the undefined value.
     pub initial: Vec<(Vec<Step>, Known)>,
-    /// Whether parts without an entry in `initial` start undefined: locals and `malloc`, unlike globals and `calloc`.
+    /// Whether parts without an entry in `initial` start undefined, as for locals and `malloc`, but not for globals and `calloc`.
     pub undefined: bool,
     /// Its purpose.
     pub purpose: Purpose,
@@ -198,7 +198,7 @@ pub enum ObjectEvent {
     Take(ObjectId),
     /// The lifetime of a local variable in memory ends: its block or function is left.
     End(ObjectId),
-    /// The next statement accesses a local variable, or part of it, through a pointer: a violation of `memory` if its lifetime has ended.
+    /// The next statement accesses a local variable, or part of it, through a pointer. This violates `memory` if the lifetime of the variable has ended.
     Follow(ObjectId),
     /// A library function uses the object at this place, which has to exist. The accesses of that function are not modelled.
     Reach(Location),

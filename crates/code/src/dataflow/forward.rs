@@ -53,7 +53,7 @@ pub(crate) trait Forward<S: Stage> {
         facts
     }
 
-    /// For one-walk analyses: the facts that hold in every state.
+    /// For one-walk analyses: the facts that hold in every state. Iterating analyses do not need them.
     fn nothing(&self) -> Option<Self::Facts> {
         None
     }
@@ -79,7 +79,7 @@ pub(crate) enum Keep {
 pub(crate) struct Added<S: Stage> {
     /// The statements before it, whose effects the facts already contain.
     pub before: Vec<Stmt<S>>,
-    /// The statement after it, which the walk visits next.
+    /// The statement after it, if any, which the walk visits next.
     pub behind: Option<Stmt<S>>,
 }
 
@@ -130,7 +130,7 @@ struct Jumps {
 /// A loop that encloses the current statement.
 struct Around<F> {
     number: usize,
-    /// The join of the facts at its `break` statements.
+    /// The join of the facts at its `break` statements; `None` if none of them is reachable.
     left: Option<F>,
 }
 
@@ -152,7 +152,7 @@ impl<S: Stage, A: Forward<S>> Walk<'_, S, A> {
         }
     }
 
-    /// The facts after a block. When it is time to stop, the rest of the block is dropped.
+    /// The facts after a block; `None` if the point after it is unreachable. When it is time to stop, the rest of the block is dropped.
     fn block(&mut self, code: &mut Vec<Stmt<S>>, mut facts: Option<A::Facts>) -> Option<A::Facts> {
         let mut done = Vec::with_capacity(code.len());
         let mut added = Added { before: Vec::new(), behind: None };

@@ -40,7 +40,7 @@ impl<F> Liveness<F> {
         (offset < length).then(|| start + offset)
     }
 
-    /// The cell that a statement certainly overwrites.
+    /// The cell that a statement certainly overwrites; `None` if there is none, or if it is not known which.
     fn written<S: Stage>(&self, kind: &StmtKind<S>) -> Option<u32> {
         if let StmtKind::Special(special) = kind
             && let Some((array, index)) = special.writes_element()
@@ -79,7 +79,7 @@ impl<S: Stage, F: Fn(&StmtKind<S>) -> bool> Backward<S> for Liveness<F> {
     }
 }
 
-/// A set of cells, as a sparse bit set: a long function has many registers, and few of them are live at the same time.
+/// A set of cells, as a sparse bit set, because a long function has many registers of which only few are live at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Live(Vec<(u32, u64)>);
 

@@ -438,8 +438,8 @@ fn replaced(expression: Expr, register: &Place, by: &Expr) -> Expr {
     Expr { kind, span: expression.span }
 }
 
-/// Whether control can reach the start of a step without passing the statement before it: the step starts with a loop or a label, or is only a jump,
-/// which has no location of its own.
+/// Whether control can reach the start of a step without passing the statement before it. This is so if the step starts with a loop or a label, or is
+/// only a jump, which has no location of its own.
 fn is_entered_elsewhere(step: &Step) -> bool {
     match &step.kind {
         StepKind::Steps(steps) | StepKind::Block(steps) => steps.first().is_some_and(is_entered_elsewhere),

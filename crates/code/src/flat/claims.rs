@@ -11,7 +11,7 @@ pub struct Claim {
     pub holds: Term,
     /// The kind of violation if the condition does not hold.
     pub about: About,
-    /// The class and number of the place concerned.
+    /// The class and number of the place concerned, if there is one.
     pub place: Option<(usize, Term)>,
 }
 

@@ -140,7 +140,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// The effect of a store on a class: a constant written or added.
+    /// The effect of a store on a class: a constant written or added. `None` for any other effect.
     fn change(&self, value: &Term, class: usize) -> Option<Change> {
         if let Some(number) = value.number().filter(|number| *number != UNDEFINED) {
             return Some(Change::Write(number));

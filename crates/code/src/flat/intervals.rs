@@ -29,7 +29,7 @@ const MOST_ROUNDS: usize = 200;
 const MOST_PASSED: usize = 32;
 /// Maximum product of the numbers of statements and registers of a thread whose registers are tracked.
 const MOST_WORK: usize = 20_000_000;
-/// Number of registers in one unit of work: a statement may copy the intervals of all registers.
+/// Number of registers whose intervals are copied in one unit of work. A statement may copy the intervals of all registers.
 const REGISTERS_IN_A_PIECE: usize = 256;
 
 /// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. When it is time to stop, the code is incomplete.
@@ -95,7 +95,7 @@ fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
 struct Shared {
     /// The values of each class.
     memory: Vec<Range>,
-    /// For each class an interval known to contain its values, from `counters`.
+    /// For each class an interval that contains its values, from `counters`; `None` if none is known.
     bounds: Vec<Option<Range>>,
     stations: Vec<i64>,
     round: usize,

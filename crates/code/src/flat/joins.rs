@@ -71,7 +71,7 @@ fn flag(kind: &StepKind, changing: &HashSet<usize>, reads: &Reads) -> Option<Awa
     waits.then(|| Awaited { cell: cell.clone(), count: None })
 }
 
-/// Whether a condition says that the register is not 0.
+/// Whether a condition is that the register is not 0.
 fn is_set(condition: &Term, register: Register) -> bool {
     *condition == Term::Register(register).with(BinaryOp::Ne, 0)
 }
@@ -81,7 +81,7 @@ fn is_set(condition: &Term, register: Register) -> bool {
 struct Uses {
     /// Number of occurrences in the program.
     mentions: usize,
-    /// The thread that sets it, in an atomic step executed at most once, and the index of that step.
+    /// The thread that sets it, in an atomic step executed at most once, and the index of that step; `None` if no such step was found.
     set: Option<(usize, usize)>,
 }
 
@@ -181,7 +181,7 @@ fn are_alike(program: &Program, (one, at): (usize, usize), (other, and): (usize,
         && one.code[at + 1..] == other.code[at + 1..]
 }
 
-/// Replaces setting and awaiting of flags by counting. Returns whether the code counts.
+/// Replaces setting and awaiting of flags by counting. Returns whether the code contains a flag that was replaced.
 fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Register, stop: &Stop<'_>) -> bool {
     let mut counts = false;
     for step in stop.polled(code) {

@@ -45,7 +45,7 @@ pub enum Term {
 pub struct Cell {
     /// The class, by its number in the layout.
     pub class: usize,
-    /// The number of the cell; `None` if the class has only one.
+    /// The number of the cell; `None` if the class has only one cell.
     pub index: Option<Term>,
 }
 
@@ -74,7 +74,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// The base name of the labels at which threads end because of such an error.
+    /// The base name of the labels at which threads end because of an error of this kind.
     pub fn label(self) -> &'static str {
         match self {
             Wrong::Pointer => "bad_pointer",
@@ -320,7 +320,7 @@ impl Term {
         Term::binary(BinaryOp::Or, self, other)
     }
 
-    /// The condition that it is in `low..=high`.
+    /// The condition that the term is in `low..=high`.
     pub fn within(self, low: i64, high: i64) -> Term {
         if low == high {
             return self.with(BinaryOp::Eq, low);
@@ -328,7 +328,7 @@ impl Term {
         self.clone().with(BinaryOp::Ge, low).and(self.with(BinaryOp::Le, high))
     }
 
-    /// Whether it is always 0 or 1.
+    /// Whether the term is always 0 or 1.
     pub fn is_truth(&self) -> bool {
         match self {
             Term::Number(number) => matches!(number, 0 | 1),
@@ -357,7 +357,7 @@ impl Term {
         });
     }
 
-    /// Whether it contains an element of an array of registers.
+    /// Whether the term contains an element of an array of registers.
     pub fn has_element(&self) -> bool {
         let mut has = false;
         self.arrays(&mut |_| has = true);
@@ -371,7 +371,7 @@ impl Term {
         count
     }
 
-    /// Whether evaluating it always reads the register, whatever the other registers hold.
+    /// Whether evaluating the term always reads the register, whatever the other registers hold.
     pub fn is_strict_in(&self, register: Register) -> bool {
         match self {
             Term::Number(_) => false,
@@ -382,7 +382,7 @@ impl Term {
         }
     }
 
-    /// Whether the register occurs in it.
+    /// Whether the register occurs in the term.
     pub fn has(&self, register: Register) -> bool {
         let mut has = false;
         self.registers(&mut |found| has |= found == register);

@@ -96,7 +96,7 @@ struct Mention {
     statement: usize,
     /// The block of the first occurrence.
     block: usize,
-    /// Whether the first occurrence is a write, and all others are in the same block of the same statement.
+    /// Whether the first occurrence is a write, and all others are in the same statement, in the block of the first occurrence or inside it.
     own: bool,
 }
 

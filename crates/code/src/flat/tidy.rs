@@ -160,8 +160,8 @@ fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
     changed
 }
 
-/// Joins a load with an assumption about its value into an await: a thread continues after `r = x; assume r == 1;` only if it reads 1, and other
-/// threads cannot observe whether it has already read another value.
+/// Joins a load with an assumption about its value into an await. This preserves behaviour, because a thread continues after `r = x; assume r == 1;`
+/// only if it reads 1, and other threads cannot observe whether it has already read another value.
 pub(crate) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(code.len());
     for mut step in stop.polled(std::mem::take(code)) {

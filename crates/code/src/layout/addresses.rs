@@ -55,7 +55,7 @@ impl Layout {
 }
 
 impl Class {
-    /// A variable that initially holds any of `choices` numbers and is never written.
+    /// A variable that initially holds any of the numbers `0..choices` and is never written.
     fn chosen(name: &str, choices: i64) -> Self {
         let mut class = Class::new(None);
         class.name = name.to_string();
@@ -75,7 +75,7 @@ impl Class {
         HIGHEST_ADDRESS & !(self.free_bits() - 1)
     }
 
-    /// The condition that two pointers point into the same piece.
+    /// The condition that two pointers point into the same [`Piece`].
     fn same_piece(&self, one: &Term, other: &Term) -> Term {
         let both = |piece: &Piece| piece.has(self.scale, one).and(piece.has(self.scale, other));
         self.pieces.iter().map(both).reduce(Term::or).unwrap_or(Term::Number(0))

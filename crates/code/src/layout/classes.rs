@@ -58,7 +58,7 @@ pub struct Class {
     pub first: i64,
     /// How many numbers it has, including those that stand for no place.
     pub count: u64,
-    /// The factor between numbers and pointer values.
+    /// A pointer to the place with number n has the value `n * scale`.
     pub scale: i64,
     /// The place that each number stands for; empty if the class is too large, which is allowed only if it is unused.
     pub places: Vec<Option<Placement>>,
@@ -197,7 +197,7 @@ impl Layout {
         self.returned.values().any(|returned| *returned == class)
     }
 
-    /// The interpretation of pointers to a node.
+    /// The interpretation of pointers to a node; `None` if the node has no class.
     pub fn pointers_to(&self, nodes: &Nodes, node: NodeId) -> Option<Kind> {
         let class = self.class(nodes, node)?;
         Some(Kind::Pointer(class, self.classes[class].scale))
@@ -276,13 +276,13 @@ impl Layout {
         }
     }
 
-    /// The class of the flags that say which objects, freed by other threads, this thread may allocate.
+    /// The class of the flags that say which objects, freed by other threads, this thread may allocate; `None` if there are no such objects.
     pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// The class of the flags that this thread sets when it frees an object for other threads.
+    /// The class of the flags that this thread sets when it frees an object for other threads; `None` if it never does.
     pub fn passed_from(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.allocated_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
@@ -307,7 +307,7 @@ impl Layout {
     }
 
     /// The class and number of a part of an object; for an allocation, of the object that it returns first. For an allocation, the first step of the
-    /// path may select one of its elements.
+    /// path may select one of its elements. `None` if the path leads to no class.
     pub fn locate(&self, nodes: &Nodes, object: ObjectId, path: &[Step]) -> Option<(usize, i64)> {
         let placed = self.placed(object);
         let direct = self.follow(nodes, placed.class, placed.first, path);

@@ -104,7 +104,7 @@ impl Resolver<'_> {
         self.step(StepKind::Atomic(steps))
     }
 
-    /// The flag that says whether another thread may allocate a freed object.
+    /// The flag that says whether other threads may allocate the freed object with this number; `class` is the class of the flags.
     fn returned(&self, class: usize, number: Term) -> Cell {
         let index = (!self.layout.classes[class].is_single()).then_some(number);
         Cell { class, index }

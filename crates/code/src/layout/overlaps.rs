@@ -19,7 +19,7 @@ use crate::reuse::{Reuse, is_later};
 /// When an object may reuse the address of another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
-    /// Possibly at any time: this thread has no mark that says whether the other object still exists.
+    /// Possibly at any time, because this thread has no mark that says whether the other object still exists.
     Always,
     /// Only while the lifetime of the other object is over, which this thread has marked.
     Gone,

@@ -93,13 +93,13 @@ pub(crate) struct Resolver<'a> {
     pub(crate) thread: ThreadNumber,
     registers: Vec<RegisterInfo>,
     pub(crate) arrays: Vec<Array>,
-    /// The registers of classes private to this thread.
+    /// The registers that represent the places of classes private to this thread, by class.
     homes: HashMap<usize, Home>,
     /// The arrays that mark objects freed by this thread.
     pub(crate) marks: HashMap<(usize, Mark), usize>,
     /// The registers that count how often this thread has executed each allocation site.
     pub(crate) counters: HashMap<ObjectId, Register>,
-    /// The condition under which the current part of a value is evaluated.
+    /// The condition under which the current part of a value is evaluated; `None` if it is always evaluated.
     pub(crate) guard: Option<Term>,
     pub(crate) out: Vec<Step>,
     pub(crate) span: Span,
@@ -112,6 +112,7 @@ struct Resolved {
     class: usize,
     number: Term,
     /// The condition that the pointer at which the path starts is null, and the offset of the part in bytes, which is its address in that case.
+    /// This is `None` if the path does not start at a pointer that may be null.
     of_null: Option<(Term, i64)>,
 }
 
@@ -381,7 +382,7 @@ impl<'a> Resolver<'a> {
         self.check_with(condition, wrong, claims);
     }
 
-    /// A check with an explanation for reports.
+    /// Adds a check with an explanation for reports.
     pub(crate) fn claim(
         &mut self,
         condition: Term,

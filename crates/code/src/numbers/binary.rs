@@ -43,7 +43,7 @@ pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: 
     Operand { points, ..result }
 }
 
-/// Converts an operand to the type if its range does not fit: a large unsigned number may be given as the negative number that represents it.
+/// Converts an operand to the type if its range does not fit, because a large unsigned number may be given as the negative number that represents it.
 fn of_type(ty: Arithmetic, operand: Operand) -> Operand {
     match ty.has(operand.range.0) && ty.has(operand.range.1) {
         true => operand,
@@ -87,7 +87,7 @@ fn both(op: BinaryOp, a: Operand, b: Operand) -> Operand {
     }
 }
 
-/// `+`, `-` and `*`: the result wraps around where it may not fit; if `checked`, an overflow check comes before, so it always fits.
+/// `+`, `-` and `*`. The result wraps around where it may not fit. If `checked`, a preceding overflow check ensures that the result fits.
 fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Operand {
     let values = Arithmetic::Integer(ty);
     let exact = exact_range(op, a.range, b.range);
@@ -145,7 +145,7 @@ fn exact_range(op: Operator, a: Range, b: Range) -> Range {
         Operator::Add => (a.0 + b.0, a.1 + b.1),
         Operator::Subtract => (a.0 - b.1, a.1 - b.0),
         _ => {
-            // A product of two unsigned numbers may exceed `i128`: then the range is unbounded above.
+            // If the product of two unsigned numbers exceeds `i128`, the range is unbounded above.
             let corners = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y));
             let least = corners.iter().copied().min().flatten();
             least.zip(corners.into_iter().max().flatten()).unwrap_or((0, i128::MAX))

@@ -22,7 +22,7 @@ enum Role {
     Memory,
 }
 
-/// Promotes private variables to registers. Returns whether there are any.
+/// Promotes private variables to registers. Returns whether any variable was promoted.
 pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let mut roles: Vec<Role> =
         core.objects.iter().map(|object| role(&object.origin, object.ty.as_ref())).collect();
@@ -88,7 +88,7 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
             _ => Role::Memory,
         };
     }
-    // Lifetimes are checked only for variables in memory, so this variable must stay there.
+    // The lifetime of this variable is checked. Lifetimes are checked only for variables in memory, so the variable must stay in memory.
     if let StmtKind::Special(ObjectEvent::Follow(object)) = kind {
         mentions.push(*object);
     }

@@ -47,7 +47,7 @@ pub(super) struct Way {
     /// The path condition, without assertions.
     pub conditions: Vec<Value>,
     ops: Vec<Op>,
-    /// The visited locations, with the values of their relevant registers.
+    /// The visited locations, with the values of their relevant registers; `None` at the start of the path.
     visited: Option<Rc<Visited>>,
     choices: Vec<Choice>,
 }

@@ -121,7 +121,7 @@ pub enum StmtKind<S: Stage> {
     Load(Register, S::Place, Access),
     /// A scalar place gets a value, through the store buffer.
     Store(S::Place, S::Value, Access),
-    /// One indivisible step with empty buffers: assignments, loads, stores, assumptions and assertions only.
+    /// One indivisible step with empty buffers. The block contains no loops and no jumps.
     Atomic(Vec<Stmt<S>>),
     /// One indivisible read-modify-write: `old` gets the value of the place; if `when` holds, `new` is written. Both `when` and `new` may read `old`.
     Update {
@@ -129,7 +129,7 @@ pub enum StmtKind<S: Stage> {
         place: S::Place,
         /// The register for the value before the update.
         old: Register,
-        /// The condition of the write; without one it always happens.
+        /// The condition of the write; `None` if the write always happens.
         when: Option<S::Value>,
         /// The value written.
         new: S::Value,

@@ -45,7 +45,7 @@ impl<S: Stage> StmtKind<S> {
         one.into_iter().chain(other).chain(more)
     }
 
-    /// The place that the statement accesses, and the kind of the access.
+    /// The place that the statement accesses, if any, and the kind of the access.
     pub fn accessed(&self) -> Option<(&S::Place, super::Access)> {
         match self {
             StmtKind::Load(_, place, access)
@@ -56,7 +56,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The place that the statement accesses, to change it.
+    /// The place that the statement accesses, if any, to change it.
     pub fn accessed_mut(&mut self) -> Option<&mut S::Place> {
         match self {
             StmtKind::Load(_, place, _)
@@ -67,7 +67,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that the statement writes.
+    /// The register that the statement writes, if any.
     pub fn writes(&self) -> Option<Register> {
         match self {
             StmtKind::Assign(register, _)
@@ -80,7 +80,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that the statement writes, to change it.
+    /// The register that the statement writes, if any, to change it.
     pub fn writes_mut(&mut self) -> Option<&mut Register> {
         match self {
             StmtKind::Assign(register, _)
@@ -93,7 +93,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that stands, in the conditions and new values of an update or an await, for the value found in memory.
+    /// The register that stands, in the condition and the new value of an update or an await, for the value found in memory; `None` for other statements.
     pub fn found(&self) -> Option<Register> {
         match self {
             StmtKind::Update { old: register, .. } | StmtKind::Await { register, .. } => Some(*register),
@@ -170,7 +170,7 @@ impl<S: Stage> StmtKind<S> {
     }
 }
 
-/// Strings contain no values: the violation of a check in symbolic code is its text.
+/// Strings contain no values. (In symbolic code, the violation of a check is a text.)
 impl<V> Parts<V> for String {
     fn values<'a>(&'a self, _: &mut dyn FnMut(&'a V)) {}
 

@@ -551,3 +551,48 @@ fn a_loop_that_looks_outside_of_an_open_array_is_kept() {
         assert!(matches!(verdict, Verdict::Unknown(Reason::Limit(..))), "{model:?}: {verdict:?}");
     }
 }
+
+/// The verdicts on the properties of a program, under a model, each by the name of its property.
+fn verdicts(text: &str, model: MemoryModel) -> Vec<(String, Verdict)> {
+    let program = load("open.fw", text.as_bytes(), None, &[]).expect("a program").program;
+    let verdicts = run(&program, model, &program.properties, &Limits::default()).verdicts;
+    verdicts.iter().map(|checked| (checked.property.name.clone(), checked.verdict().clone())).collect()
+}
+
+#[test]
+fn a_step_that_leaves_an_open_array_has_no_effect() {
+    // Each step of `p` and `q` stores, or chooses, before it accesses a cell outside the array. What follows in other threads can still be a violation.
+    let text = "shared a[2] open, y;
+        thread p { var r, s = 2; r = a[0]; atomic { a[0] = 1; r = a[s]; } r = 7; }
+        thread q { var r, s = 3; a[1] = 1; atomic { r = a[1]; r = * in 5..=6; a[s] = r; } r = 7; }
+        thread t { var r; r = a[0]; y = r + 1; }
+        forbid stored: a[0] == 1;
+        forbid loaded: t.r == 1;
+        forbid chosen: q.r >= 5;
+        forbid behind: p.r == 7 || q.r == 7;
+        forbid written: y == 1;
+        finally ended: never y == 1;";
+    for model in MemoryModel::ALL {
+        for (name, verdict) in verdicts(text, model) {
+            let expected = match &name[..] {
+                "written" => matches!(verdict, Verdict::Unsafe),
+                _ => matches!(verdict, Verdict::Unknown(Reason::Limit(..))),
+            };
+            assert!(expected, "{model:?}, {name}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_stops_at_a_limit_is_still_there() {
+    let text = "shared a[2] open, y;
+        thread p { var r, s = 2; before: r = a[s]; after: r = 0; }
+        thread q { y = 1; }
+        forbid left: !p@before;
+        forbid still: p@before && y == 1;";
+    for model in MemoryModel::ALL {
+        let [(_, left), (_, still)] = &verdicts(text, model)[..] else { panic!("two properties") };
+        assert!(matches!(left, Verdict::Unknown(Reason::Limit(..))), "{model:?}: {left:?}");
+        assert!(matches!(still, Verdict::Unsafe), "{model:?}: {still:?}");
+    }
+}

@@ -51,6 +51,8 @@ pub(super) enum Flow {
 
 /// Accumulator for the alternatives of one step.
 struct Gathered<'l> {
+    /// The state before the step.
+    before: &'l State,
     wanted: u32,
     total: u32,
     items: Vec<Item>,
@@ -165,6 +167,11 @@ impl<'p> Machine<'p> {
         LocationId(state.values[1 + thread] as u32)
     }
 
+    /// The location from which a thread may move; `None` if it has stopped there at a limit.
+    pub(super) fn moves_from(&self, state: &State, thread: usize) -> Option<LocationId> {
+        (!state.is_stopped(thread)).then(|| self.location(state, thread))
+    }
+
     /// The value of a register.
     pub fn register(&self, state: &State, thread: usize, register: RegisterId) -> i64 {
         state.values[self.registers[thread] + register.index()]
@@ -195,8 +202,8 @@ impl<'p> Machine<'p> {
 
     /// Adds the reads that every step from the current location of a thread has in its footprint.
     fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
-        let location = self.location(state, thread);
-        let Some(place) = self.tables.places[thread].get(location.index()) else { return };
+        let Some(location) = self.moves_from(state, thread) else { return };
+        let place = &self.tables.places[thread][location.index()];
         if place.locks {
             items.extend(self.tables.lock.map(Item::wait));
         }
@@ -270,12 +277,10 @@ impl<'p> Machine<'p> {
         log: Option<&mut Vec<Event>>,
     ) -> Option<Stepped> {
         let program = self.program;
-        let location = self.location(state, thread);
+        let location = self.moves_from(state, thread)?;
         let code = &program.threads[thread];
-        if location.index() >= code.locations.len() {
-            return None;
-        }
-        let mut gathered = Gathered { wanted: alternative, total: 0, items: Vec::new(), found: None, log };
+        let mut gathered =
+            Gathered { before: state, wanted: alternative, total: 0, items: Vec::new(), found: None, log };
         for (id, edge) in code.edges_from(location) {
             self.edge(state, thread, id, edge, &mut gathered);
         }
@@ -388,7 +393,8 @@ impl<'p> Machine<'p> {
         self.alternative(state, thread, (id, edge), chosen, path, Flow::Done, gathered);
     }
 
-    /// Records an enabled alternative: its footprint and, if it was requested, its outcome.
+    /// Records an enabled alternative: its footprint and, if it was requested, its outcome. At a limit the thread stops before the step: nothing has
+    /// changed and no event is logged. So all states are those of executions in which no step reaches a limit.
     #[allow(clippy::too_many_arguments)]
     fn alternative(
         &mut self,
@@ -402,11 +408,17 @@ impl<'p> Machine<'p> {
     ) {
         self.gather(thread, id, path, gathered);
         if gathered.total == gathered.wanted {
-            self.arrive(&mut next, thread, edge, &flow);
+            let faulted = matches!(flow, Flow::Fault);
+            if let Flow::Limit(limit) = flow {
+                self.limit.get_or_insert((limit, edge.span));
+                next.stop(gathered.before, thread);
+            } else {
+                self.arrive(&mut next, thread, edge, faulted);
+            }
             let unlocks = edge.action == Action::Unlock;
             gathered.found = Some((next, edge.action.drains(), unlocks));
-            if let Some(log) = &mut gathered.log {
-                self.log(log, thread, id, chosen, matches!(flow, Flow::Fault));
+            if let (Some(log), false) = (&mut gathered.log, matches!(flow, Flow::Limit(_))) {
+                self.log(log, thread, id, chosen, faulted);
             }
         }
         gathered.total += 1;
@@ -418,16 +430,10 @@ impl<'p> Machine<'p> {
         path.iter().copied().chain(seen).for_each(|item| add(&mut gathered.items, item));
     }
 
-    /// Moves a thread along an edge. At a limit the thread is moved to a nonexistent location, from which it never moves again.
-    pub(super) fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
-        state.values[1 + thread] = match flow {
-            Flow::Fault => i64::from(self.program.threads[thread].fault.0),
-            Flow::Limit(limit) => {
-                self.limit.get_or_insert((*limit, edge.span));
-                i64::from(NONE)
-            }
-            Flow::Done | Flow::Disabled => i64::from(edge.to.0),
-        };
+    /// Moves a thread along an edge, or to its fault location.
+    pub(super) fn arrive(&self, state: &mut State, thread: usize, edge: &Edge, faulted: bool) {
+        let to = if faulted { self.program.threads[thread].fault } else { edge.to };
+        state.values[1 + thread] = i64::from(to.0);
     }
 
     /// Logs the step along an edge. If the edge stands for several original edges, only the first of them can fault.

@@ -84,7 +84,7 @@ use explore::{Observer, Search};
 pub use fencewright_verdict::Executions;
 use footprint::Item;
 use machine::Machine;
-use state::{NONE, State};
+use state::State;
 
 /// How to treat an execution that does not terminate or is very long. In both cases there is no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,11 +315,9 @@ impl Observer for Judge<'_> {
         let (machine, state) = (&search.machine, search.state());
         let threads =
             || self.task.program.threads().map(|(t, thread)| (thread, machine.location(state, t.index())));
-        let is_at_limit = threads().any(|(_, at)| at.0 == NONE);
-        let blocked =
-            threads().any(|(thread, at)| at.0 == NONE || (at != thread.fault && !thread.is_end(at)));
-        let is_final =
-            machine.is_drained(state) && threads().all(|(thread, at)| at.0 != NONE && thread.is_end(at));
+        let is_at_limit = (0..self.task.program.threads.len()).any(|thread| state.is_stopped(thread));
+        let blocked = threads().any(|(thread, at)| at != thread.fault && !thread.is_end(at));
+        let is_final = machine.is_drained(state) && threads().all(|(thread, at)| thread.is_end(at));
         if is_final && !self.task.observed.is_empty() {
             let values = self.task.observed.iter().map(|leaf| observe(machine, state, leaf));
             self.finals.insert(values.collect());

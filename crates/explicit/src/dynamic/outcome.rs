@@ -72,9 +72,8 @@ impl Machine<'_> {
     pub(super) fn settle(&mut self, state: &mut State, thread: usize, mut log: Option<&mut Vec<Event>>) {
         let code = &self.program.threads[thread];
         for _ in 0..MOST_LOCAL {
-            let location = self.location(state, thread);
-            let Some(place) = self.tables.places[thread].get(location.index()) else { return };
-            if !place.local {
+            let Some(location) = self.moves_from(state, thread) else { return };
+            if !self.tables.places[thread][location.index()].local {
                 return;
             }
             let mut only: Option<(EdgeId, &Edge, Flow, Option<State>)> = None;
@@ -109,7 +108,7 @@ impl Machine<'_> {
             if let Some(next) = copy {
                 *state = next;
             }
-            self.arrive(state, thread, edge, &flow);
+            self.arrive(state, thread, edge, matches!(flow, Flow::Fault));
             if let Some(log) = &mut log {
                 self.log(log, thread, id, &[], false);
             }

@@ -7,10 +7,14 @@ use rustc_hash::FxHasher;
 /// Marks the absence of an event.
 pub const NONE: u32 = u32::MAX;
 
+/// Added to the location of a thread that has stopped at a limit.
+const STOPPED: i64 = 1 << 32;
+
 /// A state of the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The index of the lock's holder plus 1 (0 if the lock is free), then the locations of the threads, their registers, and the memory cells.
+    /// The index of the lock's holder plus 1 (0 if the lock is free), then the locations of the threads ([`STOPPED`] is added to that of a thread that has
+    /// stopped), their registers, and the memory cells.
     pub values: Vec<i64>,
     /// All buffered stores; those of each thread in the order in which they were issued.
     pub buffers: Vec<Buffered>,
@@ -36,6 +40,20 @@ pub struct Buffered {
 }
 
 impl State {
+    /// Whether a thread has stopped: its next step cannot be computed.
+    pub fn is_stopped(&self, thread: usize) -> bool {
+        self.values[1 + thread] & STOPPED != 0
+    }
+
+    /// Makes this state, which a part of a step has led to, the state before the step with the thread stopped there. The part has read buffered stores:
+    /// that remains, because the footprint of the step has these reads.
+    pub fn stop(&mut self, before: &State, thread: usize) {
+        self.values.clone_from(&before.values);
+        self.buffers.truncate(before.buffers.len());
+        self.issued.clone_from(&before.issued);
+        self.values[1 + thread] |= STOPPED;
+    }
+
     /// A hash of the components that determine the future behaviour.
     pub fn identity(&self) -> u64 {
         let mut hasher = FxHasher::default();

@@ -237,7 +237,7 @@ impl Test {
         Ok((location as i128 + bytes / size) as usize)
     }
 
-    /// The element of the array whose first element is `first`.
+    /// The location of the element with this index, in the array whose first element is the location `first`.
     fn element(&self, first: usize, index: i128, span: Span) -> Result<usize, Diagnostic> {
         let at = &self.locations[first];
         let is_array = at.written.ends_with(']');
@@ -317,7 +317,7 @@ impl Test {
     }
 }
 
-/// `0` or `P0`.
+/// The number of a thread in `0` or `P0`; `None` for any other text.
 fn thread_number(text: &str) -> Option<u32> {
     let digits = text.strip_prefix(['P', 'p']).unwrap_or(text);
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }

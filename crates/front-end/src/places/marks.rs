@@ -10,9 +10,9 @@ use super::{EMPTY_STEPS, Place, Side, Site, Sites};
 /// Whether there is a place before the first statement of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// There is one.
+    /// There is a place.
     Free,
-    /// There is none, because the statement starts an alternative of `choose`.
+    /// There is no place, because the statement starts an alternative of `choose`.
     Choice,
 }
 

@@ -27,8 +27,8 @@ impl ControlFlow {
         ControlFlow { builder: ThreadBuilder::new(name, family), labels: Vec::new(), call: CallId::default() }
     }
 
-    /// The span as it is recorded while a call is being inlined: it also names the call. Outside calls it is unchanged, since the spans of an
-    /// importer that inlines calls itself already name their call.
+    /// Adds the call that is being inlined to a span. Outside calls the span is returned as it is: it may already name a call, if the importer has
+    /// inlined that call.
     pub fn called(&self, span: Span) -> Span {
         if self.call.0.is_some() { span.called(self.call) } else { span }
     }

@@ -124,7 +124,7 @@ pub fn lower<'a>(
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// The register, or array of registers, with this name.
+    /// The register, or array of registers, with this name, if there is one.
     pub fn local(&self, name: &str) -> Option<Binding> {
         self.frame.names.get(name).copied()
     }

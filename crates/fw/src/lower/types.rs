@@ -1,4 +1,4 @@
-//! Integer types: values written to a variable with a type wrap around.
+//! Integer types: a value that is written to a typed variable is wrapped to the type.
 //!
 //! Expressions are mathematical; only writes wrap. If a value is known to fit the type of its target, no wrapping is inserted, so copying between
 //! variables of one type adds no operation.
@@ -13,7 +13,7 @@ use super::thread::ThreadLowering;
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// The type of the shared variable at an address.
+    /// The type of the shared variable at an address, if the variable has one.
     pub fn type_of(&self, address: &Address) -> Option<UnaryOp> {
         self.names.types.get(&address.variable).copied()
     }

@@ -20,7 +20,7 @@ impl FrontEnd for Fw {
         Some("fw")
     }
 
-    /// False: a `.fw` text has no marker. `.fw` is the default if no front end recognises the text.
+    /// Always false, because a `.fw` text has no marker. `.fw` is the default if no front end recognises the text.
     fn detect(&self, _text: &str) -> bool {
         false
     }
@@ -81,7 +81,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     })
 }
 
-/// Splits an assignment at its first `=` outside brackets.
+/// Splits an assignment at its first `=` outside brackets; `None` if there is no such `=`.
 fn assignment(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (n, c) in text.char_indices() {

@@ -14,7 +14,7 @@ const DEFAULT: &dyn FrontEnd = &fw::Fw;
 /// All front ends, in the order in which they are shown to users.
 pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &Rmm, &Trencher, &Litmus, &C];
 
-/// The front end with this name.
+/// The front end with this name, if there is one.
 pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {
     ALL.into_iter().find(|front_end| front_end.name() == name)
 }

@@ -9,7 +9,7 @@ use fencewright_program::MemoryModel;
 
 const HEADERS: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <stdint.h>\n#include <stddef.h>\n#include <assert.h>\n#include <stdatomic.h>\n";
 
-/// `struct node`, and a stack of them that frees what it pops.
+/// `struct node`, and a stack of such nodes that frees each popped node.
 const STACK: &str = "
 struct node { int value; struct node *next; };
 _Atomic(struct node *) top;
@@ -33,7 +33,7 @@ int pop(void) {
 }
 ";
 
-/// The text of a program: what `main` does before it creates the threads, the threads, and what `main` does after they have ended.
+/// The text of a program. `before` and `after` are the statements that `main` executes before it creates the threads and after they have ended.
 fn threads(globals: &str, before: &str, bodies: &[&str], after: &str) -> String {
     let mut text = format!("{HEADERS}{globals}\n");
     for (n, body) in bodies.iter().enumerate() {

@@ -44,7 +44,7 @@ pub struct Execution {
     values: Vec<Vec<String>>,
     places: Vec<Place>,
     steps: Vec<StepData>,
-    /// The happens-before relation, as (first step, name of the relation, second step, cell if the relation is about one).
+    /// The happens-before relation, as (first step, name of the relation, second step, the cell; `None` for program order).
     relations: Vec<(usize, &'static str, usize, Option<String>)>,
     cycle: Vec<LinkData>,
     /// A sentence about the happens-before cycle, or about its absence.

@@ -181,7 +181,8 @@ fn value(cells: &Cells, thread: ThreadId, group: usize, cell: u32) -> CellId {
     cells.id(Cell::Entry(thread, group as u32 * cells.memory() + cell))
 }
 
-/// The groups made from `sources`, and the commands that move the values there.
+/// The new groups, and the assignments that move the values to them. `sources[g]` has each memory cell of new group g with the group that holds the
+/// value of the cell now.
 fn moved(cells: &Cells, thread: ThreadId, sources: &[Vec<(usize, u32)>]) -> (Vec<Command>, Groups) {
     let mut commands = Vec::new();
     for (to, group) in sources.iter().enumerate() {

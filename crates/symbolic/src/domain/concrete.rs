@@ -32,12 +32,13 @@ pub struct Concrete {
     work: Vec<i64>,
 }
 
-/// A step on values. The first indices are the cells before the step; other cells that it accesses follow.
+/// A step compiled to operations on a vector of values. The vector starts with the cells that are live before the step; the other cells that the step
+/// accesses follow.
 pub struct ConcreteTransition {
     ops: Vec<ValueOp>,
-    /// The number of indices.
+    /// The length of the vector.
     size: usize,
-    /// The indices of the cells after the step.
+    /// The positions in the vector of the cells that are live after the step.
     after: Vec<u32>,
     nonlinear: bool,
 }

@@ -87,7 +87,7 @@ const MOST_REMEMBERED: usize = 200_000;
 /// Maximum number of predicates in cached vocabularies.
 const MOST_PREDICATES: usize = 1_000_000;
 
-/// The predicates over some live cells, in a fixed order.
+/// The predicates over one set of live cells, in a fixed order.
 #[derive(Debug)]
 struct Vocabulary {
     linear: Vec<Linear>,

@@ -149,7 +149,7 @@ impl Instrumenter<'_> {
         }
     }
 
-    /// The register that holds the guessed element of an array through which a locked section will conflict with the cone.
+    /// The register with the guessed index of the array element on which a locked section will conflict with the cone.
     fn chosen(&mut self) -> RegisterId {
         self.register("%chosen", None)
     }

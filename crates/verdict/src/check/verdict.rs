@@ -56,9 +56,9 @@ pub struct Checked {
     pub check_seconds: f64,
     /// Statistics of this engine alone.
     pub work: Work,
-    /// Buffers and values that grew without bound, if there is no verdict.
+    /// If the verdict is `Unknown`: a sentence for each buffer or value that grew without bound, with its place in the source.
     pub growth: Vec<(String, Option<Span>)>,
-    /// The attempts of the engines, if there is no verdict.
+    /// If the verdict is `Unknown`: the attempts of the engines.
     pub tried: Vec<Tried>,
 }
 

@@ -103,7 +103,7 @@ fn is_operand(operand: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit() || c == '[')
 }
 
-/// The number of an operand; symbolic names are not supported.
+/// The number of an operand; `None` for a symbolic name, which is not supported.
 fn number_of(operand: &str) -> Option<usize> {
     let rest = operand.strip_prefix('%')?;
     rest.strip_prefix(['b', 'w', 'k', 'q']).unwrap_or(rest).parse().ok()

@@ -90,7 +90,7 @@ fn modify(name: &str) -> Option<Modify> {
     })
 }
 
-/// The operation and convention of a function, by its name.
+/// The operation and convention of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<(Operation, Convention)> {
     if let Some(rest) = name.strip_prefix("__sync_") {
         return named_sync(rest).map(|operation| (operation, Convention::Sync));

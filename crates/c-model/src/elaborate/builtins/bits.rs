@@ -27,7 +27,7 @@ pub(super) enum Operation {
     Overflow(Operator),
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if matches!(name, "abs" | "labs" | "llabs") {
         return Some(Operation::Absolute);

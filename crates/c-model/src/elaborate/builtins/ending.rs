@@ -29,7 +29,7 @@ pub(super) enum Operation {
     Nothing,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if name.starts_with("__VERIFIER_nondet_") || name.starts_with("nondet_") {
         return Some(Operation::Any);

@@ -35,7 +35,7 @@ pub(super) enum Operation {
     Time,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "alloca" => Operation::AllocateLocal,
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `realloc`: allocates, copies what fits, and frees the old memory.
+    /// `realloc`: allocates new memory, copies as much of the old contents as fits, and frees the old memory.
     fn reallocate(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let argument = unconverted(self.argument(call, 0)?);

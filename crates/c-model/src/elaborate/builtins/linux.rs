@@ -64,7 +64,7 @@ pub(super) enum Answer {
     Success,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     match name {
         "smp_load_acquire" => return Some(Operation::Load),
@@ -100,7 +100,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     named_counter(prefixes.into_iter().find_map(|prefix| rest.strip_prefix(prefix))?)
 }
 
-/// The operation of a function of `atomic_t`, by its name without the prefix.
+/// The operation of a function of `atomic_t`, by its name without the prefix; `None` if there is no such function.
 fn named_counter(rest: &str) -> Option<Operation> {
     Some(match rest {
         "read" => Operation::Load,

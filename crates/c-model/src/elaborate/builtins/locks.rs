@@ -97,7 +97,7 @@ pub(super) enum Operation {
     SetDetached,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if let Some(rest) = name.strip_prefix("pthread_") {
         return named_pthread(rest);

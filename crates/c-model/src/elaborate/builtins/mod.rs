@@ -76,7 +76,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| bits::named(name).map(Named::Bits))
 }
 
-/// Advice for functions that are deliberately not modelled.
+/// Advice for a function that is deliberately not modelled; `None` for other functions.
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
@@ -261,11 +261,11 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A conditional read-modify-write that loads first and drains only if it writes. `new` returns, for an old value, the condition of the write and
-    /// the new value. The result is the old value.
+    /// A conditional read-modify-write: a load, and an atomic step, which drains the buffer, only if the loaded value satisfies the condition. The atomic
+    /// step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
     ///
-    /// The first load only decides whether the atomic step, which reads again, is executed. If only accesses matter, this decision is a guess, and the
-    /// first load is an access of its own only if nothing is written.
+    /// With `Options::accesses_only` the whole call is one event: a guess selects either the atomic step, or a load that must see a value for which
+    /// nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,
@@ -330,6 +330,7 @@ impl Elaborator<'_> {
     }
 
     /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an access.
+    /// Returns `None` if no guess is made.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))

@@ -34,7 +34,7 @@ pub(super) enum Operation {
     Compare,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "memset" => Operation::Set,
@@ -44,7 +44,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The text of a string literal.
+/// The text of an argument that is a string literal; `None` for other arguments.
 pub(super) fn text(unit: &Unit, argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Convert(inner) => text(unit, inner),

@@ -67,7 +67,7 @@ pub(super) enum Operation {
     DestroySemaphore,
 }
 
-/// The operation of a function, by its name.
+/// The operation of a function, by its name; `None` if it is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name {
         "pthread_cond_init" | "cnd_init" => Operation::InitCondition,
@@ -91,10 +91,13 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The numbers of the members of a barrier in the model header.
+/// The number of the member of a barrier that holds the number of threads for which the barrier waits.
 const COUNT: u32 = 0;
+/// The number of the member of a barrier that counts the threads that have arrived.
 const ARRIVED: u32 = 1;
+/// The number of the member of a barrier that counts the threads that have to leave.
 const LEAVING: u32 = 2;
+/// The number of the member of a barrier that says whether a leaving thread has to return `PTHREAD_BARRIER_SERIAL_THREAD`.
 const SERIAL: u32 = 3;
 
 impl Elaborator<'_> {
@@ -261,7 +264,8 @@ impl Elaborator<'_> {
         self.branch(for_ever, span, waits, |_| Ok(()))
     }
 
-    /// Destroys a condition variable, with loads and a store.
+    /// Destroys a condition variable. Unlike a wait or a broadcast, this does not drain the store buffer unless all other threads have ended: see
+    /// `destroying`.
     fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);

@@ -107,7 +107,7 @@ impl Elaborator<'_> {
         numbers::convert(arithmetic, operand)
     }
 
-    /// The value of a part of a variable that is never written.
+    /// The value of a part of a variable, if the variable is never written.
     pub(super) fn constant(&mut self, object: ObjectId, way: &[Step]) -> Option<Operand> {
         let global = self.global_of(object)?;
         let variable = &self.unit.globals[global.index()];
@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         Ok(!executed)
     }
 
-    /// Whether a store is executed at translation time: the place is private and the value is known.
+    /// Whether a store is executed at translation time, because the place is private and the value is known.
     pub(super) fn executes(&self, location: &Location, operand: Option<&Operand>) -> bool {
         let Base::Object(object) = location.base else { return false };
         let is_known = operand.is_some_and(|operand| known(&operand.value).is_some());

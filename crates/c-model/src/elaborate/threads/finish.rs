@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Merges the starts of threads that are created in a row without a visible effect in between: they share one flag.
+    /// Merges the starts of threads that are created in a row without a visible effect in between, so that these threads share one flag.
     fn merge_starts(&mut self) {
         let flags: Vec<ObjectId> = self.instances.iter().filter_map(|instance| instance.state.flag).collect();
         let mut renamed = Vec::new();

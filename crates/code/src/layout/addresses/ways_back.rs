@@ -41,7 +41,7 @@ impl WayBack {
         pointer.clone().within(self.outside - OUTSIDE / 2, self.outside + OUTSIDE / 2 - 1)
     }
 
-    /// The member from which this way led to a pointer outside of any structure.
+    /// The pointer to the member for which this way gave a pointer outside of any structure.
     pub(super) fn member(&self, pointer: &Term) -> Term {
         pointer.clone().plus(-self.outside)
     }
@@ -53,7 +53,7 @@ impl Layout {
         self.ways_back.iter().any(|way| way.outer == class)
     }
 
-    /// Finds the ways back that may be applied to members outside of such structures.
+    /// Finds the ways back that may be applied to members outside of the structures to which the ways lead.
     pub(crate) fn find_ways_back(
         &mut self,
         core: &Core,

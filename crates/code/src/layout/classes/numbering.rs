@@ -299,7 +299,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The number that represents a constant in flat code.
+    /// The number that represents a constant in flat code; `None` for an address without a class.
     pub(super) fn known(&self, nodes: &Nodes, known: &Known) -> Option<i64> {
         Some(match known {
             Known::Number(number) => *number,

@@ -209,7 +209,7 @@ impl<'a> Resolver<'a> {
         ways.map(|way| (way, way.is_outside(pointer), member(way))).collect()
     }
 
-    /// The class at the end of a path.
+    /// The class at the end of a path; `None` if a part on the path has no class.
     pub(super) fn end_of(&self, class: usize, path: &[Projection]) -> Option<usize> {
         path.iter().try_fold(class, |class, projection| {
             let step = match projection {

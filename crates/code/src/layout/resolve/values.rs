@@ -15,7 +15,7 @@ impl<'a> Resolver<'a> {
         self.when(when, |this| this.value(value))
     }
 
-    /// Runs `work` for parts of a value that are evaluated only if a condition holds: the checks that it adds are guarded by that condition.
+    /// Runs `work` for parts of a value that are evaluated only if a condition holds. The checks that `work` adds are guarded by that condition.
     pub(crate) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
@@ -27,7 +27,7 @@ impl<'a> Resolver<'a> {
         result
     }
 
-    /// The node that a register points to.
+    /// The node that a register points to; `None` if it cannot hold a pointer.
     pub(crate) fn points_of(&self, register: Register) -> Option<NodeId> {
         self.core.threads[self.thread.0 as usize].registers[register.0 as usize].points
     }

@@ -60,7 +60,7 @@ pub(super) enum FlagTest {
 }
 
 impl Condition {
-    /// Parses the condition at the end of a mnemonic such as `JNE`, `CMOVC` or `SETNB`.
+    /// Parses the condition at the end of a mnemonic such as `JNE`, `CMOVC` or `SETNB`; `None` if there is no such condition.
     fn parse(name: &str) -> Option<Condition> {
         use FlagTest::*;
         let (test, negated) = match name {
@@ -155,7 +155,7 @@ fn plain_mnemonic(upper: &str) -> Option<Action> {
     })
 }
 
-/// Parses a move with extension, whose name contains the widths of the source and of the target: `movzbl`, `movslq`.
+/// Parses a move with extension, whose name contains the widths of the source and of the target: `movzbl`, `movslq`. `None` for other names.
 fn extension(upper: &str) -> Option<(Action, Option<u32>)> {
     let (widths, signed) = match upper.strip_prefix("MOVZ") {
         Some(widths) => (widths, false),

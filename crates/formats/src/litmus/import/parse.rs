@@ -30,7 +30,7 @@ pub(super) struct Instruction<'t> {
     /// The width of the operation in bits; 32 if its operands determine none, and 0 for the labels at the end of a thread.
     pub(super) bits: u32,
     pub(super) locked: bool,
-    /// The target of a jump.
+    /// The target of a jump; `None` for other instructions.
     pub(super) label: Option<Token<'t>>,
     pub(super) span: Span,
 }
@@ -39,7 +39,7 @@ pub(super) struct Instruction<'t> {
 struct Written {
     operand: Operand,
     span: Span,
-    /// The width given by `DWORD PTR` and the like.
+    /// The width given by `DWORD PTR` and the like, if any.
     said: Option<u32>,
     /// Whether it is written in AT&T syntax: `%eax`, `(x)`.
     att: bool,

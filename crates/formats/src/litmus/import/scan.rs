@@ -185,7 +185,7 @@ pub(super) fn sections(original: &str) -> Result<Sections, Diagnostic> {
     Ok(Sections { init: open + 1..close, name, rows, rest, is_64, text })
 }
 
-/// The offset of the brace that matches the one at `open`.
+/// The offset of the brace that matches the one at `open`; `None` if there is none.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text[open..].char_indices() {
@@ -218,7 +218,7 @@ pub(crate) fn row_length(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// The offset of the first `{` at the start of a line. The lines before it are free text.
+/// The offset of the first `{` at the start of a line, if there is one. The lines before it are free text.
 fn find_init(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     for line in text[from..].split_inclusive('\n') {

@@ -17,7 +17,7 @@ impl Type {
     /// The type that herd assumes for locations and registers without a declared type.
     pub(super) const INT: Type = Type { bits: 32, signed: true };
 
-    /// The type that these C words name.
+    /// The type that these C words name; `None` if they name no supported type.
     pub(super) fn parse(words: &[&str]) -> Option<Type> {
         let words: Vec<&str> =
             words.iter().copied().filter(|w| !matches!(*w, "volatile" | "const" | "_Atomic")).collect();
@@ -100,7 +100,7 @@ const NUMBERED: usize = 8;
 pub(super) const FAMILIES: usize = 16;
 
 impl RegisterPart {
-    /// The register, or part of a register, that a word in upper or lower case names.
+    /// The register, or part of a register, that a word in upper or lower case names, if any.
     pub(super) fn parse(word: &str) -> Option<RegisterPart> {
         // No register has a longer name, so long words are not copied.
         let upper = if word.len() <= 4 { word.to_ascii_uppercase() } else { return None };

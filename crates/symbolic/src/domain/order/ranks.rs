@@ -127,7 +127,7 @@ impl Scale {
             placed = *work;
             for &i in others {
                 let rank = &mut placed[i as usize];
-                // Values at this rank or above it in the same room move up by one.
+                // Values in the room of `place` whose rank is at least `place` move up by one.
                 if *rank >= place
                     && !is_point(*rank)
                     && self.start[*rank as usize] == self.start[place as usize]

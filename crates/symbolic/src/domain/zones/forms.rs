@@ -299,7 +299,7 @@ impl Rows {
         })
     }
 
-    /// The entries that change if cells are assigned these values. For some entries the totals are `given`.
+    /// The entries that change if these values are assigned to cells, with the totals that bound them. `given` supplies the totals of some entries.
     fn changed(
         &self,
         values: &HashMap<CellId, Linear>,

@@ -11,7 +11,8 @@ use fencewright_program::Program;
 use super::MOST_CLIP;
 use crate::domain::bounds::{MOST, NONE};
 
-/// Maximum number of marks, because more marks lead to too many zones.
+/// Maximum number of magnitudes of marks; each magnitude gives a positive and a negative mark. A program with more magnitudes gets no marks at all,
+/// because they would lead to too many zones.
 const MOST_MARKS: usize = 64;
 
 /// The marks of a program, sorted.
