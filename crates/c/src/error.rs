@@ -11,12 +11,19 @@ pub struct Error {
     pub message: String,
     /// Advice for the user on how to correct the program, if there is any.
     pub help: Option<String>,
+    /// Whether the text is no C program even if nothing reaches the construct. Other errors are about constructs that this front end does not support.
+    pub always: bool,
 }
 
 impl Error {
     /// A message about a position.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
-        Error { span, message: message.into(), help: None }
+        Error { span, message: message.into(), help: None, always: false }
+    }
+
+    /// Marks an error that no compiler would accept: the text is refused even if nothing reaches the construct.
+    pub fn always(self) -> Self {
+        Error { always: true, ..self }
     }
 
     /// Adds advice.

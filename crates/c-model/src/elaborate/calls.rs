@@ -256,8 +256,13 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    pub(super) fn enter(&mut self, function: FunctionId, result: Option<Target>, span: Span) {
+    /// Begins the frame of a function. A function whose body has errors cannot be entered.
+    pub(super) fn enter(&mut self, function: FunctionId, result: Option<Target>, span: Span) -> Result<()> {
         let callee = &self.unit.functions[function.index()];
+        if let Some(error) = callee.errors.first() {
+            self.broken = true;
+            return Err(Box::new(crate::diagnostic(error.clone())));
+        }
         let call = match self.writer.frames.is_empty() {
             true => CallId::default(),
             false => {
@@ -284,6 +289,7 @@ impl Elaborator<'_> {
             repeated: Vec::new(),
             level: self.writer.level + 1,
         });
+        Ok(())
     }
 
     /// Initialises a parameter.

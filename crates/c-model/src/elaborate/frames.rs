@@ -97,7 +97,7 @@ impl Elaborator<'_> {
         span: Span,
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.enter(function, result, span);
+        self.enter(function, result, span)?;
         let done = work(self);
         if let Some(left) = self.writer.frames.pop() {
             self.writer.loops -= left.repeated.len();

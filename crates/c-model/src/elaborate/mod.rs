@@ -131,7 +131,7 @@ pub fn elaborate(
             premises.executed = false;
             continue;
         }
-        result.map_err(|error| vec![*error])?;
+        result.map_err(|error| elaborator.all_errors(*error))?;
         match elaborator.learned() {
             Some(learned) => premises = learned,
             None if elaborator.postponed.is_some() => {
@@ -185,6 +185,8 @@ pub struct Elaborator<'u> {
     premises: Premises,
     /// Whether the execution at translation time has failed.
     refuted: bool,
+    /// Whether a function was reached whose body has errors.
+    broken: bool,
     /// An error to report unless a later attempt succeeds.
     postponed: Option<Box<Diagnostic>>,
     pub(super) nodes: Nodes,
@@ -239,6 +241,7 @@ impl<'u> Elaborator<'u> {
             phase: if premises.executed { Phase::Alone } else { Phase::Running },
             premises,
             refuted: false,
+            broken: false,
             postponed: None,
             nodes: Nodes::new(&unit.records),
             objects: Vec::new(),
@@ -268,14 +271,26 @@ impl<'u> Elaborator<'u> {
     }
 
     fn program(&mut self) -> Result<()> {
-        let Some(main) = self.unit.functions.iter().position(|function| &*function.name == "main") else {
+        let Some(main) = self.main() else {
             return Err(Box::new(
                 Diagnostic::new(Span::default(), "there is no function `main`")
                     .help("write a `main` that creates the threads")
                     .lacking_start(),
             ));
         };
-        self.initial_threads(FunctionId(main as u32))
+        self.initial_threads(main)
+    }
+
+    fn main(&self) -> Option<FunctionId> {
+        let main = self.unit.functions.iter().position(|function| &*function.name == "main")?;
+        Some(FunctionId(main as u32))
+    }
+
+    /// An error; or if it was in the body of a function, the errors of all functions that `main` may reach.
+    fn all_errors(&self, error: Diagnostic) -> Vec<Diagnostic> {
+        let errors = self.main().filter(|_| self.broken).map(|main| self.unit.errors_from(main));
+        let errors: Vec<Diagnostic> = errors.unwrap_or_default().into_iter().map(crate::diagnostic).collect();
+        if errors.contains(&error) { errors } else { vec![error] }
     }
 
     /// The current thread.

@@ -77,6 +77,9 @@ impl Elaborator<'_> {
     pub(super) fn global(&mut self, global: GlobalId) -> Result<ObjectId> {
         let unit = self.unit;
         let variable = &unit.globals[global.index()];
+        if let Some(error) = &variable.error {
+            return Err(Box::new(crate::diagnostic(error.clone())));
+        }
         let thread = variable.thread_local.then(|| self.thread());
         if let Some(&object) = self.globals.get(&(global, thread)) {
             return Ok(object);

@@ -33,10 +33,9 @@ impl Typer<'_> {
                 let spelled = self.spelled(*name);
                 self.warn(callee.span, format!("`{spelled}` is called before it is declared"));
                 let ty = self.known_function(*name)?;
-                (
-                    Callee::Function(self.bodies[name].0),
-                    ty.ok_or_else(|| self.undeclared(*name, callee.span))?,
-                )
+                let id = self.bodies[name].0;
+                self.mention(Some(id));
+                (Callee::Function(id), ty.ok_or_else(|| self.undeclared(*name, callee.span))?)
             }
             _ => match self.operand(callee)? {
                 Operand::Function(_, Some(id), ty) => (Callee::Function(id), ty),

@@ -94,9 +94,19 @@ impl Typer<'_> {
     /// `_Static_assert`.
     pub(super) fn static_assertions(&mut self, assertions: &[(ast::Expr, Option<String>)]) -> Typing<()> {
         for (condition, text) in assertions {
-            if self.constant(condition)? == 0 {
+            let holds = match self.constant(condition) {
+                Ok(value) => value != 0,
+                Err(error) if error.always || self.body.is_some() => return Err(error),
+                Err(error) => {
+                    let message = format!("this static assertion is not evaluated: {}", error.message);
+                    self.warn(condition.span, message);
+                    continue;
+                }
+            };
+            if !holds {
                 let text = text.as_deref().unwrap_or("it is false");
                 return Err(Error::new(condition.span, format!("static assertion failed: {text}"))
+                    .always()
                     .help("sizes and types are those of x86-64 under Linux, with the model headers"));
             }
         }

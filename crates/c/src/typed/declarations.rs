@@ -7,7 +7,8 @@ use fencewright_program::Span;
 use super::names::{Entity, Object};
 use super::statements::Body;
 use super::tree::{
-    ExprKind, Function, FunctionType, GlobalId, Initial, Statement, StatementKind, Type, TypeKind, Variable,
+    Block, ExprKind, Function, FunctionType, GlobalId, Initial, Statement, StatementKind, Type, TypeKind,
+    Variable,
 };
 use super::types::compatible;
 use super::{Typer, Typing};
@@ -20,12 +21,14 @@ impl Typer<'_> {
     fn brought(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.enumerators(&declaration.enumerators)?;
         for &id in &declaration.records {
-            self.complete(id, declaration.span)?;
+            let done = self.complete(id, declaration.span);
+            unless_always(done)?;
         }
         for (name, ty) in &declaration.types {
             // The parser has already resolved type names. Here the array lengths and `typeof`s in their types are evaluated in the current scope.
             if !matches!(ty.kind, ast::TypeKind::Record(_)) {
-                self.ty(ty, name.span)?;
+                let done = self.ty(ty, name.span).map(drop);
+                unless_always(done)?;
             }
         }
         self.static_assertions(&declaration.assertions)
@@ -65,8 +68,9 @@ impl Typer<'_> {
     pub(super) fn file_declaration(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.brought(declaration)?;
         for declarator in &declaration.declarators {
-            let done = self.file_declarator(declarator, declaration.storage);
-            self.report(done);
+            if let Err(error) = self.file_declarator(declarator, declaration.storage) {
+                self.postpone(declarator.name.symbol, error);
+            }
         }
         Ok(())
     }
@@ -93,6 +97,7 @@ impl Typer<'_> {
         if self.globals[id.index()].initial.is_some() {
             let name = self.spelled(name);
             return Err(Error::new(span, format!("`{name}` gets an initial value twice"))
+                .always()
                 .help("leave one of them out"));
         }
         self.fixed(&mut initial)?;
@@ -161,6 +166,7 @@ impl Typer<'_> {
                         span,
                         format!("`{name}` is declared as `{now}`, before as `{before}`"),
                     )
+                    .always()
                     .help("declare it with one type"));
                 }
                 if known.open && !open {
@@ -168,9 +174,11 @@ impl Typer<'_> {
                 }
                 Ok(object)
             }
+            found @ Some(Entity::Failed(_)) => Err(self.failed(found.copied()).expect("its error is kept")),
             Some(_) => {
                 let name = self.spelled(symbol);
                 Err(Error::new(span, format!("`{name}` was declared as something else"))
+                    .always()
                     .help("give one of them another name"))
             }
         }
@@ -194,7 +202,9 @@ impl Typer<'_> {
     /// Checks that a variable may have this type.
     fn check_variable(&mut self, ty: &Type, span: Span) -> Typing<()> {
         match ty.kind {
-            TypeKind::Void => Err(Error::new(span, "a variable cannot be `void`").help("use `void *`")),
+            TypeKind::Void => {
+                Err(Error::new(span, "a variable cannot be `void`").always().help("use `void *`"))
+            }
             _ => Ok(()),
         }
     }
@@ -211,12 +221,17 @@ impl Typer<'_> {
                     span,
                     format!("function `{name}` is declared with another type elsewhere"),
                 )
+                .always()
                 .help("the declarations and the definition must agree"));
             }
+        }
+        if let Some(error) = self.failed(self.scopes[0].get(&name).copied()) {
+            return Err(error);
         }
         if !matches!(self.scopes[0].get(&name), None | Some(Entity::Function)) {
             let name = self.spelled(name);
             return Err(Error::new(span, format!("`{name}` was declared as something else"))
+                .always()
                 .help("give one of them another name"));
         }
         self.scopes[0].insert(name, Entity::Function);
@@ -230,26 +245,35 @@ impl Typer<'_> {
     }
 
     /// At the end of the file: completes variables that were only declared, and arrays whose length became known late.
-    pub(super) fn all_defined(&mut self) -> Typing<()> {
+    pub(super) fn all_defined(&mut self) {
         for object in 0..self.objects.len() {
-            let (used, span) = (self.objects[object].used, self.objects[object].span);
-            if self.objects[object].defined {
-                if self.objects[object].open {
-                    // A tentative definition without a length has one element (C11 6.9.2 p. 5).
-                    let ty = self.objects[object].ty.clone();
-                    let ty = self.of_length(&ty, 1, span)?;
-                    self.has_type(object, ty);
+            let Object { used, symbol, defined, .. } = self.objects[object];
+            let done = match used {
+                _ if defined => self.defined(object),
+                Some(used) => {
+                    let message =
+                        format!("`{}` is declared `extern`, and defined nowhere", self.spelled(symbol));
+                    Err(Error::new(used, message)
+                        .help("define it in this file, or include the file that does"))
                 }
-                let ty = self.objects[object].ty.clone();
-                self.size(&ty, span)?;
-                self.global(object);
-            } else if let Some(used) = used {
-                let name = self.spelled(self.objects[object].symbol);
-                return Err(Error::new(used, format!("`{name}` is declared `extern`, and defined nowhere"))
-                    .help("define it in this file, or include the file that does"));
+                None => Ok(()),
+            };
+            if let Err(error) = done {
+                self.postpone(symbol, error);
             }
         }
-        Ok(())
+    }
+
+    /// Completes the type of a variable that has a definition.
+    fn defined(&mut self, object: usize) -> Typing<()> {
+        let (mut ty, span) = (self.objects[object].ty.clone(), self.objects[object].span);
+        if self.objects[object].open {
+            // A tentative definition without a length has one element (C11 6.9.2 p. 5).
+            ty = self.of_length(&ty, 1, span)?;
+            self.has_type(object, ty.clone());
+        }
+        self.global(object);
+        self.size(&ty, span).map(drop)
     }
 
     /// A declaration in a function. The statements that initialise its variables are appended to `statements`.
@@ -259,9 +283,14 @@ impl Typer<'_> {
         statement: &ast::Statement,
         statements: &mut Vec<Statement>,
     ) -> Typing<()> {
-        self.brought(declaration)?;
-        for declarator in &declaration.declarators {
-            let kind = self.local_declarator(declarator, declaration.storage)?;
+        if let Err(error) = self.brought(declaration) {
+            declaration.declarators.iter().for_each(|declarator| self.fails(declarator, &error));
+            return Err(error);
+        }
+        for (number, declarator) in declaration.declarators.iter().enumerate() {
+            let kind = self.local_declarator(declarator, declaration.storage).inspect_err(|error| {
+                declaration.declarators[number..].iter().for_each(|declarator| self.fails(declarator, error));
+            })?;
             if let Some(kind) = kind {
                 let single = declaration.declarators.len() == 1;
                 let span = if single { statement.span } else { declarator.name.span };
@@ -270,6 +299,13 @@ impl Typer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Declares a local name whose declaration has an error, so that its uses have the same error.
+    fn fails(&mut self, declarator: &ast::Declarator, error: &Error) {
+        let scope = self.scopes.last_mut().expect("there is always a scope");
+        scope.entry(declarator.name.symbol).or_insert(Entity::Failed(self.failed.len()));
+        self.failed.push(error.clone());
     }
 
     fn local_declarator(
@@ -295,7 +331,14 @@ impl Typer<'_> {
             let id = GlobalId(self.globals.len() as u32);
             let name = format!("{}.{name}", self.in_hand().name).into();
             let thread_local = storage.thread_local;
-            self.globals.push(Variable { name, ty: ty.clone(), thread_local, initial: None, span });
+            self.globals.push(Variable {
+                name,
+                ty: ty.clone(),
+                thread_local,
+                initial: None,
+                error: None,
+                span,
+            });
             self.declare_new(symbol, Entity::Static(id), span)?;
             if let Some((ty, mut initial)) = self.started(declarator, &ty, inferred)? {
                 self.fixed(&mut initial)?;
@@ -379,12 +422,31 @@ impl Typer<'_> {
 
     /// A function definition.
     pub(super) fn function(&mut self, function: &ast::Function) -> Typing<()> {
+        let Err(error) = self.typed_function(function) else { return Ok(()) };
+        if error.always {
+            return Err(error);
+        }
+        // Its type has an error.
+        let ty = Rc::new(FunctionType { result: Type::int(), parameters: None, variadic: false });
+        let (symbol, span) = (function.name.symbol, function.name.span);
+        let body = Block { statements: Vec::new(), span: function.body.span };
+        let (parameters, locals, labels, mentions) = Default::default();
+        let (name, errors) = (self.spelled(symbol), vec![error.clone()]);
+        self.functions[self.bodies[&symbol].0.index()] =
+            Some(Function { name, ty, parameters, locals, labels, body, errors, mentions, span });
+        self.postpone(symbol, error);
+        Ok(())
+    }
+
+    fn typed_function(&mut self, function: &ast::Function) -> Typing<()> {
         self.enumerators(&function.enumerators)?;
         let (symbol, span) = (function.name.symbol, function.name.span);
         let ty = self.function_type(&function.ty, span)?;
         self.declare_function(symbol, ty.clone(), span)?;
         let name = self.spelled(symbol);
         self.body = Some(Body::new(name.clone(), ty.result.clone()));
+        let before = self.errors.len();
+        let none = || Block { statements: Vec::new(), span: function.body.span };
         let typed = self.scoped(|typer| {
             let mut parameters = Vec::new();
             for (number, parameter) in function.ty.parameters.iter().flatten().enumerate() {
@@ -402,18 +464,42 @@ impl Typer<'_> {
                 parameters.push(id);
             }
             let body = typer.block(&function.body)?;
-            typer.labels_stand()?;
+            if typer.errors.len() == before {
+                typer.labels_stand()?;
+            }
             Ok((parameters, body))
         });
-        let found = self.body.take().expect("it was put there");
-        let (mut parameters, body) = typed?;
+        let mut found = self.body.take().expect("it was put there");
+        let mut errors = self.errors.split_off(before);
+        let (mut parameters, body) = typed.unwrap_or_else(|error| {
+            errors.push(error);
+            (Vec::new(), none())
+        });
+        // A name whose declaration has an error has it again at each use.
+        for n in (1..errors.len()).rev() {
+            if errors[..n].contains(&errors[n]) {
+                errors.remove(n);
+            }
+        }
+        let body = if errors.is_empty() { body } else { none() };
+        if errors.iter().any(|error| error.always) {
+            self.errors.append(&mut errors);
+        }
+        found.mentions.sort_unstable();
+        found.mentions.dedup();
         // The parameters of `main` are dropped unless `main` uses them.
         if &*name == "main" && !parameters.iter().any(|parameter| found.mentioned.contains(parameter)) {
             parameters.clear();
         }
         let id = self.bodies[&symbol].0;
+        let Body { locals, labels, mentions, .. } = found;
         self.functions[id.index()] =
-            Some(Function { name, ty, parameters, locals: found.locals, labels: found.labels, body, span });
+            Some(Function { name, ty, parameters, locals, labels, body, errors, mentions, span });
         Ok(())
     }
+}
+
+/// Drops an error that is found again where the declared type is used.
+fn unless_always(done: Typing<()>) -> Typing<()> {
+    done.or_else(|error| if error.always { Err(error) } else { Ok(()) })
 }

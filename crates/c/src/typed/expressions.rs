@@ -120,6 +120,7 @@ impl Typer<'_> {
         match self.operand(expr)? {
             Operand::Place(place) => Ok(place),
             _ => Err(Error::new(expr.span, format!("{what} is not an lvalue"))
+                .always()
                 .help("a variable, a member, an element or the target of a pointer is expected here")),
         }
     }
@@ -260,6 +261,9 @@ impl Typer<'_> {
 
     fn named(&mut self, name: Symbol, expr: &ast::Expr) -> Typing<Operand> {
         let (kind, ty) = match self.look_up(name) {
+            found @ Some(Entity::Failed(_)) => {
+                return Err(self.failed(found).unwrap_or_else(|| self.undeclared(name, expr.span)));
+            }
             Some(Entity::Number(value, ty)) => {
                 return Ok(Operand::Value(self.made(ExprKind::Constant(value), ty, expr)));
             }
@@ -279,6 +283,7 @@ impl Typer<'_> {
                     return Err(self.undeclared(name, expr.span));
                 };
                 let id = self.bodies.get(&name).map(|(id, _)| *id);
+                self.mention(id);
                 return Ok(Operand::Function(self.spelled(name), id, ty));
             }
             None => {
@@ -294,6 +299,13 @@ impl Typer<'_> {
             }
         };
         Ok(Operand::Place(Place { kind, ty, span: expr.span }))
+    }
+
+    /// Records that the current function names a function.
+    pub(super) fn mention(&mut self, function: Option<FunctionId>) {
+        if let (Some(body), Some(function)) = (&mut self.body, function) {
+            body.mentions.push(function);
+        }
     }
 
     fn address_of(&mut self, inner: &ast::Expr, expr: &ast::Expr) -> Typing<Operand> {
@@ -427,7 +439,8 @@ impl Typer<'_> {
         let initial = Initial { parts: text.bytes().enumerate().map(part).collect(), whole: true };
         let ty = TypeKind::Array(Rc::new(CHAR.into()), text.len() as u64 + 1).into();
         let name = format!("string.{}", self.strings.len()).into();
-        self.globals.push(Variable { name, ty, thread_local: false, initial: Some(initial), span });
+        let initial = Some(initial);
+        self.globals.push(Variable { name, ty, thread_local: false, initial, error: None, span });
         self.strings.insert(text.into(), id);
         Ok(id)
     }

@@ -425,7 +425,8 @@ impl Typer<'_> {
                 let id = super::tree::GlobalId(self.globals.len() as u32);
                 let name = format!("literal.{}", id.0).into();
                 let initial = Some(initial);
-                self.globals.push(Variable { name, ty: ty.clone(), thread_local: false, initial, span });
+                let (ty, error) = (ty.clone(), None);
+                self.globals.push(Variable { name, ty, thread_local: false, initial, error, span });
                 PlaceKind::Global(id)
             }
         };

@@ -3,6 +3,10 @@
 //! The analysis is a single pass from top to bottom; names of variables and functions are looked up in the scopes that are open at that point.
 //! Implicit operations of C (promotions, decay, conversions) become explicit, constants are folded, and unsupported constructs are reported with
 //! their position and advice. Programs that gcc accepts are accepted; gcc's warnings are warnings here, too.
+//!
+//! Only what an execution may reach is judged. The errors in the body of a function are kept in [`tree::Function::errors`], those of a variable in
+//! [`tree::Variable::error`], and those of other names and of structures are reported in the function that uses them. The exceptions are errors that
+//! no compiler accepts ([`Error::always`]), and what is evaluated at file scope.
 
 mod builtins;
 mod calls;
@@ -56,13 +60,15 @@ struct Typer<'a> {
     /// The types of enumerations, by number.
     enumerations: Vec<Arithmetic>,
     /// The types of `typeof` expressions, each evaluated once, where it is written.
-    types: FxHashMap<*const ast::Expr, Type>,
+    types: FxHashMap<*const ast::Expr, Typing<Type>>,
     /// The values of length expressions of arrays, each evaluated once, where it is written.
-    lengths: FxHashMap<*const ast::Expr, u64>,
+    lengths: FxHashMap<*const ast::Expr, Typing<u64>>,
     /// The types of functions, by the parser's types of these functions.
     function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
     scopes: Vec<FxHashMap<Symbol, Entity>>,
     objects: Vec<Object>,
+    /// The errors of declarations at file scope, reported where the declared names are used.
+    failed: Vec<Error>,
     /// Functions with a body anywhere in the text.
     bodies: FxHashMap<Symbol, (FunctionId, &'a ast::Function)>,
     /// The types of functions that are only declared.
@@ -123,6 +129,7 @@ impl<'a> Typer<'a> {
             function_types: FxHashMap::default(),
             scopes: vec![FxHashMap::default()],
             objects: Vec::new(),
+            failed: Vec::new(),
             bodies: FxHashMap::default(),
             declared: FxHashMap::default(),
             functions: Vec::new(),
@@ -163,7 +170,7 @@ impl<'a> Typer<'a> {
                 break;
             }
             if (self.stop)() {
-                self.errors.push(Error::new(Span::default(), "stopped while types were looked at"));
+                self.errors.push(Error::new(Span::default(), "stopped while types were looked at").always());
                 break;
             }
             let done = match item {
@@ -172,8 +179,7 @@ impl<'a> Typer<'a> {
             };
             self.report(done);
         }
-        let done = self.all_defined();
-        self.report(done);
+        self.all_defined();
         match self.errors.is_empty() {
             true => Ok(self),
             false => Err(self.errors),

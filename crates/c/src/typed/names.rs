@@ -22,6 +22,8 @@ pub(super) enum Entity {
     Object(usize),
     /// A function.
     Function,
+    /// A name whose declaration has an error, by the number of the error in `Typer::failed`.
+    Failed(usize),
     /// An enumerator: a number.
     Number(i128, Arithmetic),
 }
@@ -60,6 +62,7 @@ impl Typer<'_> {
             Some(_) => {
                 let name = self.spelled(name);
                 Err(Error::new(at, format!("`{name}` is declared twice"))
+                    .always()
                     .help("give one of them another name"))
             }
         }
@@ -83,7 +86,7 @@ impl Typer<'_> {
         let id = GlobalId(self.globals.len() as u32);
         object.id = Some(id);
         let (ty, thread_local, span) = (object.ty.clone(), object.thread_local, object.span);
-        self.globals.push(Variable { name, ty, thread_local, initial: None, span });
+        self.globals.push(Variable { name, ty, thread_local, initial: None, error: None, span });
         id
     }
 
@@ -95,9 +98,40 @@ impl Typer<'_> {
         }
     }
 
+    /// The error of a name whose declaration has one.
+    pub(super) fn failed(&self, entity: Option<Entity>) -> Option<Error> {
+        match entity {
+            Some(Entity::Failed(number)) => self.failed.get(number).cloned(),
+            _ => None,
+        }
+    }
+
+    /// Keeps the error of a declaration at file scope until something uses the declared name. An error that no compiler accepts is reported.
+    pub(super) fn postpone(&mut self, name: Symbol, error: Error) {
+        if error.always {
+            return self.errors.push(error);
+        }
+        match self.scopes[0].get(&name) {
+            Some(&Entity::Object(object)) => {
+                let id = self.global(object);
+                self.globals[id.index()].error.get_or_insert(error);
+            }
+            _ => {
+                self.scopes[0].insert(name, Entity::Failed(self.failed.len()));
+                self.failed.push(error);
+            }
+        }
+    }
+
     pub(super) fn undeclared(&self, name: Symbol, at: Span) -> Error {
         let name = self.spelled(name);
         let error = Error::new(at, format!("`{name}` is not declared"));
+        // A model header may lack a constant of the header it stands for, so these names count only where they are reached.
+        let constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let error = match name.starts_with('_') || name.chars().all(constant) {
+            true => error,
+            false => error.always(),
+        };
         let header = match &*name {
             "NULL" | "offsetof" => Some("stddef.h"),
             "true" | "false" | "bool" => Some("stdbool.h"),

@@ -21,6 +21,8 @@ pub(super) enum Layout {
     Unknown,
     /// Being computed.
     Started,
+    /// It has an error.
+    Failed(Error),
     /// Computed: the path to each member by name, which may lead through anonymous structures, and how deep structures are nested in this one.
     Done(FxHashMap<Symbol, Rc<[u32]>>, u32),
 }
@@ -72,19 +74,22 @@ struct Place {
 impl Typer<'_> {
     /// Computes the layout of a structure or union.
     pub(super) fn complete(&mut self, id: RecordId, at: Span) -> Typing<()> {
-        match self.layouts[id.0 as usize] {
+        match &self.layouts[id.0 as usize] {
             Layout::Done(..) => return Ok(()),
+            Layout::Failed(error) => return Err(error.clone()),
             Layout::Unknown if self.unit.records[id.0 as usize].fields.is_some() => {}
             _ => {
                 let name = &self.records[id.0 as usize].name;
-                return Err(Error::new(at, format!("the members of `{name}` are not known here"))
-                    .help("define it before its size or its members are used, or use a pointer to it"));
+                let error = Error::new(at, format!("the members of `{name}` are not known here"))
+                    .help("define it before its size or its members are used, or use a pointer to it");
+                let contains_itself = matches!(self.layouts[id.0 as usize], Layout::Started);
+                return Err(if contains_itself { error.always() } else { error });
             }
         }
         self.layouts[id.0 as usize] = Layout::Started;
         let laid_out = self.nested(at, |typer| typer.lay_out(id, at));
-        if laid_out.is_err() {
-            self.layouts[id.0 as usize] = Layout::Unknown;
+        if let Err(error) = &laid_out {
+            self.layouts[id.0 as usize] = Layout::Failed(error.clone());
         }
         laid_out
     }
@@ -126,6 +131,7 @@ impl Typer<'_> {
                     if members.insert(name.symbol, [step].into()).is_some() {
                         let name = self.spelled(name.symbol);
                         return Err(Error::new(span, format!("there are two members `{name}`"))
+                            .always()
                             .help("give one of them another name"));
                     }
                     self.spelled(name.symbol)

@@ -7,7 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::conversions::convert;
 use super::tree::{
-    Assembly, Block, Expr, ExprKind, Label, LabelId, Local, LocalId, Statement, StatementKind, Type, TypeKind,
+    Assembly, Block, Expr, ExprKind, FunctionId, Label, LabelId, Local, LocalId, Statement, StatementKind,
+    Type, TypeKind,
 };
 use super::{MOST_ERRORS, Typer, Typing};
 use crate::arithmetic::Arithmetic;
@@ -25,6 +26,8 @@ pub(super) struct Body {
     pub constants: FxHashMap<LocalId, i128>,
     /// Variables that are read or written anywhere, other than by `(void)x;`.
     pub mentioned: FxHashSet<LocalId>,
+    /// The functions with a body that the function names.
+    pub mentions: Vec<FunctionId>,
     /// Labels by name, and whether they have been defined.
     numbers: FxHashMap<Symbol, (LabelId, bool)>,
     /// The enclosing loops and `switch`es, innermost last.
@@ -47,6 +50,7 @@ impl Body {
             labels: Vec::new(),
             constants: FxHashMap::default(),
             mentioned: FxHashSet::default(),
+            mentions: Vec::new(),
             numbers: FxHashMap::default(),
             around: Vec::new(),
         }
@@ -80,7 +84,8 @@ impl Typer<'_> {
             return;
         }
         if (self.stop)() {
-            return self.errors.push(Error::new(statement.span, "stopped while types were looked at"));
+            let stopped = Error::new(statement.span, "stopped while types were looked at");
+            return self.errors.push(stopped.always());
         }
         if let ast::StatementKind::Declaration(declaration) = &statement.kind {
             let done = self.local_declaration(declaration, statement, statements);
@@ -179,13 +184,13 @@ impl Typer<'_> {
             Kind::Goto(name) => StatementKind::Goto(self.label(name, false)?),
             Kind::Break => {
                 if self.in_hand().around.is_empty() {
-                    return Err(Error::new(statement.span, "`break` outside of loops and `switch`"));
+                    return Err(Error::new(statement.span, "`break` outside of loops and `switch`").always());
                 }
                 StatementKind::Break
             }
             Kind::Continue => {
                 if !self.in_hand().around.iter().any(|around| matches!(around, Around::Loop)) {
-                    return Err(Error::new(statement.span, "`continue` outside of loops"));
+                    return Err(Error::new(statement.span, "`continue` outside of loops").always());
                 }
                 StatementKind::Continue
             }
@@ -240,7 +245,7 @@ impl Typer<'_> {
             Around::Switch(ty, cases, _) => Some((*ty, cases)),
             Around::Loop => None,
         }) else {
-            return Err(Error::new(low.span, "`case` outside of `switch`"));
+            return Err(Error::new(low.span, "`case` outside of `switch`").always());
         };
         let (first, last) = (ty.converted(first), ty.converted(last));
         if first > last {
@@ -251,6 +256,7 @@ impl Typer<'_> {
         let before = cases.range(..=last).next_back();
         if before.is_some_and(|(_, &end)| end >= first) {
             return Err(Error::new(low.span, format!("there are two cases for {first}"))
+                .always()
                 .help("leave one of them out"));
         }
         cases.insert(first, last);
@@ -264,8 +270,10 @@ impl Typer<'_> {
             Around::Loop => None,
         });
         match seen {
-            None => Err(Error::new(at, "`default` outside of `switch`")),
-            Some(true) => Err(Error::new(at, "there are two `default`s").help("leave one of them out")),
+            None => Err(Error::new(at, "`default` outside of `switch`").always()),
+            Some(true) => {
+                Err(Error::new(at, "there are two `default`s").always().help("leave one of them out"))
+            }
             Some(seen) => {
                 *seen = true;
                 Ok(())
@@ -288,6 +296,7 @@ impl Typer<'_> {
                     name.span,
                     format!("label `{spelled}` is defined twice in this function"),
                 )
+                .always()
                 .help("give one of them another name"));
             }
             *seen = true;
@@ -304,6 +313,7 @@ impl Typer<'_> {
             Some((id, _)) => {
                 let label = &body.labels[id.index()];
                 Err(Error::new(label.span, format!("there is no label `{}` in this function", label.name))
+                    .always()
                     .help("`goto` leads to a label of the same function"))
             }
         }

@@ -24,6 +24,27 @@ pub struct Unit {
     pub warnings: Vec<crate::Error>,
 }
 
+impl Unit {
+    /// All errors of functions and variables.
+    pub fn errors(&self) -> impl Iterator<Item = &crate::Error> {
+        let functions = self.functions.iter().flat_map(|function| &function.errors);
+        functions.chain(self.globals.iter().filter_map(|global| global.error.as_ref()))
+    }
+
+    /// The errors of the functions that calls from this one may reach, in the order of the text. A name of a function counts as a call.
+    pub fn errors_from(&self, function: FunctionId) -> Vec<crate::Error> {
+        let mut reached = vec![false; self.functions.len()];
+        let mut next = vec![function];
+        while let Some(function) = next.pop() {
+            if !std::mem::replace(&mut reached[function.index()], true) {
+                next.extend(&self.functions[function.index()].mentions);
+            }
+        }
+        let functions = self.functions.iter().zip(reached).filter(|(_, reached)| *reached);
+        functions.flat_map(|(function, _)| function.errors.iter().cloned()).collect()
+    }
+}
+
 id!(
     /// A static variable, by its number in [`Unit::globals`].
     GlobalId
@@ -127,6 +148,8 @@ pub struct Variable {
     pub thread_local: bool,
     /// The initial value, if any; a static variable without an initial value is zero.
     pub initial: Option<Initial>,
+    /// The reason why the program cannot use the variable: it is defined nowhere, or its definition has an error.
+    pub error: Option<crate::Error>,
     /// The position of the declaration.
     pub span: Span,
 }
@@ -163,8 +186,12 @@ pub struct Function {
     pub locals: Vec<Local>,
     /// Its labels.
     pub labels: Vec<Label>,
-    /// Its body.
+    /// Its body; empty if there are `errors`.
     pub body: Block,
+    /// Errors in its body, which are errors of the program if an execution may call the function.
+    pub errors: Vec<crate::Error>,
+    /// The functions that its body names, and that have a body themselves.
+    pub mentions: Vec<FunctionId>,
     /// The position of its name.
     pub span: Span,
 }

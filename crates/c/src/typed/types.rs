@@ -120,11 +120,11 @@ impl Typer<'_> {
                 let found = match self.types.get(&key) {
                     Some(known) => known.clone(),
                     None => {
-                        let found = self.type_of(expr)?;
+                        let found = self.type_of(expr);
                         self.types.insert(key, found.clone());
                         found
                     }
-                };
+                }?;
                 return Ok(Type {
                     atomic: found.atomic || ty.atomic,
                     volatile: found.volatile || ty.volatile,
@@ -187,9 +187,15 @@ impl Typer<'_> {
     /// The value of the length expression of an array.
     fn array_length(&mut self, expr: &Rc<ast::Expr>) -> Typing<u64> {
         let key: *const ast::Expr = Rc::as_ptr(expr);
-        if let Some(&known) = self.lengths.get(&key) {
-            return Ok(known);
+        if let Some(known) = self.lengths.get(&key) {
+            return known.clone();
         }
+        let length = self.new_array_length(expr);
+        self.lengths.insert(key, length.clone());
+        length
+    }
+
+    fn new_array_length(&mut self, expr: &ast::Expr) -> Typing<u64> {
         let value = self.value(expr)?;
         if value.ty.arithmetic().is_none() {
             return Err(Error::new(expr.span, "the length of an array is an integer"));
@@ -201,12 +207,11 @@ impl Typer<'_> {
             )
             .help("use a constant (`#define`, `enum`, a literal, or a variable that nothing changes), the largest that is needed"));
         };
-        let length = u64::try_from(length).map_err(|_| {
+        u64::try_from(length).map_err(|_| {
             Error::new(expr.span, format!("the length of this array is {length}"))
+                .always()
                 .help("a length is not negative")
-        })?;
-        self.lengths.insert(key, length);
-        Ok(length)
+        })
     }
 
     fn array(&mut self, element: Type, length: u64, at: Span) -> Typing<TypeKind> {

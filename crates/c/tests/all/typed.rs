@@ -14,7 +14,9 @@ fn read(text: &str) -> Result<Unit, Vec<Error>> {
     let defines: Vec<_> =
         PREDEFINED.iter().map(|(name, value)| (name.to_string(), Some(value.to_string()))).collect();
     let preprocessed = preprocess(&mut files, &defines, &|| false)?;
-    typed(&preprocessed, &parse(&preprocessed)?)
+    let unit = typed(&preprocessed, &parse(&preprocessed)?)?;
+    let errors: Vec<Error> = unit.errors().cloned().collect();
+    if errors.is_empty() { Ok(unit) } else { Err(errors) }
 }
 
 fn unit(text: &str) -> Unit {
@@ -298,7 +300,7 @@ fn errors_have_places_and_advice() {
         ("void f(void) { int a; long a; }", 27, "declared twice", "another name"),
         ("void f(int n) { int a[n]; }", 22, "not known before", "constant"),
         ("int a[-1];", 6, "is -1", "negative"),
-        ("int a[1 << 30][1 << 30];", 4, "2^40", "smaller"),
+        ("int a[1 << 30][1 << 30]; int f(void) { return a[0][0]; }", 4, "2^40", "smaller"),
         ("int x; int y = x;", 15, "not known before", "`main`"),
         ("double d; void f(void) { d = d + 1; }", 29, "floating", "integers"),
         ("float f(int x) { return x; }", 24, "floating", "integers"),
@@ -342,6 +344,44 @@ fn errors_have_places_and_advice() {
     let found =
         read("void f(void) { a = 1; b = 2; } int g(void) { return c; } int d = e;").expect_err("four");
     assert_eq!(found.len(), 4, "{found:?}");
+}
+
+/// Errors that concern one construct are kept with it; what is no C in any case is refused at once.
+#[test]
+fn only_what_is_reached_is_judged() {
+    let typed = |text: &str| {
+        let mut files = Texts { headers: HEADERS.into_iter().collect(), ..Texts::main(text) };
+        let preprocessed = preprocess(&mut files, &[], &|| false)?;
+        typed(&preprocessed, &parse(&preprocessed)?)
+    };
+    for (text, kept) in [
+        ("double d; void f(void) { d = d + 1; }", 1),
+        ("void f(int n) { int a[n]; a[0] = 1; }", 1),
+        ("double d; void f(void) { int n = d * 2, m = 1; m = n; for (int i = d + 1; i; ) { } }", 2),
+        ("double d; int n = d; int f(void) { return n; }", 1),
+        ("extern int x; int f(void) { return x; }", 1),
+        (
+            "double d; struct s { int a[(int)(d + 1)]; }; struct s x; int f(void) { return sizeof(struct s) + x.a[0]; }",
+            2,
+        ),
+        ("double d; typedef typeof(d + 1) t; int f(int d) { t x; return d; }", 1),
+        ("int f(void) { return CONSTANT_OF_A_HEADER; }", 1),
+    ] {
+        let unit = typed(text).unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
+        assert_eq!(unit.errors().count(), kept, "{text}: {:#?}", unit.errors().collect::<Vec<_>>());
+        assert!(unit.functions.iter().all(|f| f.errors.is_empty() || f.body.statements.is_empty()), "{text}");
+    }
+    for text in [
+        "void f(void) { a = 1; }",
+        "void f(void) { break; }",
+        "void f(void) { goto out; }",
+        "void f(void) { int a; int a; }",
+        "int x = 1; int x = 2;",
+        "struct s { struct s inner; };",
+        "_Static_assert(sizeof(int) == 8, \"wide\");",
+    ] {
+        assert!(typed(text).is_err(), "{text}");
+    }
 }
 
 #[test]
