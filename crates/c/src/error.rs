@@ -11,7 +11,8 @@ pub struct Error {
     pub message: String,
     /// Advice for the user on how to correct the program, if there is any.
     pub help: Option<String>,
-    /// Whether the text is no C program even if nothing reaches the construct. Other errors are about constructs that this front end does not support.
+    /// Whether no compiler accepts the text, even if the construct is unreachable. Other errors are about constructs that this front end does not
+    /// support.
     pub always: bool,
 }
 

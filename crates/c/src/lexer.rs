@@ -71,7 +71,7 @@ pub fn lex(text: &str, file: FileId, names: &mut Names) -> Result<Vec<Token>, Er
     lex_unless(text, file, names, &|| false)
 }
 
-/// As [`lex`], but polls `stop` for every token.
+/// Like [`lex`], but polls `stop` for every token.
 pub fn lex_unless(
     text: &str,
     file: FileId,

@@ -62,7 +62,7 @@ pub struct Family {
     pub registers: BTreeSet<(u32, u32, u32)>,
 }
 
-/// For each thread and location the registers that are live there, in order.
+/// For each thread and location, the registers that are live there, in order.
 pub type Live = [Vec<Vec<u32>>];
 
 /// The reductions that were applied to a set of states. An exchange of threads must preserve them: see [`states`](crate::states).

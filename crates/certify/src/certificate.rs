@@ -101,7 +101,7 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// For each slice the threads that are kept, in order. The proofs are about the first slice.
+    /// For each slice, the threads that are kept, in order. The proofs are about the first slice.
     pub slices: Vec<Vec<u32>>,
     /// The claim.
     pub claim: Claim,

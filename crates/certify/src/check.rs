@@ -48,7 +48,7 @@ pub enum Rejection {
     Undecided(Undecided),
 }
 
-/// The limit because of which the checker does not decide whether a certificate is right.
+/// The reason why the checker could not decide whether a certificate is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecided {
     /// The caller's `stop` returned true.

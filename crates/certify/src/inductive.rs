@@ -120,7 +120,7 @@ struct Checker<'a> {
 struct Invariant {
     control: Control,
     cubes: Vec<Cube>,
-    /// For each cube its constraints as differences; `None` for a constraint of another form.
+    /// For each cube, its constraints as differences; `None` for a constraint of another form.
     differences: Vec<Vec<Option<Difference>>>,
 }
 

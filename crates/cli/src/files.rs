@@ -84,7 +84,7 @@ pub fn overwrite(path: &Path, contents: &[u8]) -> io::Result<()> {
     overwrite_with(path, &mut |to| to.write_all(contents))
 }
 
-/// As [`overwrite`], with contents that are produced while they are written, because they may not fit into memory.
+/// Like [`overwrite`], but the contents are produced while they are written, because they may not fit into memory.
 pub fn overwrite_with(path: &Path, contents: Contents<'_>) -> io::Result<()> {
     replace(path, contents, None)
 }

@@ -319,7 +319,7 @@ impl Nodes {
         pointee
     }
 
-    /// As [`Nodes::pointee`], but `None` if the target node has not been created yet.
+    /// Like [`Nodes::pointee`], but `None` if the target node has not been created yet.
     pub fn pointee_of(&self, node: NodeId) -> Option<NodeId> {
         Some(self.find(self.nodes[self.find(node).0 as usize].pointee?))
     }

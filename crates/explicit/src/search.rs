@@ -80,7 +80,7 @@ pub(super) struct Shared<'a> {
     pub(super) growth: Mutex<Vec<Growth>>,
     pub(super) decided: Mutex<Vec<Option<u32>>>,
     pub(super) undecided: AtomicUsize,
-    /// Whether a property was decided of which the listener, if there is one, has not been told.
+    /// Whether a property was decided that has not been reported to the listener yet. Always false without a listener.
     pub(super) news: AtomicBool,
     pub(super) stopped: Mutex<Option<Reason>>,
     pub(super) stop: AtomicBool,

@@ -24,7 +24,7 @@ enum Shape {
     Difference(usize, usize, i32),
     /// Constant truth value.
     Constant(bool),
-    /// Anything else.
+    /// Any other constraint; the solver handles it.
     General,
 }
 

@@ -107,7 +107,7 @@ impl Run<'_> {
     }
 
     /// Step 1. Properties that are violated under SC, or cannot be proved, are dropped from this step. The predicates found for them are kept,
-    /// because they may be useful for `P_M` even so.
+    /// because they may still be useful for `P_M`.
     fn verify_under_sc(&mut self, properties: &[Property]) -> Result<ScProof, Reason> {
         let program = self.task.program;
         let machine = BufferMachine::new(program, Buffers::Sc);

@@ -154,7 +154,7 @@ impl Program {
         self.certify_within(certificate, &Limits::default())
     }
 
-    /// As [`certify`](Program::certify), within limits.
+    /// Like [`certify`](Program::certify), but stops when a limit is reached.
     pub fn certify_within(&self, certificate: &Certificate, limits: &Limits) -> Result<Accepted, Error> {
         let loaded = match certificate.claim {
             Claim::Robust { .. } => self.for_robustness()?.loaded,

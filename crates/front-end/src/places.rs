@@ -84,9 +84,9 @@ pub struct Sites {
 /// The sides of a statement on which a fence can be inserted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Whether before the statement.
+    /// Whether a fence can be inserted before the statement.
     pub before: bool,
-    /// Whether after the statement.
+    /// Whether a fence can be inserted after the statement.
     pub after: bool,
     /// Whether the statement is, without braces, the body of another statement.
     pub bare: bool,

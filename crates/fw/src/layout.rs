@@ -126,7 +126,7 @@ fn ternary_colons(tokens: &[Token]) -> Vec<bool> {
 struct Layout<'a> {
     text: &'a str,
     tokens: &'a [Token],
-    /// For each token whether it is the colon of `c ? a : b`.
+    /// For each token, whether it is the colon of `c ? a : b`.
     ternary: Vec<bool>,
     comments: Vec<Comment>,
     /// The index of the first comment that has not been written.

@@ -37,9 +37,9 @@ struct NewLocation<L> {
 pub struct Built<O, L = ()> {
     /// The thread.
     pub thread: Thread,
-    /// For each edge its origin.
+    /// For each edge, its origin.
     pub origins: Vec<O>,
-    /// For each location what it stands for.
+    /// For each location, what it stands for.
     pub stand_for: Vec<L>,
     /// For each location of the builder its number in the thread; `None` if it was removed.
     pub numbers: Vec<Option<LocationId>>,

@@ -131,7 +131,7 @@ impl Session {
         self.programs.iter_mut()
     }
 
-    /// The program if this is still its revision.
+    /// The program, if its current revision is this one.
     pub fn at(&mut self, uri: &Uri, revision: u64) -> Option<&mut Program> {
         self.programs.get_mut(uri).filter(|program| program.revision == revision)
     }

@@ -2,8 +2,8 @@
 //!
 //! An expression becomes a list of cases: where the constraints of a case hold, the expression has the linear value of that case. Comparisons,
 //! logical operators, quotients, remainders and bit operations split into cases ([`crate::arithmetic`]), so that every constraint has the form
-//! `linear <= 0`, or states that a form is a multiple of a number. An expression that is not linear even so has an unknown value, and a condition on
-//! it may be true or false: both over-approximate, which is sound.
+//! `linear <= 0`, or states that a form is a multiple of a number. An expression that is still not linear has an unknown value, and a condition on it
+//! may be true or false: both over-approximate, which is sound.
 //!
 //! A case may mention auxiliary variables. It applies to a state if some values of them satisfy its constraints.
 

@@ -5,7 +5,7 @@
 //! them first, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations of `P` keep their
 //! numbers in `P_M`; new ones follow. Each thread has
 //!
-//! * under TSO one queue: the count, and for each place in it the memory cell (`lhs`) and the value (`rhs`);
+//! * under TSO one queue: the count, and, for each place in it, the memory cell (`lhs`) and the value (`rhs`);
 //! * under PSO one queue for each memory cell that it stores to, with a count and values; if it executes store fences, each value also has an
 //!   *epoch*, and the thread the epoch of its next store: stores of epoch 0 may leave, and when none is left all epochs are decremented.
 //!

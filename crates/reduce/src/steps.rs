@@ -132,8 +132,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// A store to an open array whose index may lie outside the window, the part of the array that is modelled. Only an access to the memory cell
-    /// tests whether it does, and memory cannot be accessed while another thread holds the lock.
+    /// A store to an open array whose index may lie outside the window, the part of the array that is modelled. The window is tested by an access to
+    /// the memory cell, which is impossible while another thread holds the lock. So programs with locks are refused.
     fn store_into_window(
         &mut self,
         site: Site<'_>,

@@ -126,8 +126,8 @@ fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
     text
 }
 
-/// The execution of the unmodified program that is the reason why no set of fences suffices, below a heading: it happens under SC too, or no candidate prevents it (`inevitable`),
-/// or it happens without fences. Empty if there is no such execution.
+/// A heading and an execution that explains why no set of fences suffices: an execution under SC, an execution that no candidate prevents
+/// (`inevitable`), or, if neither is known, an execution of the program without fences. Empty if there is no such execution.
 fn why_unfixable(source: Source<'_>, found: &Synthesis, style: Style) -> String {
     let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable else {
         return String::new();

@@ -243,7 +243,7 @@ fn facts(machine: &BufferMachine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<
     facts_about(machine, cells, bounds).into_iter().map(|(_, fact)| fact).collect()
 }
 
-/// As [`facts`], each with the one or two cells that it mentions.
+/// Like [`facts`], but each fact comes with the one or two cells that it mentions.
 pub(crate) fn facts_about(
     machine: &BufferMachine<'_>,
     cells: &[CellId],

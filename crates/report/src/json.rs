@@ -29,7 +29,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
 /// Options of a run: name and value, which is empty for flags.
 pub type RunOptions = BTreeMap<String, String>;
 
-/// As [`verdict`], with the engine options that were set for the run.
+/// Like [`verdict`], but with the engine options that were set for the run.
 pub fn verdict_with(
     source: Source<'_>,
     model: MemoryModel,

@@ -125,7 +125,7 @@ impl<'a> Source<'a> {
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
     }
 
-    /// As [`marked`](Source::marked), with the object itself instead of a pointer to it.
+    /// Like [`marked`](Source::marked), but with the object itself instead of a pointer to it.
     pub fn marked_place(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Place(spot)))
@@ -164,8 +164,8 @@ impl<'a> Source<'a> {
         start.is_none_or(|cell| state.memory[cell as usize] == 1)
     }
 
-    /// Whether a register has a value that the source knows after steps that have written these registers: it is one of them, or a variable that exists from the
-    /// start.
+    /// Whether the source gives a register a value at a point where `written` are the registers written so far: the register is one of them, or
+    /// represents a variable with static storage. Always true if details of the translation are shown.
     pub fn has_value(&self, thread: ThreadId, register: RegisterId, written: &Written) -> bool {
         let holds = self.words.register(thread, register).map(|named| &named.holds);
         let is_static = match holds {
@@ -178,7 +178,7 @@ impl<'a> Source<'a> {
         !self.hides() || is_static || written.contains(thread, register)
     }
 
-    /// The cells of allocations of which nothing is written in this memory.
+    /// The cells of those allocations in which every cell is still uninitialised in this memory.
     pub fn unwritten(&self, memory: &[i64]) -> HashSet<u32> {
         let (mut parts, mut written) = (Vec::new(), HashSet::new());
         let places = (0..).zip(memory).filter(|_| self.hides());

@@ -31,7 +31,8 @@ pub struct Origin {
     pub is_read: bool,
     /// The register that holds the value.
     pub register: Option<RegisterId>,
-    /// The values that the text is about. Once one of them has changed, the text is no longer true of the value.
+    /// The places that the text names, each with the value that was read from it. Once one of these places holds another value, the text no longer
+    /// describes the value.
     pub about: Vec<(Place, i64)>,
 }
 

@@ -171,7 +171,7 @@ impl Formula {
                 }
                 other => leaf(other),
             };
-            // Close every connective whose last part this was.
+            // Add the value to the innermost open connective, and close every connective that has the values of all its parts.
             loop {
                 let Some((conjunction, parts, joined)) = open.last_mut() else { return done };
                 joined.push(done);

@@ -86,7 +86,7 @@ pub fn check_interpolants(
 
 /// The assertions in which variables occur.
 struct Vocabulary {
-    /// For each assertion its variables, sorted.
+    /// For each assertion, its variables, sorted.
     variables: Vec<Vec<Var>>,
     /// The first and the last assertion in which a variable occurs.
     range: HashMap<Var, (usize, usize)>,

@@ -27,7 +27,7 @@ const FREE_PIVOTS: u32 = 100;
 struct Bound {
     value: Int,
     fact: Fact,
-    /// Whether the fact is an equality. As a lower bound it then enters sums with a negative factor.
+    /// Whether the fact is an equality. An equality that serves as a lower bound is multiplied by a negative factor in an explanation.
     equality: bool,
 }
 

@@ -29,7 +29,7 @@ fn compute_in(random: &mut Random, op: &mut Op) {
     match op {
         Op::Skip | Op::Havoc(..) => {}
         Op::Assign(register, e) => {
-            // The assignment becomes a counter, of which an operator such as a remainder is then computed.
+            // The assignment becomes a counter; an operator such as a remainder is then applied to it.
             if random.one_in(4) {
                 let step = Expr::Const(random.between(1, 3));
                 *e = Expr::binary(BinaryOp::Add, Expr::Leaf(*register), step);

@@ -287,7 +287,7 @@ impl Done {
     }
 }
 
-/// For each agent its events, each with the number of events of every agent that happen before it.
+/// For each agent, its events, each with the number of events of every agent that happen before it.
 type Trace = BTreeMap<Agent, Vec<(Event, BTreeMap<Agent, u32>)>>;
 
 #[derive(Clone)]

@@ -90,9 +90,9 @@ fn disjuncts(formula: &Formula, positive: bool, parts: &mut Vec<Formula>) {
 /// The accesses of a thread, over-approximated.
 #[derive(Clone, Debug)]
 pub struct Accesses {
-    /// For each memory cell whether the thread may load it.
+    /// For each memory cell, whether the thread may load it.
     pub loaded: Vec<bool>,
-    /// For each memory cell whether the thread may store to it.
+    /// For each memory cell, whether the thread may store to it.
     pub stored: Vec<bool>,
     /// Whether the thread may access an open array outside its modelled part.
     pub beyond: bool,
@@ -129,7 +129,7 @@ pub struct Slice {
     pub program: Program,
     /// The kept threads, in order.
     pub threads: Vec<ThreadId>,
-    /// For each memory cell whether an omitted thread may store to it.
+    /// For each memory cell, whether an omitted thread may store to it.
     foreign: Vec<bool>,
 }
 

@@ -1,7 +1,7 @@
 //! Gives memory that is free back to the operating system.
 //!
-//! The system's allocator keeps memory that a search has freed, in arenas of the threads that allocated it. These may be gigabytes, which no thread
-//! uses but which still count as memory of the process: of the amount that the user allows, little would be left for the next search in the same
+//! The system's allocator keeps memory that a search has freed, in arenas of the threads that allocated it. These may be gigabytes that no thread
+//! uses, but they still count as memory of the process and towards the user's memory limit, so little would be left for the next search in the same
 //! process. Safe Rust has no interface for this, so the call is in this separate crate: in all others unsafe code is forbidden.
 
 /// Gives free memory back, where the allocator can do that; elsewhere it has no effect.
@@ -25,7 +25,7 @@ mod glibc {
 
 #[cfg(test)]
 mod tests {
-    /// Memory in small pieces, which are not returned by themselves as long as a piece behind them is in use.
+    /// Frees many small allocations below one that stays in use. Without a call of `malloc_trim` the allocator would not return them to the system.
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn what_is_free_is_given_back() {

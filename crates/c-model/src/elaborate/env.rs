@@ -45,12 +45,12 @@ pub struct Env {
 /// Whether a thread is in an atomic section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Section {
-    /// It is not.
+    /// It is outside atomic sections on all paths to this point.
     #[default]
     Outside,
-    /// It is.
+    /// It is in an atomic section on all paths to this point.
     Inside,
-    /// Depends on the path.
+    /// The paths to this point differ.
     Unclear,
 }
 

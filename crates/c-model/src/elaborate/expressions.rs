@@ -305,7 +305,7 @@ impl Elaborator<'_> {
         Ok(Operand::new(value, (i64::MIN.into(), i64::MAX.into())))
     }
 
-    /// An operand of which only the truth value is used: the address of an object or function becomes 1.
+    /// An operand in a context that uses only its truth value: the address of an object or function becomes 1.
     fn decided(&self, operand: Operand) -> Operand {
         match known(&operand.value) {
             Some(Known::Address(..) | Known::Function(_)) => Operand::number(1),

@@ -17,7 +17,7 @@ use super::{Elaborator, Result};
 pub(super) enum Slot {
     /// A scalar whose address is not taken.
     Register(Register),
-    /// Anything else.
+    /// Any other variable: an object in memory.
     Object(ObjectId),
 }
 

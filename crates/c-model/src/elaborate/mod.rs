@@ -41,7 +41,7 @@ pub use objects::{Spot, Target};
 use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
-/// A result of elaboration: errors are rare and large.
+/// A result of elaboration. The error is boxed, because it is large and rare.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// Maximum number of elaborated statements, including discarded ones.

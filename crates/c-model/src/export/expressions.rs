@@ -70,7 +70,7 @@ impl Written {
         }
     }
 
-    /// The expression as an operand of which only the truth value is used.
+    /// The expression in a context that uses only its truth value.
     pub fn asked(self) -> Self {
         match self.shape {
             Shape::Plain | Shape::Truth(_) => self,

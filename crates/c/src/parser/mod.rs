@@ -31,7 +31,7 @@ const MOST_ERRORS: usize = 100;
 enum Meaning {
     /// A type name, with the depth of its type. The type names in that type count with their own depth, since types are processed recursively.
     Type(Type, usize),
-    /// Something else.
+    /// The name of a variable, function or enumerator.
     Other,
 }
 
@@ -82,7 +82,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
     parse_unless(text, &|| false)
 }
 
-/// As [`parse`], but polls `stop` for every statement and every part of a list.
+/// Like [`parse`], but polls `stop` for every statement and every part of a list.
 pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
     let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
     let end = last.point(last.end);
@@ -219,7 +219,8 @@ impl Parser<'_> {
         let before = first.checked_sub(1).and_then(token).and_then(stands);
         let behind = token(last + 1).and_then(stands);
         let (brought_end, end) = stands(ends)?;
-        // If the first token comes from an argument, the statement begins at the parameter in the body, after the token before the statement.
+        // If the first token comes from a macro argument, the statement begins at the parameter for this argument: at the token of the body that
+        // follows the token before the statement.
         let (brought_start, start) = match (stands(opens), before) {
             (Some((brought, span)), _) => (brought, span.start),
             (None, Some((_, span))) => (None, self.text.next_in_body(body, span.end)?.start),

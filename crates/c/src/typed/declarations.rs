@@ -426,7 +426,7 @@ impl Typer<'_> {
         if error.always {
             return Err(error);
         }
-        // Its type has an error.
+        // The type of the function has an error, so the function gets a placeholder type.
         let ty = Rc::new(FunctionType { result: Type::int(), parameters: None, variadic: false });
         let (symbol, span) = (function.name.symbol, function.name.span);
         let body = Block { statements: Vec::new(), span: function.body.span };
@@ -475,7 +475,7 @@ impl Typer<'_> {
             errors.push(error);
             (Vec::new(), none())
         });
-        // A name whose declaration has an error has it again at each use.
+        // Each use of a name repeats the error of its declaration, so duplicates are removed.
         for n in (1..errors.len()).rev() {
             if errors[..n].contains(&errors[n]) {
                 errors.remove(n);
@@ -499,7 +499,7 @@ impl Typer<'_> {
     }
 }
 
-/// Drops an error that is found again where the declared type is used.
+/// Drops an error, because it is reported again where the declared type is used. An error that no compiler accepts is kept.
 fn unless_always(done: Typing<()>) -> Typing<()> {
     done.or_else(|error| if error.always { Err(error) } else { Ok(()) })
 }

@@ -4,9 +4,9 @@
 //! Implicit operations of C (promotions, decay, conversions) become explicit, constants are folded, and unsupported constructs are reported with
 //! their position and advice. Programs that gcc accepts are accepted; gcc's warnings are warnings here, too.
 //!
-//! Only what an execution may reach is judged. The errors in the body of a function are kept in [`tree::Function::errors`], those of a variable in
-//! [`tree::Variable::error`], and those of other names and of structures are reported in the function that uses them. The exceptions are errors that
-//! no compiler accepts ([`Error::always`]), and what is evaluated at file scope.
+//! An error counts only where an execution may reach it. The errors in the body of a function are kept in [`tree::Function::errors`], those of a
+//! variable in [`tree::Variable::error`], and those of other names and of structures are reported in the function that uses them. The exceptions are
+//! errors that no compiler accepts ([`Error::always`]), and errors in code that is evaluated at file scope.
 
 mod builtins;
 mod calls;
@@ -96,7 +96,7 @@ pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> 
     typed_unless(text, unit, &|| false)
 }
 
-/// As [`typed`], but polls `stop` for every statement.
+/// Like [`typed`], but polls `stop` for every statement.
 pub fn typed_unless(
     text: &Preprocessed,
     unit: &ast::Unit,

@@ -98,7 +98,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The error of a name whose declaration has one.
+    /// The error in the declaration of a name, if there is one.
     pub(super) fn failed(&self, entity: Option<Entity>) -> Option<Error> {
         match entity {
             Some(Entity::Failed(number)) => self.failed.get(number).cloned(),

@@ -410,6 +410,6 @@ pub enum PlaceKind {
     Element(Box<Place>, Box<Expr>),
     /// `(type){ ... }`: a variable of its own, a local of the function (a static one at file scope), initialised at each evaluation.
     Compound(LocalId, Box<Initial>),
-    /// A structure value, such as the result of a call or an assignment, of which a member is accessed.
+    /// A structure value whose member is accessed, such as the result of a call or an assignment.
     Value(Box<Expr>),
 }

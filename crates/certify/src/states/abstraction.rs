@@ -93,7 +93,8 @@ impl Abstraction {
         ways
     }
 
-    /// The values of a cell after adding one more value, which becomes the last element; the elements before it are sorted.
+    /// The values of a cell in R after adding `value` as the last element; the elements before it are sorted. If the cell already has `many` copies
+    /// of the value, one of them is dropped.
     pub(super) fn added(self, mut values: Vec<i64>, value: i64) -> Vec<i64> {
         values.sort_unstable();
         if copies(&values, value) >= self.many as usize {

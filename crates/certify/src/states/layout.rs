@@ -76,7 +76,7 @@ pub struct BufferFields {
     pub cells: Vec<u32>,
     /// The number of entries in use.
     pub count: Field,
-    /// For each entry the fields of its cell and of its value.
+    /// For each entry, the fields of its cell and of its value.
     pub entries: Vec<(Field, Field)>,
 }
 

@@ -14,7 +14,7 @@
 //!
 //! # Live registers
 //!
-//! The certificate names for each location of each thread the registers that are *live* there. `reductions` checks: a register that a step from the
+//! The certificate names, for each location of each thread, the registers that are *live* there. `reductions` checks: a register that a step from the
 //! location reads before writing it is live there; a register that is live after the step and not written by it is live before it; a register that a
 //! property observes is live wherever the property observes it. Say that two states are alike if they differ only in registers that are dead at the
 //! locations of their threads. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the same
@@ -103,7 +103,7 @@ pub struct StateSet {
     pub abstraction: Option<Abstraction>,
     /// The packing of its states.
     pub layout: Layout,
-    /// For each thread and location the registers that are live there, in order.
+    /// For each thread and location, the registers that are live there, in order.
     pub live: Vec<Vec<Vec<u32>>>,
     /// The local edges of each thread.
     pub local: Vec<Vec<u32>>,
@@ -122,7 +122,7 @@ pub struct StateSet {
 
 /// The checked reductions of a set, independent of its states.
 pub struct Validated {
-    /// For each edge of each thread whether it is local.
+    /// For each edge of each thread, whether it is local.
     pub local: Vec<Vec<bool>>,
     /// The registers that hold versions at each location; `None` without versions.
     types: Option<Types>,

@@ -61,11 +61,11 @@ pub(super) struct Orbit<'a> {
     tries: usize,
     /// The position of each thread in its family.
     positions: Vec<usize>,
-    /// For each place the thread that takes it.
+    /// For each place, the thread that takes it.
     from: Vec<usize>,
-    /// For each thread the place that it takes.
+    /// For each thread, the place that it takes.
     to: Vec<usize>,
-    /// For each thread whether it has no place yet.
+    /// For each thread, whether it has no place yet.
     waits: Vec<bool>,
     image: Vec<u64>,
     /// The buffer being mapped: cells and values, `None` for a store-store fence.

@@ -72,7 +72,7 @@ use serde::{Deserialize, Serialize};
 use super::StateSet;
 use super::reductions::Observed;
 
-/// The accesses of some steps to what threads share: the classes of cells read in memory, the classes of cells written there, and marks.
+/// The accesses of some steps to shared objects: the classes of cells read in memory, the classes of cells written there, and marks.
 pub type Footprint = [u64; 3];
 
 /// Mark: a step that is possible only while no other thread holds the lock.
@@ -86,11 +86,11 @@ const VISIBLE: u64 = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Persistent {
-    /// For each memory cell the bits of its class; 0 if all accesses to the cell commute.
+    /// For each memory cell, the bits of its class; 0 if all accesses to the cell commute.
     pub classes: Vec<u64>,
     /// For each thread and location a number: an edge may close a cycle only if it leads to a location with the same or a smaller number.
     pub order: Vec<Vec<u32>>,
-    /// For each thread and location an upper bound on all accesses of the thread from there on, including flushes of future stores.
+    /// For each thread and location, an upper bound on all accesses of the thread from there on, including flushes of future stores.
     pub future: Vec<Vec<Footprint>>,
     /// Edges of each thread, in order, that count as visible in addition to those that the properties of the claim observe.
     pub edges: Vec<Vec<u32>>,
@@ -100,7 +100,7 @@ pub struct Persistent {
 
 /// The checked statements about the threads of a program.
 pub struct Facts {
-    /// For each thread and location the facts about the thread there.
+    /// For each thread and location, the facts about the thread there.
     places: Vec<Vec<Place>>,
     /// For each thread and each cell in the layout of its buffer, the footprint of the flush of a store to that cell.
     flushes: Vec<Vec<Footprint>>,

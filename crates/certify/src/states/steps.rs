@@ -21,7 +21,7 @@ pub struct Steps<'a> {
     program: &'a Program,
     set: &'a StateSet,
     model: MemoryModel,
-    /// For each edge of each thread whether it is local.
+    /// For each edge of each thread, whether it is local.
     local: &'a [Vec<bool>],
     /// The bits of the registers of each thread.
     register_bits: Vec<Vec<u64>>,

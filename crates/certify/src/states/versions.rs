@@ -140,7 +140,7 @@ const MOST_STARTS: u64 = 1 << 20;
 /// The registers that hold versions at each location.
 #[derive(Clone, Debug)]
 pub struct Types {
-    /// For each thread and location the scale of each register; `None` for an unreachable location.
+    /// For each thread and location, the scale of each register; `None` for an unreachable location.
     at: Vec<Vec<Option<Vec<i64>>>>,
 }
 

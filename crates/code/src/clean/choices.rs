@@ -1,5 +1,5 @@
-//! Narrows nondeterministic choices of which only a remainder is used: `__VERIFIER_nondet_uint() % 4` chooses among four numbers, not among four
-//! billion.
+//! Narrows nondeterministic choices whose value is used only modulo a number: `__VERIFIER_nondet_uint() % 4` chooses among four numbers, not among
+//! four billion.
 
 use fencewright_program::BinaryOp;
 use fencewright_text::Stop;

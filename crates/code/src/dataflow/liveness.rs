@@ -79,7 +79,7 @@ impl<S: Stage, F: Fn(&StmtKind<S>) -> bool> Backward<S> for Liveness<F> {
     }
 }
 
-/// A set of cells, as a sparse bit set, because a long function has many registers of which only few are live at the same time.
+/// A set of cells, as a sparse bit set, because a long function has many registers, but only few of them are live at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Live(Vec<(u32, u64)>);
 

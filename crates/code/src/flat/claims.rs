@@ -60,7 +60,7 @@ impl Claims {
         Claims(vec![Claim { holds: holds.clone(), about, place }])
     }
 
-    /// The terms in the claims, to change them.
+    /// Mutable access to the terms in the claims.
     pub fn terms_mut(&mut self) -> impl Iterator<Item = &mut Term> {
         self.0.iter_mut().flat_map(|claim| {
             let about = match &mut claim.about {

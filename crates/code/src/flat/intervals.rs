@@ -95,7 +95,7 @@ fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
 struct Shared {
     /// The values of each class.
     memory: Vec<Range>,
-    /// For each class an interval that contains its values, from `counters`; `None` if none is known.
+    /// For each class, an interval that contains its values, from `counters`; `None` if none is known.
     bounds: Vec<Option<Range>>,
     stations: Vec<i64>,
     round: usize,

@@ -89,9 +89,9 @@ impl Wrong {
 /// The kind of operation on an object that has to exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touching {
-    /// It is accessed.
+    /// An access to the object.
     Access,
-    /// It is freed.
+    /// `free` of the object.
     Free,
 }
 

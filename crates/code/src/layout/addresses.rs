@@ -246,7 +246,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// As [`Self::unknown_if`], but without an error even if the condition certainly holds, because the statement may be unreachable.
+    /// Like [`Self::unknown_if`], but without an error even if the condition certainly holds, because the statement may be unreachable.
     pub(crate) fn beyond_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
@@ -438,7 +438,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// As [`Self::kept_number`], for a value that may be a computed number or an address.
+    /// Like [`Self::kept_number`], for a value that may be a computed number or an address.
     pub(crate) fn kept(&mut self, node: Option<NodeId>, value: &Value, term: &Term) {
         match (value, self.points(value)) {
             (Value::Number(_), _) => {}

@@ -138,7 +138,7 @@ enum Writer {
     Anybody,
 }
 
-/// For each thread the variables that no other thread writes, with their initial values where these are defined.
+/// For each thread, the variables that no other thread writes, with their initial values where these are defined.
 pub(super) fn own_variables(core: &Core, stop: &Stop<'_>) -> Vec<Vec<(ObjectId, Option<i64>)>> {
     let mut writers: Vec<Writer> = core
         .objects

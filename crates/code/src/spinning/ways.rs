@@ -63,7 +63,7 @@ struct Visited {
 /// A nondeterministic choice on a path.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// The path contains the choice, so that engines enumerate its values.
+    /// Engines enumerate its values, of which there are this many: the operations of the path contain the choice.
     Tried(u64),
     /// It has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),

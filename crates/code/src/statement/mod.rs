@@ -83,7 +83,7 @@ pub trait Special<S: Stage>: Parts<S::Value> + Clone + Debug + PartialEq {
     /// The register that it writes.
     fn writes(&self) -> Option<Register>;
 
-    /// The register that it writes, to change it.
+    /// Mutable access to the register that it writes.
     fn writes_mut(&mut self) -> Option<&mut Register>;
 
     /// The element of an array of registers that it writes: the array and the index.

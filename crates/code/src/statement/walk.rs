@@ -31,7 +31,7 @@ impl<S: Stage> StmtKind<S> {
         one.into_iter().chain(other).chain(more)
     }
 
-    /// The blocks inside the statement, to change them.
+    /// Mutable access to the blocks inside the statement.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stmt<S>>> {
         let (one, other, more): (_, _, &mut [Vec<Stmt<S>>]) = match self {
             StmtKind::Steps(block)
@@ -56,7 +56,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The place that the statement accesses, if any, to change it.
+    /// Mutable access to the place that the statement accesses, if any.
     pub fn accessed_mut(&mut self) -> Option<&mut S::Place> {
         match self {
             StmtKind::Load(_, place, _)
@@ -80,7 +80,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that the statement writes, if any, to change it.
+    /// Mutable access to the register that the statement writes, if any.
     pub fn writes_mut(&mut self) -> Option<&mut Register> {
         match self {
             StmtKind::Assign(register, _)
@@ -124,7 +124,7 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every value in the statement itself, to change it; not for those in its blocks.
+    /// Calls `visit` with mutable access to every value in the statement itself, but not to those in its blocks.
     pub fn values_mut(&mut self, visit: &mut dyn FnMut(&mut S::Value)) {
         if let Some(place) = self.accessed_mut() {
             place.values_mut(visit);

@@ -97,7 +97,7 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
     None
 }
 
-/// The stores and all accesses of the other threads: for each variable the constant indices, and whether some index is computed.
+/// The stores and all accesses of the other threads: for each variable, the constant indices, and whether some index is computed.
 struct Others {
     stored: Vec<Indices>,
     accessed: Vec<Indices>,

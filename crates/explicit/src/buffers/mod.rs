@@ -29,9 +29,9 @@ use path::{Examined, Spurious, examine};
 /// The abstraction of store buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferDomain {
-    /// For each cell the set of buffered values, and the newest one.
+    /// For each cell, the set of buffered values, and the newest one.
     Set,
-    /// For each cell the multiset of buffered values, and the newest one.
+    /// For each cell, the multiset of buffered values, and the newest one.
     Multiset,
     /// The given number of stores in order (PSO: per memory cell), and `Set` for all other stores.
     Partial(u32),

@@ -120,7 +120,7 @@ struct Graph<'t> {
     entering: Vec<Vec<usize>>,
     /// For each location, whether an outgoing step was removed.
     lost: Vec<bool>,
-    /// For each step whether it was removed.
+    /// For each step, whether it was removed.
     removed: Vec<bool>,
 }
 

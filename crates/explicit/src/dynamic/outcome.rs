@@ -30,7 +30,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Applies to a state the effect of an event: a step of an agent with this footprint that led to the state `after`.
+    /// Applies the effect of a known event to a state. The event is a step of this agent with this footprint, and led to the state `after`.
     pub fn copy_outcome(
         &self,
         agent: usize,

@@ -45,8 +45,8 @@ impl State {
         self.values[1 + thread] & STOPPED != 0
     }
 
-    /// Makes this state, which a part of a step has led to, the state before the step with the thread stopped there. The part has read buffered stores:
-    /// that remains, because the footprint of the step has these reads.
+    /// Undoes a partly performed step: restores the state before the step, and marks the thread as stopped. Buffered stores keep the event that last
+    /// read them, because the footprint of the step contains these reads.
     pub fn stop(&mut self, before: &State, thread: usize) {
         self.values.clone_from(&before.values);
         self.buffers.truncate(before.buffers.len());

@@ -341,7 +341,7 @@ fn declare_memory<'a>(
         file.items.push(Item::Shared(vec![build::declarator(&variable, global.initial(), global.span)]));
         memory.globals.push(Cell { variable, index: None, domain: global.domain });
     }
-    // The names of local data in the order of their first declarations, and for each name its declarations with the numbers of their processes.
+    // The names of local data in the order of their first declarations, and, for each name, its declarations with the numbers of their processes.
     let mut order: Vec<&str> = Vec::new();
     let mut owners: HashMap<&str, Vec<(usize, &Declaration<'a>)>> = HashMap::new();
     for (owner, process) in processes.iter().enumerate() {

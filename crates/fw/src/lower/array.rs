@@ -13,7 +13,7 @@ use crate::ast::{self, ExprKind, Place};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// What the name of a register stands for.
+/// The meaning of a register name: a register or an array of registers.
 #[derive(Clone, Copy)]
 pub enum Binding {
     Register(RegisterId),

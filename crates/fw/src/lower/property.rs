@@ -23,7 +23,7 @@ pub struct Stated {
     pub diagnostics: Vec<Diagnostic>,
     /// The names in use.
     taken: HashSet<String>,
-    /// For each keyword the number to try for the next unnamed property.
+    /// For each keyword, the number to try for the next unnamed property.
     next: HashMap<&'static str, usize>,
 }
 

@@ -358,7 +358,7 @@ fn in_order<T: Ord + Clone>(mut state: Vec<T>, classes: &[Vec<usize>]) -> Vec<T>
     state
 }
 
-/// The names of the points of a thread, and for each location the index of its point; `usize::MAX` for unreached locations.
+/// The names of the points of a thread, and, for each location, the index of its point; `usize::MAX` for unreached locations.
 fn points_of(source: Source<'_>, id: ThreadId, reached: &BTreeSet<LocationId>) -> (Vec<String>, Vec<usize>) {
     let thread = source.program.thread(id);
     let mut points: BTreeMap<Point, (String, Vec<LocationId>)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Answers about fences on a page: the source with the fences inserted, and for each fence the execution that it prevents.
+//! Answers about fences on a page: the source with the fences inserted, and, for each fence, the execution that it prevents.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -240,7 +240,7 @@ mod tests {
         values
     }
 
-    /// The contents of a buffer: for each group the cells and values.
+    /// The contents of a buffer: for each group, the cells and values.
     fn contents(groups: &Groups, cells: &Cells, values: &[i64]) -> Vec<Vec<(u32, i64)>> {
         let mut found = vec![Vec::new(); groups.0.len()];
         groups.values(cells, T).for_each(|(g, c, id)| found[g].push((c, values[id as usize])));

@@ -66,14 +66,14 @@ pub struct ContextBound {
 
 /// How a search ended.
 enum Ended {
-    /// With an answer to the property with this index.
+    /// The property with this index has an answer.
     Answer(usize, Answer),
-    /// Without an answer. For the `doubtful` properties there are paths to evidence, but none that could be shown to be an execution. If `saturated`,
-    /// more contexts reach no additional states.
+    /// The search ended without an answer. For the `doubtful` properties there are paths to evidence, but none that could be shown to be an
+    /// execution. If `saturated`, more contexts reach no additional states.
     Nothing { saturated: bool, doubtful: BTreeSet<usize> },
     /// The search must be repeated, with a more precise domain or with more groups.
     Again,
-    /// At a limit.
+    /// A limit was reached.
     Stopped(Reason),
 }
 

@@ -38,7 +38,7 @@ pub struct Ending {
 
 /// Facts about one thread.
 struct ThreadFacts {
-    /// For each location the live registers.
+    /// For each location, the live registers.
     live: LiveRegisters,
     /// For each location, the memory cells that may still be loaded. The facts after those of the cells are for arrays, one for each variable: any
     /// element of the array may be loaded.

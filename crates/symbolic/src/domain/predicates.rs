@@ -118,7 +118,7 @@ pub struct PredicateTransition {
 enum Predicate {
     /// Variable i minus variable j is at most the constant.
     Difference(usize, usize, i32),
-    /// Anything else.
+    /// Any other linear constraint; the solver handles it.
     General(Linear),
     /// Constant truth value.
     Constant(bool),

@@ -34,7 +34,7 @@ pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     })
 }
 
-/// For each cell whether at least two threads access it, at least one of them with a store. Only accesses to such a cell can conflict.
+/// For each cell, whether at least two threads access it, at least one of them with a store. Only accesses to such a cell can conflict.
 pub fn contended(program: &Program) -> Vec<bool> {
     let mut accessed = vec![None; program.cells()];
     let mut several = vec![false; program.cells()];
@@ -65,7 +65,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
         if program.threads[..t.index()].iter().any(|earlier| earlier.is_like(thread)) {
             continue;
         }
-        // For each load its edge, its location, and the index of its cone in `cones`. Loads of the same cells share a cone.
+        // For each load, its edge, its location, and the index of its cone in `cones`. Loads of the same cells share a cone.
         let mut cones: Vec<Vec<bool>> = Vec::new();
         let mut numbers: HashMap<Vec<Range<u32>>, usize> = HashMap::new();
         let mut loads: Vec<(usize, LocationId, usize)> = Vec::new();
@@ -134,13 +134,13 @@ fn always_locked(thread: &Thread) -> Vec<bool> {
 /// An index of all memory accesses of a program.
 struct Accesses<'p> {
     program: &'p Program,
-    /// For each cell the accesses whose address denotes this cell only: thread, edge, and whether the access is a store.
+    /// For each cell, the accesses whose address denotes this cell only: thread, edge, and whether the access is a store.
     cells: Vec<Vec<(ThreadId, EdgeId, bool)>>,
-    /// For each array the accesses whose address may denote any of its cells, in the same form.
+    /// For each array, the accesses whose address may denote any of its cells, in the same form.
     arrays: Vec<Vec<(ThreadId, EdgeId, bool)>>,
     /// The variable of each cell.
     variables: Vec<usize>,
-    /// For each thread whether it takes the lock.
+    /// For each thread, whether it takes the lock.
     locks: Vec<bool>,
 }
 
@@ -169,7 +169,7 @@ impl<'p> Accesses<'p> {
         accesses
     }
 
-    /// For each cell whether the cone of a load of the cells `loaded` may access it. For triangular races: true for all cells if another thread may
+    /// For each cell, whether the cone of a load of the cells `loaded` may access it. For triangular races: true for all cells if another thread may
     /// store to a loaded cell, and otherwise false for all.
     fn cone(&self, notion: Notion, attacker: ThreadId, loaded: &[Range<u32>]) -> Vec<bool> {
         let mut cone = Cone::new(self, attacker);
@@ -200,7 +200,7 @@ struct Cone<'a, 'p> {
     accesses: &'a Accesses<'p>,
     touched: Vec<bool>,
     stored: Vec<bool>,
-    /// For loads and for stores: for each variable whether the cone contains such an access that may denote any cell of the variable.
+    /// For loads and for stores: for each variable, whether the cone contains such an access that may denote any cell of the variable.
     whole: [Vec<bool>; 2],
     /// The worklist: (cell, false) for a cell that the cone accesses, (cell, true) for one that it stores to.
     work: Vec<(u32, bool)>,
@@ -286,10 +286,10 @@ pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
 /// Static facts about the attacker while it delays a store.
 #[derive(Clone, Debug)]
 pub struct Delay {
-    /// For each variable whether the attacker may both store to and load from one of its cells while stores are delayed. If so, the values of delayed
+    /// For each variable, whether the attacker may both store to and load from one of its cells while stores are delayed. If so, the values of delayed
     /// stores to this variable have to be recorded.
     pub forwarded: Vec<bool>,
-    /// For each location whether the attacker can reach one of the attacking loads from there while it delays.
+    /// For each location, whether the attacker can reach one of the attacking loads from there while it delays.
     pub promising: Vec<bool>,
 }
 

@@ -222,7 +222,7 @@ impl Instrumenter<'_> {
                             .for_each(|fits| fault(more.clone(), fits));
                     }
                 }
-                // Which value is chosen does not matter, as long as some chosen value does not fit.
+                // Some value of the choice does not fit the register, so a fault is always possible; which of these values is chosen is irrelevant.
                 (_, Some(_)) if loaded => fault(Vec::new(), Expr::Const(0)),
                 (_, Some(_)) => {}
             }

@@ -49,8 +49,9 @@ impl Instrumenter<'_> {
                 if let Some(index) = &address.index
                     && self.is_computed(address)
                 {
-                    // Over the naturals, saving a negative index in a register is a fault, but accessing an open array at this index is none: it
-                    // leaves the modelled window. The load does the same before the index is saved.
+                    // Over the naturals, saving a negative index in a register would be a fault, although an access to an open array at a negative
+                    // index is not: it leaves the modelled window. So the array is loaded at this index first, which leaves the window in the same
+                    // way.
                     if self.program.variables[address.variable.index()].open {
                         let ignored = self.register("%ignored", None);
                         entering.push(Op::Load(ignored, address.clone()));

@@ -6,7 +6,7 @@
 //! if an access in the cone is to the cell of the delayed store: when that store finally reaches memory, it happens after the load that follows it in
 //! program order, which is a happens-before cycle. A pair of such a store and such a load is an [`Attack`].
 //!
-//! [`instrument`] turns a program into another one whose executions under SC represent these executions. For each attack the attacker has a location
+//! [`instrument`] turns a program into another one whose executions under SC represent these executions. For each attack, the attacker has a location
 //! that it reaches when the attack succeeds, and a property states that this location is never reached. So engines without any notion of robustness
 //! decide robustness, concretely or symbolically, and a certificate for the instrumented program is a certificate of robustness. For that reason this
 //! module is part of the trusted base.
@@ -97,11 +97,11 @@ pub struct Instrumented {
     pub program: Program,
     /// The attacks.
     pub attacks: Vec<Attack>,
-    /// For each thread the origins of its edges.
+    /// For each thread, the origins of its edges.
     pub origins: Vec<Vec<Origin>>,
 }
 
-/// For each attacking store the facts about the attacker while it delays this store.
+/// For each attacking store, the facts about the attacker while it delays this store.
 type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 
 /// Facts about the attacks of a program.
@@ -109,7 +109,7 @@ type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 struct Known<'a> {
     /// The number of each attack.
     numbers: &'a BTreeMap<Attack, usize>,
-    /// For each attacking store the facts about the attacker while it delays.
+    /// For each attacking store, the facts about the attacker while it delays.
     delays: &'a Delays,
     /// Polled; returns whether to stop.
     stop: &'a dyn Fn() -> bool,
@@ -119,8 +119,7 @@ struct Known<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String, pub Span);
 
-/// Reports a construct because of which no attack can be instrumented: negative indices over the naturals, since instrumentation keeps indices in
-/// registers.
+/// Reports a construct that makes instrumentation impossible: negative indices over the naturals, since instrumentation keeps indices in registers.
 pub fn unsupported(program: &Program) -> Option<Unsupported> {
     let negative = |v: &&Variable| v.indices.is_some_and(|range| range.low < 0);
     let found = program.variables.iter().find(negative).filter(|_| program.numbers == Numbers::Nat)?;

@@ -148,7 +148,7 @@ impl Guard<'_> {
         self.builder.edges.push((self.edge.clone(), self.origin));
     }
 
-    /// A new location inside the split edge, at which the original thread is still at the start of the edge.
+    /// A new location in the middle of the split edge. It corresponds to the start of the edge in the original thread.
     fn step_aside(&mut self) -> LocationId {
         self.builder.copy_of(self.edge.from, Some(self.edge.span))
     }

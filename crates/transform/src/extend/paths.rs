@@ -87,7 +87,7 @@ impl Extended {
 struct Tree {
     /// For each first store of a path the node that its edge leads to.
     roots: BTreeMap<EdgeId, usize>,
-    /// For each node its location and its children, by edge. A node without children is a leaf.
+    /// For each node, its location and its children, by edge. A node without children is a leaf.
     nodes: Vec<(LocationId, BTreeMap<EdgeId, usize>)>,
 }
 

@@ -118,7 +118,7 @@ impl Extended {
 struct Reorder<'a> {
     delays: Delays<'a>,
     thread: &'a Thread,
-    /// For each location the cells that may be stored to from there on in the same segment.
+    /// For each location, the cells that may be stored to from there on in the same segment.
     followers: Vec<Stored>,
     /// Maximum number of stores delayed at a time.
     most: usize,

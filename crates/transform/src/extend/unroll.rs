@@ -63,7 +63,7 @@ impl Extended {
     }
 }
 
-/// For each edge whether it is a back edge of a depth-first search. Without back edges the graph is acyclic.
+/// For each edge, whether it is a back edge of a depth-first search. Without back edges the graph is acyclic.
 fn back_edges(thread: &Thread) -> Vec<bool> {
     let mut back = vec![false; thread.edges.len()];
     // The possible values of `seen` for a location: not visited, on the stack, finished.

@@ -144,7 +144,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// Confirms a proof by an invariant, as a certificate.
+    /// Wraps an invariant in a certificate, which the checker then has to accept.
     fn proved(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
         let known = self.invariants.iter().find(|(known, _)| Arc::ptr_eq(known, invariant));
         let certificate = match known {

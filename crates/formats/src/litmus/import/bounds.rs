@@ -175,13 +175,13 @@ fn writes<'i>(instruction: &'i Instruction<'_>) -> impl Iterator<Item = Register
     operands.chain(accumulator)
 }
 
-/// For each instruction whether it lies between a backward jump and its target.
+/// For each instruction, whether it lies between a backward jump and its target.
 fn in_loops(code: &[Instruction<'_>]) -> Vec<bool> {
     let mut labels = std::collections::HashMap::new();
     for (number, instruction) in code.iter().enumerate() {
         labels.extend(instruction.labels.iter().map(|l| (l.text, number)));
     }
-    // For each instruction the number of loops that start there minus the number that end directly before it.
+    // For each instruction, the number of loops that start there minus the number that end directly before it.
     let mut change = vec![0_i64; code.len() + 1];
     for (number, instruction) in code.iter().enumerate() {
         if let Some(target) = instruction.label.and_then(|l| labels.get(l.text)).filter(|t| **t <= number) {

@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Register,
     /// Digits.
     Number,
-    /// Anything else.
+    /// An operator or separator.
     Operator,
     /// After the last token.
     End,

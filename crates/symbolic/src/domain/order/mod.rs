@@ -244,7 +244,7 @@ impl Domain for Order {
         Err("how values compare does not rule it out".into())
     }
 
-    /// The domain is exact, so if no values are found for a path, the existing ones are not 64-bit integers.
+    /// The domain is exact, so every path is feasible for some values. If none were found, the path may need values that are not 64-bit integers.
     fn doubt(&self) -> &'static str {
         "a path to a violation remains for which no values were found that are 64-bit integers"
     }
