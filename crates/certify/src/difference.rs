@@ -145,7 +145,8 @@ impl Paths {
     }
 
     /// Makes an unconstrained variable a copy of one value of a summary cell: every bound between the summary cell and another variable holds for the
-    /// copy too. The difference between the copy and other values of the summary cell is bounded only through third variables.
+    /// copy too. The difference between the copy and other values of the summary cell is bounded only by the sum of their bounds relative to another
+    /// variable.
     pub fn copy(&mut self, summary: usize, copy: usize) {
         let mut spread = UNBOUNDED;
         for k in (0..self.size).filter(|&k| k != summary && k != copy) {

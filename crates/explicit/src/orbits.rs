@@ -43,21 +43,21 @@ pub struct Orbits {
 struct Class {
     threads: Vec<usize>,
     numbers: Vec<i64>,
-    /// Whether the numbers of the threads occur anywhere in the program.
+    /// Whether the thread numbers of the family occur anywhere in the program.
     numbered: bool,
-    /// For each array indexed by numbers, the slot of each thread's element.
+    /// For each array indexed by thread numbers, the slot of each thread's element.
     arrays: Vec<Vec<Slot>>,
-    /// The slots of other memory cells that hold numbers.
+    /// The slots of other memory cells that hold thread numbers.
     cells: Vec<Slot>,
-    /// For each memory cell, whether it holds numbers.
+    /// For each memory cell, whether it holds thread numbers.
     holds_numbers: Vec<bool>,
     /// For each memory cell that is an element listed in `arrays`, the index of the array and the position of the thread that owns the element.
     owners: Vec<Option<(usize, usize)>>,
-    /// For each thread of the program and each of its locations, the set of the thread's slots that hold numbers there, as bits.
+    /// For each thread of the program and each of its locations, the set of the thread's slots that hold thread numbers there, as bits.
     registers: Vec<Vec<u64>>,
-    /// Like `registers`, for the numbers of other families: keys must not depend on these slots.
+    /// Like `registers`, but for the thread numbers of other families: keys must not depend on these slots.
     foreign: Vec<Vec<u64>>,
-    /// Like `holds_numbers`, for the numbers of other families.
+    /// Like `holds_numbers`, but for the thread numbers of other families.
     foreign_cells: Vec<bool>,
 }
 
@@ -109,7 +109,7 @@ impl Orbits {
         class.map_or_else(|| vec![thread], |class| class.threads.clone())
     }
 
-    /// Makes the initial sizes of corresponding slots equal, and large enough for all numbers.
+    /// Makes the initial sizes of corresponding slots equal. Slots that may hold thread numbers get room for all of them.
     pub fn equalize(&self, code: &Code, sizes: &mut Sizes) {
         let hull = |a: Bounds, b: Bounds| Bounds { low: a.low.min(b.low), high: a.high.max(b.high) };
         for class in &self.classes {
@@ -205,7 +205,7 @@ impl Class {
         }
     }
 
-    /// The slots and cells that hold numbers of this class or are indexed by them.
+    /// The slots and cells that hold thread numbers of this class or are indexed by them.
     fn numbers_kept(&self, code: &Code) -> (Vec<Vec<u64>>, Vec<bool>) {
         debug_assert_eq!(self.registers.len(), code.threads.len());
         let indexed = self.owners.iter().map(Option::is_some);
@@ -225,8 +225,8 @@ impl Class {
         self.numbers.iter().position(|&n| n == number)
     }
 
-    /// Maps a value that may be a thread number to 1 if it is the number of the thread at position `by`, to 2 if it is the number of another thread
-    /// of the class, and otherwise to the value plus 3.
+    /// Maps a value that may be a thread number: to 1 for the thread at position `by`, to 2 for any other thread of the class, and to the value plus
+    /// 3 if it is no thread number of the class.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,

@@ -1,5 +1,5 @@
-//! Versions up to their order: unbounded tags, version counters and identities, of which only the relative order is stored, so that there are
-//! finitely many states.
+//! Versions up to their order. Versions are unbounded numbers: tags, version counters and identities. Only their relative order is stored, so that
+//! there are finitely many states.
 //!
 //! The rules, and the proof that only the order matters, are in [`fencewright_certify::states::versions`]; the checker of certificates applies them
 //! again. Which variables hold versions is guessed: each variable to which a store writes a computed value or which is initially unconstrained,

@@ -115,8 +115,9 @@ pub struct Memory {
     pub mistakes: Vec<Mistake>,
     /// For each kind, pairs of a thread and the name of its array of registers that has a 1 for each object freed by the thread.
     pub freed: BTreeMap<usize, Vec<(String, String)>>,
-    /// For each kind, pairs of a thread and the name of its array of registers that records, for each object, the parity of how often the thread has passed the
-    /// object to another thread or taken it from one. The object is free if the parities of all threads sum to an odd number.
+    /// For each kind, pairs of a thread and the name of one of its arrays of registers. For each object, the array records a parity: that of the
+    /// number of times the thread has passed the object to another thread or taken it from one. The object is free if the parities of all threads sum
+    /// to an odd number.
     pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 

@@ -11,8 +11,8 @@
 //! If the tree was translated from another language, its statements are finer than those of the source text, and some correspond to no text at all. Then
 //! [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the source statements beside which a fence can be inserted.
 //!
-//! There are no places inside an atomic block, because it is a single step, nor before the first statement of an alternative of `choose`, because a step there would
-//! commit to the alternative before it is known whether the alternative is enabled.
+//! There are no places inside an atomic block, because it is a single step. There is also no place before the first statement of an alternative of
+//! `choose`, because a step there would commit the thread to the alternative even if the alternative is not enabled.
 
 mod marks;
 

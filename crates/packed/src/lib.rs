@@ -2,10 +2,10 @@
 //!
 //! No proof depends on this crate: the checker of certificates checks all states that are read.
 //!
-//! A state is a list of words. The first state is written in full. Each later state is written in three parts: the number of leading words that it
-//! shares with the previous state (omitted if a state has a single word), the difference of the next word to that of the previous state, and each
-//! remaining word, xored with that of the previous state. All numbers are written with seven bits per byte, least significant first, and the highest
-//! bit set in all bytes but the last.
+//! A state is a list of words. The first state is written in full. Each later state is written relative to the previous one, in three parts: the
+//! number of leading words that both share (omitted if a state has a single word); the difference between their next words; and each remaining word,
+//! xored with that of the previous state. All numbers are written with seven bits per byte, least significant first, and the highest bit set in all
+//! bytes but the last.
 //!
 //! States that are read stay compressed until they are checked, so that the checker can enforce its limits while they are decompressed.
 

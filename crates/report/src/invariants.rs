@@ -70,8 +70,9 @@ pub struct Point {
     pub facts: Vec<String>,
 }
 
-/// The proof of a certificate, if the proof's program points are those of this program. They are for a plain safety claim, for a PSO claim about a program with separated stores,
-/// whose proof is about TSO, for a robust program that was proved under SC without being extended, and for a program whose choices were narrowed.
+/// The proof of a certificate, if the proof's program points are those of this program. This is so for four kinds of claims: a plain safety claim; a
+/// PSO claim about a program with separated stores, whose proof is about TSO; a claim about a robust program that was proved under SC without being
+/// extended; and a claim about a program whose choices were narrowed.
 pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Option<(&'c Proof, Executions)> {
     let (mut claim, mut is_narrowed) = (&certificate.claim, false);
     loop {

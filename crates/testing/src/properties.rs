@@ -20,7 +20,7 @@ pub fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
     ]
 }
 
-/// The formula that all threads are at certain labels at the same time, as in mutual exclusion.
+/// The formula that each thread is at a given random label, as in mutual exclusion.
 fn labels(random: &mut Random, program: &Program) -> Formula {
     let places = program.threads.iter().map(|t| t.locations.len() - 1).min().unwrap_or(1);
     let same = random.one_in(2).then(|| LocationId(random.below(places) as u32));
@@ -31,7 +31,7 @@ fn labels(random: &mut Random, program: &Program) -> Formula {
     Expr::all(program.threads().map(part).collect())
 }
 
-/// The formula that one register of every thread has a certain value at the same time.
+/// The formula that a random register of each thread has a given random value.
 fn registers(random: &mut Random, program: &Program) -> Formula {
     let part = |(id, thread): (ThreadId, &Thread)| {
         let register = RegisterId(random.below(thread.registers.len()) as u32);

@@ -50,7 +50,7 @@ pub enum Section {
     Outside,
     /// It is in an atomic section on all paths to this point.
     Inside,
-    /// The paths to this point differ.
+    /// It is in an atomic section on some paths to this point, but not on all.
     Unclear,
 }
 

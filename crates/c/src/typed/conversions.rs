@@ -1,4 +1,4 @@
-//! Conversions (C11 6.3): implicit ones and casts. Where gcc only warns about a conversion, so does the analysis.
+//! Conversions (C11 6.3): implicit ones and casts. Conversions about which gcc only warns are warnings here too.
 
 use fencewright_program::Span;
 

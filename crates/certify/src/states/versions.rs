@@ -1,4 +1,4 @@
-//! Versions: unbounded numbers of which only the order matters.
+//! Versions: unbounded numbers that matter only through their order.
 //!
 //! Tags against ABA, version counters and identities are numbers that a program copies, compares with each other, and increments by 1, and does not
 //! use in any other way. They may be packed together with a small number: a value of *scale* m is `m * version + rest` with a rest from 0 to m - 1,

@@ -2,8 +2,8 @@
 //! another block, the stack of another thread.
 //!
 //! In reality a dangling pointer to the earlier object may equal a pointer to the new one; here the two pointers differ. So the model ends where two
-//! such pointers are compared. Only where an allocation may return the number of a freed object of the same size ([`crate::layout::heap`]), the
-//! comparison is exact.
+//! such pointers are compared. The comparison is exact only where an allocation may return the number of a freed object of the same size
+//! ([`crate::layout::heap`]).
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! Depth-first search over executions; vector clocks keep the happens-before order of the events.
 //!
 //! The stack is the current execution. Each node has the state before its event, the [sleep set](super::wakeup) and the wakeup tree of the sequences
-//! still to be explored. At a node without a tree any step that is not asleep is taken. When an execution has ended, each of its races is reversed:
-//! for an event `e` and a later event `f` that conflicts with it and directly races with it, the sequence of all events that come later than `e` in
-//! the execution but not in the happens-before order, followed by the step of the agent of `f`, is added to the tree of the node where `e` was taken.
+//! still to be explored. At a node without a tree any step that is not asleep is taken. When an execution has ended, each of its races is reversed.
+//! Let an event `e` race directly with a later event `f`. The search forms a sequence: all events after `e` that do not happen after `e`, followed by
+//! the step of the agent of `f`. This sequence is added to the wakeup tree of the node where `e` was taken.
 //!
-//! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event and be taken much later, or never. So
-//! for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
+//! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event, and be taken only much later or never.
+//! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
 //! until it finds one before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the events
 //! after it restores the earlier values.
 

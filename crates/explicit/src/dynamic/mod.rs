@@ -30,8 +30,8 @@
 //! Here steps may wait and choose, so three rules add dependences:
 //! * **Steps that wait.** An access of a thread reads the lock, if the program has one: it waits while another thread holds it. An atomic step that
 //!   loads and then assumes waits for values. If several cells are awaited at one location, a write to one of them counts as a write to all. So the
-//!   writes to the objects that a step waits for are totally ordered in every execution, and a point at which the step was enabled is found by
-//!   leaving out such a write and the events after it, whether the step is taken later or never.
+//!   writes to the objects that a step waits for are totally ordered in every execution. Leaving out such a write and the events after it gives an
+//!   earlier point of the execution; the search thus finds a point at which the step was enabled, even if it is never taken.
 //! * **Locations with several outgoing edges.** A thread observes which of them are enabled. A step from such a location reads everything that any of
 //!   the edges waits for: the lock, cells, and whether the thread's own buffer is empty if only some of the edges wait for that.
 //! * **Alternatives.** Edges that leave one location and are enabled together, and the values of a `*`, are alternatives of one step: each is

@@ -271,7 +271,7 @@ fn move_threads(code: &Code, layout: &Layout, class: &Class, order: &Order, from
     }
 }
 
-/// Renames the numbers in memory, registers and buffers according to the permutation that led from `before` to `state`.
+/// Renames the thread numbers in memory, registers and buffers according to the permutation that led from `before` to `state`.
 fn rename(code: &Code, layout: &Layout, class: &Class, order: &Order, before: &[u64], state: &mut [u64]) {
     let mut places = [0; MOST_THREADS];
     for position in 0..class.threads.len() {

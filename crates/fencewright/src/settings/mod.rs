@@ -1,8 +1,8 @@
 //! Options: [`TABLE`] has one line for each option. The help of the command, the reference in `docs/cli.md` and the options in JSON are made from it.
 //!
-//! A line gives the field of [`Settings`], how often the option may be given, its type, its names on the command line (`-q|--quiet`), the name of its value, its
-//! default, the commands that have it, the engines that use it (empty if it is not about engines), and its help; further explanations for the manual are optional.
-//! To add an option, add a line to the table and use the field of `Settings`.
+//! A line gives, in this order, the field of [`Settings`], how often the option may be given, its type, its names on the command line (`-q|--quiet`),
+//! the name of its value, and its default. Then follow the commands that have the option, the engines that use it (empty if it is not about engines),
+//! and its help. Further explanations for the manual are optional. To add an option, add a line to the table and use the field of `Settings`.
 //!
 //! ```
 //! use fencewright::settings::{Command, Settings, row};

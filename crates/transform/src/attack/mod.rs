@@ -52,8 +52,8 @@ pub enum Notion {
     /// Robustness: every execution has the happens-before relation of an execution under SC.
     #[default]
     HappensBefore,
-    /// No triangular race: never is a load from memory, performed while an earlier store of its thread is delayed, followed by another thread's write
-    /// to the loaded cell. This condition is stronger than robustness and implies it.
+    /// No triangular race. A triangular race is a load from memory while an earlier store of the same thread is delayed, followed by another thread's
+    /// write to the loaded cell. The absence of such races is stronger than robustness and implies it.
     Triangular,
 }
 

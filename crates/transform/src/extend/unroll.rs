@@ -34,9 +34,9 @@ impl Extended {
     /// Robustness is about states with empty buffers. While one thread holds the lock, stores of the other threads cannot reach memory. So a state in
     /// which the lock is held need not have empty buffers, nor lead to a state with empty buffers, and robustness says nothing about it. If the
     /// holder, whose own buffer is empty, releases the lock and stops, the others can flush their buffers without moving or changing a register. So
-    /// if SC and TSO reach the same states with empty buffers *of the program with releases*, then the locations and registers that TSO reaches in
-    /// the original program are among those that SC reaches in the program with releases. (The converse does not hold: the others may continue after
-    /// the release.)
+    /// assume that SC and TSO reach the same states with empty buffers *of the program with releases*. Then all locations and registers that TSO
+    /// reaches in the original program are also reached under SC in the program with releases. (The converse does not hold: the others may continue
+    /// after the release.)
     pub fn released(&self) -> Extended {
         let mut released = self.clone();
         for (id, thread) in self.program.threads() {

@@ -1,4 +1,4 @@
-//! The starts and ends of threads. They are emitted after all threads are elaborated, because only then it is known which threads are joined.
+//! The starts and ends of threads. They are emitted after all threads are elaborated, because the set of joined threads is not known earlier.
 
 use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_program::{BinaryOp, Span};

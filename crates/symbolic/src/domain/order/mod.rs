@@ -64,9 +64,9 @@ pub struct OrderTransition {
 /// An operation on cells and points. Values of type `I` denote cells and points.
 enum RankOp<I> {
     Assume(Condition<I>),
-    /// The first operand is assigned the second.
+    /// Assigns the second operand to the first.
     Copy(I, I),
-    /// The first operand is assigned the second if the condition holds, otherwise the third.
+    /// Assigns the second operand to the first if the condition holds, otherwise the third.
     Choose(I, Condition<I>, I, I),
     /// The operand takes an arbitrary value, whose position is relative to the points and the given cells.
     Fresh(I, Vec<I>),

@@ -286,8 +286,8 @@ impl Rows {
         Some(Total { constant: sum.constant, entries: sum.terms.iter().map(entry).collect::<Option<_>>()? })
     }
 
-    /// `cell :=` one of the values of a summary cell. All constraints on the summary hold for each of its values; but the distance of the copy from
-    /// the other values is bounded only via third rows.
+    /// `cell :=` one of the values of a summary cell. All constraints on the summary hold for each of its values; but the difference between the copy
+    /// and the other values is bounded only by the sum of their bounds relative to another row.
     fn expand(&self, cell: CellId, summary: CellId) -> RowOp {
         let (own, s) = (self.row(cell), self.row(summary));
         let between =

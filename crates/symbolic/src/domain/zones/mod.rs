@@ -9,7 +9,7 @@
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands for. A
 //! zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy their consequences. `Fold` takes the
 //! greater of two bounds, that of the old values and that of the new value, which preserves closure. `Expand` copies the bounds of the summary. The
-//! distance of the copy from other values of the summary is bounded only via third cells.
+//! difference between the copy and other values of the summary is bounded only by the sum of their bounds relative to another cell.
 //!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter: then such
