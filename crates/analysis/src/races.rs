@@ -53,7 +53,7 @@ struct Access<'p> {
     span: Span,
 }
 
-/// Searches for races within the limits; `is_plain` tells which source spans are plain accesses.
+/// Searches for races within the limits; `is_plain` says which source spans are plain accesses.
 pub fn races(program: &Program, is_plain: &dyn Fn(Span) -> bool, limits: &Limits) -> Vec<Race> {
     let accesses = accesses(program, is_plain);
     if accesses.values().flatten().all(|access| !access.plain) {

@@ -66,7 +66,7 @@ pub struct Worker<'a, 's> {
 }
 
 impl<'a, 's> Worker<'a, 's> {
-    /// A worker without states. Properties in `known` are not checked; `sampled` tells whether the initial states are only a sample.
+    /// A worker without states. Properties in `known` are not checked; `sampled` says whether the initial states are only a sample.
     pub fn new(
         me: usize,
         shared: &'s Shared<'a>,

@@ -121,7 +121,7 @@ impl Writer {
         self.text.close();
     }
 
-    /// The statements that make the thread part of a shape.
+    /// The statements of the thread in a shape that distinguishes memory models, such as store buffering.
     fn core(&mut self, number: usize) -> Vec<String> {
         let variables = self.shape.variables;
         let (own, next) = (shared(number % variables), shared((number + 1) % variables));

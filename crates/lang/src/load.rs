@@ -66,7 +66,7 @@ pub struct Loader<'a> {
     pub front_end: Option<&'static dyn FrontEnd>,
     /// The options of the command line.
     pub options: &'a Options,
-    /// Polled while loading; tells whether to stop.
+    /// Polled while loading; says whether to stop.
     pub stop: &'a Stop<'a>,
     /// Reads the files that the program includes.
     pub open: &'a Open<'a>,

@@ -1,7 +1,7 @@
 //! The reduction of EXTRA13 (s. 3, Fig. 5 for PSO, Fig. 12 for TSO): a program under a relaxed memory model becomes a program under SC
 //! whose store buffers are registers.
 //!
-//! [`reduce`] makes from `P` the program `P_M`. Each thread gets a counter and registers for its buffered stores; a store fills them, a load reads
+//! [`reduce`] makes the program `P_M` from `P`. Each thread gets a counter and registers for its buffered stores; a store fills them, a load reads
 //! them first, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations of `P` keep their
 //! numbers in `P_M`; new ones follow. Each thread has
 //!

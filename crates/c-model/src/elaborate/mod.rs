@@ -94,8 +94,8 @@ struct Premises {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
-    /// Once there are this many threads, the execution of `main` ends at its next write to memory: the written object escapes later, and under PSO
-    /// its address may become visible to other threads before the write does. `None` if no number of threads has this effect.
+    /// If set, the execution of `main` at translation time ends at its next write to memory once this many threads exist, because the written object
+    /// escapes later: under PSO its address could become visible to other threads before the write does.
     written_from: Option<usize>,
 }
 

@@ -35,17 +35,17 @@ impl Strangers {
         self.computed |= other.computed;
     }
 
-    /// A single constant.
+    /// The set that contains only this constant.
     pub fn number(number: i64) -> Self {
         Strangers { numbers: [number].into(), ..Strangers::default() }
     }
 
-    /// The address of a single function.
+    /// The set that contains only the address of this function.
     pub fn function(function: u32) -> Self {
         Strangers { functions: [function_number(function)].into(), ..Strangers::default() }
     }
 
-    /// Unknown numbers that the program computes.
+    /// The set of unknown numbers that the program computes.
     pub fn computed() -> Self {
         Strangers { computed: true, ..Strangers::default() }
     }

@@ -360,7 +360,7 @@ impl Listener for Statically<'_> {
     }
 }
 
-/// A listener that drops early answers but tells which properties of the task are settled.
+/// A listener that drops early answers but says which properties of the task are settled.
 #[derive(Debug)]
 struct Unheard<'a> {
     task: &'a Task<'a>,

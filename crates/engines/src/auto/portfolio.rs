@@ -180,7 +180,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether work on this property can stop. `proofs` tells whether some running member may still find a proof.
+    /// Whether work on this property can stop. `proofs` says whether some running member may still find a proof.
     fn is_done(&self, n: usize, proofs: bool) -> bool {
         let answer = &self.report.answers[n];
         if self.task.is_settled(n) {

@@ -281,6 +281,6 @@ impl<'p> Search<'p> {
 enum Free {
     /// A step was added to the trees of the node. Contains the outcome of the step, if it has been computed.
     Step(Option<Stepped>),
-    /// Every enabled step is asleep; `enabled` tells whether any step is enabled, `sampled` whether a `*` was tried with samples only.
+    /// Every enabled step is asleep; `enabled` says whether any step is enabled, `sampled` whether a `*` was tried with samples only.
     Nothing { enabled: bool, sampled: bool },
 }

@@ -1,4 +1,5 @@
-//! The representative of the orbit of a state: its threads sorted by keys, and the least of the packed states where keys are equal.
+//! The representative of the orbit of a state. Its threads are sorted by their keys. If some keys are equal, it is the least packed state among those
+//! with sorted threads.
 
 use std::cmp::Ordering;
 

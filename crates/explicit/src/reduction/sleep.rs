@@ -78,7 +78,7 @@ pub struct Sleep<'c> {
 }
 
 impl<'c> Sleep<'c> {
-    /// Sleep sets for the states of the given program; `bounded` tells whether buffers are bounded.
+    /// Sleep sets for the states of the given program; `bounded` says whether buffers are bounded.
     pub fn new(code: &'c Code, summaries: &'c Summaries, bounded: bool) -> Self {
         Sleep {
             persistent: Persistent::new(code, summaries),

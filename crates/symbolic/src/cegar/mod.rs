@@ -43,8 +43,7 @@ pub struct Options {
     pub clip: i32,
     /// The parameters that are not refined.
     pub fixed: Fixed,
-    /// The bound of exact buffers, which are then used instead of abstract ones; if a store does not fit, the answer is `unknown`. `None` for
-    /// abstract buffers.
+    /// If set, exact buffers with this bound are used instead of abstract ones, and the answer is `unknown` if a store does not fit.
     pub buffer_bound: Option<Bound>,
     /// The search order.
     pub order: Order,

@@ -64,7 +64,7 @@ impl<'a, 'p> Relevant<'a, 'p> {
         self.relevance.sees_memory()
     }
 
-    /// The initial control states; `last` tells whether the first context is also the last one.
+    /// The initial control states; `last` says whether the first context is also the last one.
     pub fn beginnings(&self, last: bool) -> Vec<RelevantControl> {
         let hopeful = |at: &ContextControl| !(last && self.relevance.hopeless(&self.contexts, at));
         let first = self.contexts.initial_controls().into_iter().filter(hopeful);

@@ -34,7 +34,7 @@ pub trait WithDomain {
     fn run<D: Domain>(self, domain: D) -> Self::Output;
 }
 
-/// Runs a computation with the chosen domain. The error tells why that domain cannot represent the program.
+/// Runs a computation with the chosen domain. The error says why that domain cannot represent the program.
 pub fn with_domain<W: WithDomain>(
     choice: Choice,
     task: &Task<'_>,

@@ -299,7 +299,7 @@ impl Domain for Concrete {
     }
 }
 
-/// Performs operations. The error tells why some results are missing.
+/// Performs operations. The error says why some results are missing.
 fn perform(
     ops: &[ValueOp],
     after: &[u32],

@@ -37,7 +37,7 @@ pub trait Domain: Sized + 'static {
     /// Passes the contents of the machine's cells to the domain, before the first transition is prepared. Few domains need it.
     fn attach(&mut self, _contents: &[Contents]) {}
 
-    /// Whether the domain supports this many live cells: it can represent them, and a single step takes acceptable time. The error tells in words why
+    /// Whether the domain supports this many live cells: it can represent them, and a single step takes acceptable time. The error says why
     /// not.
     fn fits(&self, cells: usize) -> Result<(), String> {
         const MOST: usize = 300;
@@ -54,7 +54,7 @@ pub trait Domain: Sized + 'static {
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition;
 
     /// The abstract post. Adds states to `out` whose union covers the valuations after the step, each with the number of the branch through the
-    /// commands ([`fencewright_memory::linear::ways`]) that leads to it. An impossible step adds no states. The error tells that some valuations
+    /// commands ([`fencewright_memory::linear::ways`]) that leads to it. An impossible step adds no states. The error says that some valuations
     /// cannot be represented; `out` then has states for the other valuations.
     fn post(
         &mut self,
@@ -102,7 +102,7 @@ pub trait Domain: Sized + 'static {
         None
     }
 
-    /// A refinement of the domain that excludes a spurious path. The error tells in words why there is none.
+    /// A refinement of the domain that excludes a spurious path. The error says why there is none.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String>;
 
     /// The message about a spurious path that no refinement excludes.

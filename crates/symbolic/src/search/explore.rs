@@ -181,7 +181,7 @@ impl<M: Machine> Counterexample<M> {
     }
 }
 
-/// Adds the initial domain states to `states`. The error tells that some initial states cannot be represented.
+/// Adds the initial domain states to `states`. The error says that some initial states cannot be represented.
 fn initial_states<M: Machine, D: Domain>(
     machine: &M,
     domain: &mut D,

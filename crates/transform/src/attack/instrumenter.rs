@@ -20,7 +20,7 @@ pub enum CopiedLocation {
     Cone(LocationId),
     /// At the edge that takes the lock for a section that has to conflict with the cone.
     Gate(Meeting, EdgeId),
-    /// In a locked section that has to conflict with the cone; the flag tells whether it has done so.
+    /// In a locked section that has to conflict with the cone; the flag says whether it has done so.
     Section(Meeting, bool, LocationId),
     /// Delaying stores since this edge.
     Delaying(EdgeId, LocationId),
