@@ -1,7 +1,7 @@
 //! Backward data-flow analysis of one thread: which facts about the rest of an execution hold at each point of the thread.
 //!
-//! Instances are live registers, cells that may still be loaded, and labels that may still be reached. A fact holds before a step if the step generates
-//! the fact, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
+//! Instances are live registers, cells that may still be loaded, and labels that may still be reached. A fact holds before a step if the step
+//! generates the fact, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
 //!
 //! 64 facts are computed at a time, in time linear in the size of the thread. The result is represented as runs of consecutive points with the same
 //! facts. A table of all points and facts would be quadratic for a long thread with many facts, while the number of runs is the number of points at
@@ -81,8 +81,8 @@ pub struct Effect {
 
 /// The facts that hold at each point, in blocks of 64 facts.
 pub struct Facts {
-    /// For each block, the points at which its facts change, each with the facts that hold from that point on. Before the first such point, no fact of the
-    /// block holds.
+    /// For each block, the points at which its facts change, each with the facts that hold from that point on. Before the first such point, no fact
+    /// of the block holds.
     blocks: Vec<Box<[(u32, u64)]>>,
 }
 

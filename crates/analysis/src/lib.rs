@@ -1,5 +1,5 @@
-//! Analyses of programs that several engines use. None of them is trusted: the answer of an engine that uses them is checked before it becomes a verdict
-//! ([`check`](mod@fencewright_verdict::check)).
+//! Analyses of programs that several engines use. None of them is trusted: the answer of an engine that uses them is checked before it becomes a
+//! verdict ([`check`](mod@fencewright_verdict::check)).
 
 #![forbid(unsafe_code)]
 

@@ -23,7 +23,8 @@ impl LiveRegisters {
                 let bits = of[registers.clone()].iter().enumerate().filter(|(_, seen)| **seen);
                 bits.fold(0u64, |set, (n, _)| set | 1 << n)
             };
-            // All points are seeded, also those inside atomic steps: an atomic step may end there with a fault, and then properties read the registers.
+            // All points are seeded, also those inside atomic steps: an atomic step may end there with a fault, and then properties read the
+            // registers.
             points.fill(set(&everywhere));
             let at_end = set(&at_end);
             let ends = (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32)));
@@ -93,8 +94,8 @@ fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<
     (everywhere, at_end)
 }
 
-/// The effects of all operations of a thread: an operation makes the registers that it reads live, and the register that it writes dead unless it reads
-/// that register too.
+/// The effects of all operations of a thread: an operation makes the registers that it reads live, and the register that it writes dead unless it
+/// reads that register too.
 fn accesses(thread: &Thread, flow: &Flow) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

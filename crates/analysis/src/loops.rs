@@ -16,16 +16,16 @@ pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> 
     })
 }
 
-/// The loop depth of each location: 0 if it is on no cycle, 1 if it is on a cycle, 2 if it is still on a cycle when the edges back to the head of that
-/// loop are removed, and so on.
+/// The loop depth of each location: 0 if it is on no cycle, 1 if it is on a cycle, 2 if it is still on a cycle when the edges back to the head of
+/// that loop are removed, and so on.
 pub fn loop_depths(thread: &Thread) -> Vec<u32> {
     let mut depths = vec![0; thread.locations.len()];
     let mut cut = vec![false; thread.edges.len()];
     for depth in 1..=DEEPEST_LOOP {
         let component = components(thread, &|edge, _| !cut[edge.index()]);
         let inside = |edge: &Edge| component[edge.from.index()] == component[edge.to.index()];
-        // The head of each component: the entry of the thread, or the target of an edge from another component. A component with neither has the target of
-        // its first edge as its head.
+        // The head of each component: the entry of the thread, or the target of an edge from another component. A component with neither has the
+        // target of its first edge as its head.
         let mut starts: HashMap<u32, LocationId> = HashMap::new();
         starts.insert(component[thread.entry.index()], thread.entry);
         for edge in thread.edges.iter().filter(|edge| !inside(edge)) {

@@ -4,10 +4,10 @@
 //! steps. C programs must not contain data races (C11 5.1.2.4). Reported races are real: such a state was reached by steps of the reference
 //! semantics. Races may be missed.
 //!
-//! States are explored by random executions. In each execution, one thread is paused at a location before an access that may race, while the other threads
-//! continue; a race is found when another thread is about to perform a conflicting access (active testing, as in Sen's RaceFuzzer, PLDI 2008). This takes
-//! milliseconds where an exhaustive search takes seconds. The random choices are the same in every run, so the results are too, unless a limit stops the
-//! search.
+//! States are explored by random executions. In each execution, one thread is paused at a location before an access that may race, while the other
+//! threads continue; a race is found when another thread is about to perform a conflicting access (active testing, as in Sen's RaceFuzzer, PLDI
+//! 2008). This takes milliseconds where an exhaustive search takes seconds. The random choices are the same in every run, so the results are too,
+//! unless a limit stops the search.
 
 use std::collections::{BTreeMap, BTreeSet};
 

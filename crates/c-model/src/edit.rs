@@ -198,8 +198,8 @@ impl Words {
 /// The store of Linux that includes a full fence.
 const STORE_MB: &str = "smp_store_mb";
 
-/// The part of the text of a store that must be replaced to make the store a locked instruction, and its replacement; `None` if no such part is found,
-/// or more than one.
+/// The part of the text of a store that must be replaced to make the store a locked instruction, and its replacement; `None` if no such part is
+/// found, or more than one.
 pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     let mut names = Names::default();
     let tokens = lex(store, FileId::MAIN, &mut names).ok()?;

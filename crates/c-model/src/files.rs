@@ -1,8 +1,8 @@
 //! The files of a C program: the user's, and the model headers.
 //!
 //! `#include "x.h"` means the file in the same folder as the including file, otherwise a file in the folders given by `-I`, otherwise a model header.
-//! `#include <x.h>` means the model header if there is one, otherwise a file in the folders given by `-I`. The folders of the installed C library are not
-//! searched, because its headers are specific to a compiler.
+//! `#include <x.h>` means the model header if there is one, otherwise a file in the folders given by `-I`. The folders of the installed C library are
+//! not searched, because its headers are specific to a compiler.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

@@ -109,7 +109,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites of the statement after a label. A declaration there is not a site, because C before C23 allows no declaration directly after a label.
+    /// Adds the sites of the statement after a label. A declaration there is not a site, because C before C23 allows no declaration directly after a
+    /// label.
     fn labelled(&mut self, statement: &Statement, bare: bool) {
         match statement.kind {
             StatementKind::Declaration(_) => self.inside(statement),

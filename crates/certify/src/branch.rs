@@ -32,7 +32,8 @@ impl Branch {
         };
         for command in commands {
             match command {
-                // A constraint that does not fit 64 bits is weakened or dropped, which is sound: with weaker assumptions the branch is over-approximated.
+                // A constraint that does not fit 64 bits is weakened or dropped, which is sound: with weaker assumptions the branch is
+                // over-approximated.
                 Simple::Assume(Constraint::AtMost(form)) => {
                     let weaker = || Linear { constant: form.constant.min(i64::MAX / 2), ..form.clone() };
                     let known = branch.value(&form).or_else(|| branch.value(&weaker()));
@@ -54,8 +55,8 @@ impl Branch {
                 }
                 Simple::Expand(cell, summary) => {
                     let copy = fresh();
-                    // If an earlier command of the branch has changed the summary cell, the constraints on its values before the commands need not hold for the copy, so the copy
-                    // is an unconstrained variable.
+                    // If an earlier command of the branch has changed the summary cell, the constraints on its values before the commands need not
+                    // hold for the copy, so the copy is an unconstrained variable.
                     if branch.changed(summary).is_none() {
                         branch.copies.push((copy, summary));
                     }

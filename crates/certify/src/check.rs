@@ -35,8 +35,8 @@ pub enum Rejection {
     Transformation(String),
     /// One of several proofs is wrong: the one with this number.
     Proof(usize, Box<Rejection>),
-    /// The state with this number is not a state of the machine, occurs twice, or has constraints that are not in normal form, for example because they
-    /// mention a cell that does not exist.
+    /// The state with this number is not a state of the machine, occurs twice, or has constraints that are not in normal form, for example because
+    /// they mention a cell that does not exist.
     State(usize),
     /// The proof does not cover all initial states.
     Start,

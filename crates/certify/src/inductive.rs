@@ -32,8 +32,9 @@
 //!   assigned. A choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a form
 //!   over o. `Branch::after` writes a constraint of the target in terms of the values before, once for each combination of forms. If a cube follows,
 //!   in all combinations, from facts that all choices of the first state satisfy, then all choices of the new state satisfy the cube: let the
-//!   variable s have the value that the choice took from before, or any value of S(s) if the choice took a folded or assigned one. The same cube holds for old values and new ones.
-//!   The cube may relate s to cells that changed in the same step and to other summary cells, and there may be several folds.
+//!   variable s have the value that the choice took from before, or any value of S(s) if the choice took a folded or assigned one. The same cube
+//!   holds for old values and new ones. The cube may relate s to cells that changed in the same step and to other summary cells, and there may be
+//!   several folds.
 //! * `Expand(c, s)` gives c the value of a fresh variable u, a *copy* of s. It is a value of S(s), not necessarily the one that a choice picks for s.
 //!   Replacing the value of s in a choice by that of u gives another choice of the same state. So C holds with u in place of s, and with copies in
 //!   place of several summary cells at once: these are the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates u to s itself. If
@@ -102,7 +103,7 @@ pub fn check(
 /// alone.
 const MOST_HIDDEN: usize = 4;
 
-/// Maximum number of cubes that are tried alone before the cubes without summary cells are tried together.
+/// Maximum number of cubes that are first tried one by one. If none of them is entailed, the cubes without summary cells are tried together.
 const MOST_LIKELY: usize = 8;
 
 /// Below this number of cubes a single thread is faster than starting more.
@@ -417,8 +418,8 @@ impl<'a> Checker<'a> {
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
         let Err(before) = entails(&together) else { return Covered::Yes };
-        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: every cube that it has to refute multiplies its case
-        // distinctions, so a single cube may be easier.
+        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: every cube that it has to
+        // refute multiplies its case distinctions, so a single cube may be easier.
         let hard = if before.is_none() { &together[..] } else { &[] };
         let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
         let renamed = |c: &Constraint| c.about(self.named(target, c.form()));

@@ -1,7 +1,7 @@
 //! Reports panics, which are always bugs: a message asks the user to report the bug, and with `--json` an object is printed too.
 //!
-//! The hook reports panics of all threads. The panic then unwinds as usual, so that files that are being written become complete or keep their old contents. An
-//! engine that survives the panic of one of its workers answers `unknown`. In either case, the command ends with status 2.
+//! The hook reports panics of all threads. The panic then unwinds as usual, so that files that are being written become complete or keep their old
+//! contents. An engine that survives the panic of one of its workers answers `unknown`. In either case, the command ends with status 2.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};

@@ -40,7 +40,8 @@ pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Outpu
     }
 }
 
-/// Reports why there is no certificate. If the file has an old certificate, it is removed, so that it is not mistaken for a new one; any other file is kept.
+/// Reports why there is no certificate. If the file has an old certificate, it is removed, so that it is not mistaken for a new one; any other file
+/// is kept.
 pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status {
     let name = path.to_string_lossy();
     if !is_certificate(path) {

@@ -17,8 +17,8 @@ pub fn unified(path: &Path, old: &Sources, new: &Sources) -> String {
     text
 }
 
-/// The name of a file in the header of a diff, quoted as git does: unusual bytes are written as in C, and a name with blanks is followed by a tab, so that `patch`
-/// recognises its end.
+/// The name of a file in the header of a diff, quoted as git does: unusual bytes are written as in C, and a name with blanks is followed by a tab, so
+/// that `patch` recognises its end.
 fn diff_name(side: &str, path: &Path) -> String {
     let name = match is_standard_input(path) {
         true => name_of(path).into_bytes(),

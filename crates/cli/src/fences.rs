@@ -239,7 +239,8 @@ impl Work<'_> {
             Ok(edited) => edited,
             Err(why) => {
                 let failed = Failed { why, status: Status::Unknown };
-                // Without --diff and --write only the HTML page uses the edited texts. The page says why there are none, so the command does not fail.
+                // Without --diff and --write only the HTML page uses the edited texts. The page says why there are none, so the command does not
+                // fail.
                 let diff = if asked { Err(failed.clone()) } else { Ok(None) };
                 return Edits { sources: Err(failed), diff, written: Ok(false) };
             }

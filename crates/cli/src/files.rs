@@ -1,9 +1,9 @@
 //! Writes files so that either the new contents are complete or the old contents are kept.
 //!
-//! New contents are written to a new file beside the old one; then the new file gets the name, the owner and the permissions of the old one. If that would break
-//! something (the file has other names too, its owner cannot be kept, the directory cannot be written to), the contents are written into the old file itself; if
-//! that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if it has not been changed or replaced since
-//! then.
+//! New contents are written to a new file beside the old one; then the new file gets the name, the owner and the permissions of the old one. If that
+//! would break something (the file has other names too, its owner cannot be kept, the directory cannot be written to), the contents are written into
+//! the old file itself; if that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if it has
+//! not been changed or replaced since then.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -51,7 +51,8 @@ impl Original {
         replace(path, &mut |to| to.write_all(contents), Some(self))
     }
 
-    /// Whether `file` is a file that may be replaced: the file that was read, or a new file with the same path (some editors write a new file each time).
+    /// Whether `file` is a file that may be replaced: the file that was read, or a new file with the same path (some editors write a new file each
+    /// time).
     fn is_at(&self, place: &Path, file: &Metadata) -> bool {
         self.identity == Identity::of(file) || self.place == place
     }
@@ -211,8 +212,8 @@ fn write_into(file: &mut File, contents: Contents<'_>) -> io::Result<()> {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    /// A new file in the same directory. If it will replace another file, only its owner can read it until it is complete. Its name is short, because the name of
-    /// the replaced file may already have the maximum length.
+    /// A new file in the same directory. If it will replace another file, only its owner can read it until it is complete. Its name is short, because
+    /// the name of the replaced file may already have the maximum length.
     fn beside(target: &Path, replaced: Option<&Metadata>) -> io::Result<(Self, File)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);

@@ -80,15 +80,15 @@ pub fn in_full(error: &Error) -> String {
     }
 }
 
-/// If answers are collected for an output file, makes a signal stop the loading of a program instead of the process, so that the answers about earlier programs are
-/// still written. Only for regular files, because reading a pipe may block forever and cannot be stopped.
+/// If answers are collected for an output file, makes a signal stop the loading of a program instead of the process, so that the answers about
+/// earlier programs are still written. Only for regular files, because reading a pipe may block forever and cannot be stopped.
 pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search> {
     let is_file = !is_standard_input(path) && fs::metadata(path).is_ok_and(|about| about.is_file());
     (is_file && gathered.is_wanted()).then(stop::Search::begin)
 }
 
-/// Calls a function for each file, with new limits that start before the file is loaded. If the output is closed, the remaining files are skipped; after Ctrl-C they are only
-/// reported as stopped.
+/// Calls a function for each file, with new limits that start before the file is loaded. If the output is closed, the remaining files are skipped;
+/// after Ctrl-C they are only reported as stopped.
 pub fn each_file(
     files: &[PathBuf],
     settings: &Settings,

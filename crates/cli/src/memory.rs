@@ -1,8 +1,8 @@
 //! Measures how much memory the process uses.
 //!
-//! Every allocation is counted, which is exact and cheap. But the system's allocator may hold far more than is allocated: each thread that allocates gets regions of
-//! its own, and memory that it frees there cannot be used by other threads. So limits also count the resident memory that the operating system reports for the
-//! process, less an allowance for the program itself and for the usual waste.
+//! Every allocation is counted, which is exact and cheap. But the system's allocator may hold far more than is allocated: each thread that allocates
+//! gets regions of its own, and memory that it frees there cannot be used by other threads. So limits also count the resident memory that the
+//! operating system reports for the process, less an allowance for the program itself and for the usual waste.
 
 use std::alloc::System;
 use std::sync::LazyLock;
@@ -34,21 +34,22 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The result of the last query, in bytes.
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count against its limit.
+/// Bytes that the allocator kept after the last run instead of returning them to the system. The next run uses them first, so they do not count
+/// against its limit.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 /// Measures this process.
 pub const METER: Meter = Meter { used, make_room };
 
-/// Number of bytes in use: the allocated bytes or, if that is more, the resident memory of the process beyond the allowance (or beyond what the allocator kept after the last run,
-/// if it kept more than the allowance).
+/// Number of bytes in use: the allocated bytes or, if that is more, the resident memory of the process beyond the allowance (or beyond what the
+/// allocator kept after the last run, if it kept more than the allowance).
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
     allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))
 }
 
-/// If much memory is in use, waits until the memory of earlier runs is freed, and returns it to the operating system. Otherwise it would count against the limit of
-/// the next run.
+/// If much memory is in use, waits until the memory of earlier runs is freed, and returns it to the operating system. Otherwise it would count
+/// against the limit of the next run.
 pub fn make_room(limit: Option<u64>) {
     if limit.is_none_or(|limit| used() < limit / 8) {
         return;

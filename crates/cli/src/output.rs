@@ -1,7 +1,7 @@
 //! Standard output and standard error; nothing else writes to them.
 //!
-//! If the reader of the output has closed it (`| head`), further output is discarded, and the command ends silently as soon as it notices. Any other failure is
-//! reported once, at the end.
+//! If the reader of the output has closed it (`| head`), further output is discarded, and the command ends silently as soon as it notices. Any other
+//! failure is reported once, at the end.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 

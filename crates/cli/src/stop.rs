@@ -1,8 +1,8 @@
 //! Handles signals: Ctrl-C, `kill`, and a terminal that is closed.
 //!
-//! There is one handler, which `main` installs before anything else. While a search runs, the first signal stops the search, so that its results so far are printed;
-//! the second signal ends the process. If no search runs, the first signal ends the process. In both cases the process ends as if it had no handler, so that shells
-//! see the signal; but never while a file is being written.
+//! There is one handler, which `main` installs before anything else. While a search runs, the first signal stops the search, so that its results so
+//! far are printed; the second signal ends the process. If no search runs, the first signal ends the process. In both cases the process ends as if it
+//! had no handler, so that shells see the signal; but never while a file is being written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -21,8 +21,9 @@ pub fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // A parent such as nohup, which wants the process to outlive its terminal, starts it with SIGHUP ignored; this is respected. Shells make background processes ignore SIGINT
-    // too; but a SIGINT that this process receives nevertheless was sent to it on purpose, so SIGINT is always handled.
+    // A parent such as nohup, which wants the process to outlive its terminal, starts it with SIGHUP ignored; this is respected. Shells make
+    // background processes ignore SIGINT too; but a SIGINT that this process receives nevertheless was sent to it on purpose, so SIGINT is always
+    // handled.
     let outlives_terminal = ignored_signals() >> (SIGHUP - 1) & 1 == 1;
     let wanted =
         [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !outlives_terminal);

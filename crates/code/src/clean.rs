@@ -69,8 +69,8 @@ fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
                 prune_each(inner, stop);
                 match inner.as_mut_slice() {
                     [] => continue,
-                    // If one block is all that is left of a source statement, as after inlining a call, the contents of the block replace the group, so that
-                    // fences can be inserted between the statements of the block.
+                    // If one block is all that is left of a source statement, as after inlining a call, the contents of the block replace the group,
+                    // so that fences can be inserted between the statements of the block.
                     [Stmt { kind: StmtKind::Block(body), .. }] => {
                         code.append(body);
                         continue;

@@ -201,7 +201,8 @@ impl Nodes {
         self.shape(node, ty, span)
     }
 
-    /// The first type with which places of the node were used, for messages; `None` if there was none. Later uses may have other types of the same size.
+    /// The first type with which places of the node were used, for messages; `None` if there was none. Later uses may have other types of the same
+    /// size.
     pub fn type_of(&self, node: NodeId) -> Option<&Type> {
         self.nodes[self.find(node).0 as usize].ty.as_ref()
     }

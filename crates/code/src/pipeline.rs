@@ -26,7 +26,8 @@ pub struct Options {
     /// Whether a loop that only waits becomes one step, which is disabled until the condition holds.
     pub waiting_is_a_step: bool,
     /// Whether an assumption about a value that was just read is joined with the read into one step, which waits until the assumption holds. Must be
-    /// false for the property `deadlock`, because a thread at such a step counts as blocked, whereas an execution with a failed assumption is discarded.
+    /// false for the property `deadlock`, because a thread at such a step counts as blocked, whereas an execution with a failed assumption is
+    /// discarded.
     pub suppositions_wait: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect, and neither a flush nor
-//! a step of another thread can make it leave that loop. The property is violated by a reachable state in which no thread can make progress any more:
-//! each of them has ended, is blocked or spins, and not all have ended.
+//! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect, and neither a flush
+//! nor a step of another thread can make it leave that loop. The property is violated by a reachable state in which no thread can make progress any
+//! more: each of them has ended, is blocked or spins, and not all have ended.
 //!
 //! In such a state memory does not change any more. A thread spins there if, with these contents of memory, no path from its location leads to a
 //! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its
@@ -168,8 +168,8 @@ fn with_waiting_places(thread: &Thread, heads: Vec<Head>) -> Thread {
             builder.op(waiting, at, Op::Assume(Expr::Const(0)), span, ());
         }
         for way in ways {
-            // A path writes only to copies of registers, numbered from `registers.len()`, and never to the thread's own registers. The copies are reset to
-            // 0 at the end of the path.
+            // A path writes only to copies of registers, numbered from `registers.len()`, and never to the thread's own registers. The copies are
+            // reset to 0 at the end of the path.
             let mut used = Vec::new();
             let mut copy = |register: RegisterId| {
                 if register.index() < thread.registers.len() {

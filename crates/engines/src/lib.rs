@@ -1,11 +1,12 @@
 //! Engines that run other engines, and the [`registry`] of all engines.
 //!
-//! Engines of other crates are re-exported: explicit-state engines ([`explicit`], [`buffers`], [`dynamic`]), symbolic engines ([`cegar`], [`contexts`])
-//! and [`extrapolate`]. This crate adds [`auto`], which runs several engines concurrently, and [`lazy`] and [`robust`], which run engines on transformed
-//! programs.
+//! Engines of other crates are re-exported: explicit-state engines ([`explicit`], [`buffers`], [`dynamic`]), symbolic engines ([`cegar`],
+//! [`contexts`]) and [`extrapolate`]. This crate adds [`auto`], which runs several engines concurrently, and [`lazy`] and [`robust`], which run
+//! engines on transformed programs.
 //!
 //! An [`Engine`] answers a [`Task`]. Its answer alone proves nothing: [`check`](fn@check) replays every trace on the reference semantics, checks
-//! certificates, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) are checked in the same way.
+//! certificates, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) are checked in the same
+//! way.
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;

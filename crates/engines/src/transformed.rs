@@ -1,8 +1,8 @@
 //! Finds certificates about transformed programs: for robustness, and for proofs under SC by engine `lazy`.
 //!
-//! The certificate checker defines which transformed programs must satisfy which properties under SC ([`fencewright_certify::check`]). For each of these
-//! programs, a proof is searched for by several engines in turn: briefly by `cegar`, whose invariants are small; then by `explicit`, which always
-//! succeeds on small finite state spaces; finally by `cegar` again for the remaining time.
+//! The certificate checker defines which transformed programs must satisfy which properties under SC ([`fencewright_certify::check`]). For each of
+//! these programs, a proof is searched for by several engines in turn: briefly by `cegar`, whose invariants are small; then by `explicit`, which
+//! always succeeds on small finite state spaces; finally by `cegar` again for the remaining time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,8 @@ impl<'a> Prover<'a> {
         Ok(self.certificate(program, Claim::Robust { notion }))
     }
 
-    /// A certificate that a program satisfies these properties under TSO, or the reason why none was found. `extended` is the program extended by `extensions`.
+    /// A certificate that a program satisfies these properties under TSO, or the reason why none was found. `extended` is the program extended by
+    /// `extensions`.
     pub fn lazy(
         mut self,
         program: &Program,

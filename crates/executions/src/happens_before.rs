@@ -70,8 +70,8 @@ pub struct Link {
 /// The happens-before relation of an execution.
 #[derive(Clone, Debug, Default)]
 pub struct HappensBefore {
-    /// For each event of the trace, its node: for a step, its own index, or the index of the preceding `lock` while the thread holds the lock; `None` for a
-    /// flush.
+    /// For each event of the trace, its node: for a step, its own index, or the index of the preceding `lock` while the thread holds the lock; `None`
+    /// for a flush.
     node: Vec<Option<usize>>,
     /// The outgoing edges of each node, by target. Each edge contains the earlier event, the relation and the later event.
     edges: BTreeMap<usize, BTreeMap<usize, (usize, Relation, usize)>>,
@@ -168,16 +168,17 @@ impl HappensBefore {
         }
     }
 
-    /// The edges of the relation. Program order relates successive events only, and of several relations between two nodes only the first one is listed.
+    /// The edges of the relation. Program order relates successive events only, and of several relations between two nodes only the first one is
+    /// listed.
     pub fn relations(&self) -> impl Iterator<Item = (usize, Relation, usize)> + '_ {
         self.edges.values().flat_map(|targets| targets.values().copied())
     }
 
-    /// A shortest cycle, if there is one. If the cycle enters a section under the lock at one event and leaves it from another event, a link of program
-    /// order joins the two events.
+    /// A shortest cycle, if there is one. If the cycle enters a section under the lock at one event and leaves it from another event, a link of
+    /// program order joins the two events.
     pub fn cycle(&self) -> Option<Vec<Link>> {
-        // Program order alone is acyclic, and most events of a long execution have no other outgoing edge. So the length of a shortest cycle is computed
-        // first, only from nodes with another outgoing edge; then the first cycle of that length is returned.
+        // Program order alone is acyclic, and most events of a long execution have no other outgoing edge. So the length of a shortest cycle is
+        // computed first, only from nodes with another outgoing edge; then the first cycle of that length is returned.
         let mut best = usize::MAX;
         for (&start, edges) in &self.edges {
             if edges.values().any(|(_, relation, _)| *relation != Relation::ProgramOrder) {

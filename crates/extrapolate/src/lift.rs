@@ -114,8 +114,8 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// Comparisons of the value at each buffer place with those at later places and in memory. EXTRA13 (rules 4 and 11) uses equalities; each is split
-    /// into two `<=` here, because where a variable only grows, one direction may be invariant although the equality is not.
+    /// Comparisons of the value at each buffer place with those at later places and in memory. EXTRA13 (rules 4 and 11) uses equalities; each is
+    /// split into two `<=` here, because where a variable only grows, one direction may be invariant although the equality is not.
     pub fn comparisons(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {

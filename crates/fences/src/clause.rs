@@ -7,8 +7,8 @@
 //! | a locked instruction for a store | the store never reaches memory, its thread does something else before it does, or an older store reaches memory after it |
 //! | a locked instruction for a store that faults | its thread has a store in its buffer |
 //!
-//! Before that, irrelevant delays are removed from the execution: a flush moves earlier past every event that it commutes with, and steps that the violation does
-//! not need are dropped. The clause then has fewer items and rules out more sets of fences.
+//! Before that, irrelevant delays are removed from the execution: a flush moves earlier past every event that it commutes with, and steps that the
+//! violation does not need are dropped. The clause then has fewer items and rules out more sets of fences.
 //!
 //! If a property mentions labels, existing fences may be the reason for its violation (module `labels`). The clause is then also satisfied by
 //! removing one of them.
@@ -30,8 +30,8 @@ use crate::labels::Labels;
 /// Maximum number of events that are replayed to find unnecessary ones; so in a long execution, not every event is tried.
 const MOST_REPLAYED: usize = 1 << 20;
 
-/// An execution with the same violation and shorter delays: no store reaches memory later than before, and no event is added. If `stop` returns true, the search for
-/// unnecessary events ends early.
+/// An execution with the same violation and shorter delays: no store reaches memory later than before, and no event is added. If `stop` returns true,
+/// the search for unnecessary events ends early.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,
@@ -109,8 +109,8 @@ pub(crate) fn violating(property: &Property) -> Option<Formula> {
     }
 }
 
-/// Returns the clause that follows from a violation of the program with the fences `set`, and this violation as an execution of the program with an empty step at
-/// every place. Every sufficient set satisfies the clause. Returns `None` if the execution cannot be translated to that program.
+/// Returns the clause that follows from a violation of the program with the fences `set`, and this violation as an execution of the program with an
+/// empty step at every place. Every sufficient set satisfies the clause. Returns `None` if the execution cannot be translated to that program.
 pub(crate) fn clause(
     labels: Labels<'_>,
     fenced: &Fenced,

@@ -9,8 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
-    /// An execution of the marked program in the form that is shown: without the empty steps at unused places. With `sc`, every store reaches memory at once if the
-    /// result is an SC execution with the same violation.
+    /// An execution of the marked program in the form that is shown: without the empty steps at unused places. With `sc`, every store reaches memory
+    /// at once if the result is an SC execution with the same violation.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
@@ -34,7 +34,8 @@ impl Search<'_> {
             return None;
         }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        // First tries the violations found earlier whose clauses the remaining fences do not satisfy: with these fences, such a violation may still be possible.
+        // First tries the violations found earlier whose clauses the remaining fences do not satisfy: with these fences, such a violation may still
+        // be possible.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
         for Learnt { broken, violation, .. } in self.learnt.iter().filter(left) {
             let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, broken, false));

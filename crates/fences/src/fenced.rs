@@ -1,8 +1,8 @@
 //! A program with fences inserted.
 //!
-//! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused places are removed, so
-//! that the engines do not explore them. An execution of the smaller program becomes an execution of the marked program by reinserting each empty step as late as
-//! possible: just before the next step of its thread.
+//! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused places
+//! are removed, so that the engines do not explore them. An execution of the smaller program becomes an execution of the marked program by
+//! reinserting each empty step as late as possible: just before the next step of its thread.
 
 use std::collections::{BTreeSet, HashMap};
 

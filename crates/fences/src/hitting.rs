@@ -1,9 +1,10 @@
 //! The cheapest set that satisfies every clause: an exact solver for minimum-cost hitting sets, extended by unwanted items.
 //!
-//! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a hitting set
-//! problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it violates a clause, by an item of that clause's
-//! first list. The lower bound is a sum over violated clauses that share no item: each of them adds the cost of its cheapest item, because no item satisfies two of them.
-//! Clauses from executions are few and small, so the search takes microseconds; costs are integers, so the minimum is exact.
+//! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a
+//! hitting set problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it violates a clause, by
+//! an item of that clause's first list. The lower bound is a sum over violated clauses that share no item: each of them adds the cost of its cheapest
+//! item, because no item satisfies two of them. Clauses from executions are few and small, so the search takes microseconds; costs are integers, so
+//! the minimum is exact.
 
 /// An item, as an index into the list of costs.
 pub type Item = usize;
@@ -221,8 +222,8 @@ impl Search<'_> {
     }
 }
 
-/// A minimal unsatisfiable core: the indices of clauses that are unsatisfiable together, but satisfiable if any one of them is dropped. If `stop` ends the search
-/// early, the core may not be minimal.
+/// A minimal unsatisfiable core: the indices of clauses that are unsatisfiable together, but satisfiable if any one of them is dropped. If `stop`
+/// ends the search early, the core may not be minimal.
 pub fn contradiction(items: usize, clauses: &[Clause], stop: &dyn Fn() -> bool) -> Vec<usize> {
     if let Some(empty) = clauses.iter().position(|clause| *clause == Clause::default()) {
         return vec![empty];

@@ -4,9 +4,10 @@
 //! while it waits at the fence, so that `!p@c` holds in states in which it would not hold without the fence. After a label `c:` at the end of a
 //! block, a fence becomes the statement that `c` names.
 //!
-//! An empty step at an unused place does not separate locations: its source and target are the same location of the program. So after an execution of the program
-//! with all places, a thread is at a label if two paths end at the same location: the path of empty steps at unused places from the thread's location, and the path
-//! of such steps from the label's location. Hence the value of a formula depends only on which of the places on these paths are used.
+//! An empty step at an unused place does not separate locations: its source and target are the same location of the program. So after an execution of
+//! the program with all places, a thread is at a label if two paths end at the same location: the path of empty steps at unused places from the
+//! thread's location, and the path of such steps from the label's location. Hence the value of a formula depends only on which of the places on these
+//! paths are used.
 
 use fencewright_lang::places::Placed;
 use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, ThreadId};
@@ -35,8 +36,8 @@ struct Way {
 }
 
 impl Labels<'_> {
-    /// The condition on the set of fences under which a formula no longer holds in a state of the program with all places: of the places that the formula depends
-    /// on, an unused one gets a fence, or a fence of `set` is removed.
+    /// The condition on the set of fences under which a formula no longer holds in a state of the program with all places: of the places that the
+    /// formula depends on, an unused one gets a fence, or a fence of `set` is removed.
     pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
         let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
         let mut places: Vec<Item> = Vec::new();
@@ -53,8 +54,8 @@ impl Labels<'_> {
                 leaves += 1;
             }
         });
-        // Tries to drop places from the clause, used places first: a place is dropped if the formula holds whether or not it has a fence. A clause with fewer fences
-        // rules out more sets, and a clause that does not ask to remove a fence is preferable.
+        // Tries to drop places from the clause, used places first: a place is dropped if the formula holds whether or not it has a fence. A clause
+        // with fewer fences rules out more sets, and a clause that does not ask to remove a fence is preferable.
         places.sort_unstable_by_key(|&place| (!used(place), place));
         places.dedup();
         let mut fixed = places.clone();

@@ -1,8 +1,8 @@
 //! The synthesis loop: takes a cheapest set of fences, verifies the program with it, and learns a clause, until the program meets the goal.
 //!
-//! A violation gives a [clause](mod@crate::clause). If no execution satisfies a `finally exists` any more, the clause says that one of the fences must be removed;
-//! it names a minimal set of fences with which no execution satisfies the property. All sufficient sets satisfy every clause. So the first set that satisfies all
-//! clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
+//! A violation gives a [clause](mod@crate::clause). If no execution satisfies a `finally exists` any more, the clause says that one of the fences
+//! must be removed; it names a minimal set of fences with which no execution satisfies the property. All sufficient sets satisfy every clause. So the
+//! first set that satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
 
 use fencewright_engines::overflow::overfull;
 use fencewright_engines::{Limits, Progress};
@@ -204,7 +204,8 @@ impl Search<'_> {
                         true => self.all_sufficient(&set, &sets, complete),
                         false => Some((vec![set.clone()], true)),
                     };
-                    // If `listed` is `None`, another set turned out to be insufficient and a clause was learnt: continue with the cheapest set for the new clauses.
+                    // If `listed` is `None`, another set turned out to be insufficient and a clause was learnt: continue with the cheapest set for
+                    // the new clauses.
                     if let Some(listed) = listed {
                         return self.found(set, listed, proof, *program, options);
                     }
@@ -260,7 +261,8 @@ impl Search<'_> {
     pub(crate) fn learn(&self, fenced: &Fenced, set: &[Item], violation: Violation) -> Option<Learnt> {
         let Violation { trace, broken } = violation;
         let model = self.goal.model();
-        // If a buffer exceeds its bound in the last state, moving flushes earlier preserves this, because the stores in the buffer are not flushed at all.
+        // If a buffer exceeds its bound in the last state, moving flushes earlier preserves this, because the stores in the buffer are not flushed at
+        // all.
         let trace = match matches!(broken, Broken::Bound(_)) || self.goal.ignores_unseen_delays() {
             true => shortened(&fenced.program, model, &trace, &broken, &|| self.is_over()),
             false => trace,
@@ -270,8 +272,8 @@ impl Search<'_> {
         Some(Learnt { clause, broken, violation: Some(trace) })
     }
 
-    /// The clause for a set of fences with which no execution satisfies an existential property. More fences leave fewer executions, so no sufficient set contains
-    /// all of these fences. A smaller set with the same effect gives a stronger clause.
+    /// The clause for a set of fences with which no execution satisfies an existential property. More fences leave fewer executions, so no sufficient
+    /// set contains all of these fences. A smaller set with the same effect gives a stronger clause.
     fn lost(&self, set: &[Item], property: String) -> Learnt {
         let mut fewest = set.to_vec();
         for item in set {
@@ -297,7 +299,8 @@ impl Search<'_> {
         Labels { placed: self.placed, catalogue: &self.catalogue }
     }
 
-    /// Verifies equally cheap sets. Returns the sufficient ones, and whether these are all; returns `None` if a clause was learnt from a set that does not suffice.
+    /// Verifies equally cheap sets. Returns the sufficient ones, and whether these are all; returns `None` if a clause was learnt from a set that
+    /// does not suffice.
     fn all_sufficient(
         &mut self,
         set: &[Item],
@@ -319,8 +322,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// Fallback if a set could not be verified: because the program may be easier to verify with many fences, all full fences are inserted, and as many as possible
-    /// are removed again. The result may not be optimal.
+    /// Fallback if a set could not be verified: because the program may be easier to verify with many fences, all full fences are inserted, and as
+    /// many as possible are removed again. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         let usable = |&item: &Item| {
@@ -382,8 +385,8 @@ impl Search<'_> {
         answer
     }
 
-    /// Chooses the set whose fences are executed least often; of several such sets, the most symmetric one, with fences at the same places of threads that have the
-    /// same text.
+    /// Chooses the set whose fences are executed least often; of several such sets, the most symmetric one, with fences at the same places of threads
+    /// that have the same text.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();

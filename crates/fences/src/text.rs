@@ -54,8 +54,8 @@ pub fn edited(
     }
     let unwritable = || "the fences cannot be written here in this format".to_string();
     let again = load_again(loaded, &texts).map_err(|_| unwritable())?;
-    // If a store is replaced by a locked instruction, the programs differ: the instruction also reads the value that it overwrites. So they are compared only
-    // without such replacements.
+    // If a store is replaced by a locked instruction, the programs differ: the instruction also reads the value that it overwrites. So they are
+    // compared only without such replacements.
     let swaps = edits.iter().any(|edit| edit.what == What::Swap);
     if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {
         return Err(unwritable());

@@ -143,13 +143,14 @@ impl Fences {
         &self.found
     }
 
-    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no fences suffice, or the fences cannot be written in the
-    /// language of the text.
+    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no fences suffice, or the fences cannot be
+    /// written in the language of the text.
     pub fn text(&self) -> Option<&str> {
         self.files().map(|files| files.main().text.as_str())
     }
 
-    /// The texts of all files of the program with the fences inserted: in a C program, fences may be inserted into a header. `None` as for [`text`](Fences::text).
+    /// The texts of all files of the program with the fences inserted: in a C program, fences may be inserted into a header. `None` as for
+    /// [`text`](Fences::text).
     pub fn files(&self) -> Option<&Sources> {
         self.texts.as_ref()?.as_ref().ok()
     }

@@ -24,20 +24,20 @@
 //!
 //! * [`Program`]: a program with its text, read from a file ([`Program::open`]) or from a string; [`Reader`] reads with constants, macros and limits;
 //! * [`Question`]: the memory model and, if the defaults do not fit, properties, engine and limits. It is answered by [`check`](Question::check),
-//!   [`fences`](Question::fences) or [`robust`](Question::robust). [`pose`](Question::pose) and [`repair`](Question::repair) prepare a question for one program, so
-//!   that it can be answered several times;
+//!   [`fences`](Question::fences) or [`robust`](Question::robust). [`pose`](Question::pose) and [`repair`](Question::repair) prepare a question for
+//!   one program, so that it can be answered several times;
 //! * [`Answer`]: a verdict on one property, with its evidence. [`html`] and [`sarif`] make reports of several answers;
 //! * [`Fences`]: the cheapest fences, and the text with these fences inserted;
 //! * [`Program::certify`]: checks, without any engine, whether a certificate is a proof about a program;
 //! * [`folder`]: checks all programs in folders, several at a time;
 //! * [`settings`]: every option of the command, with its type, default and help.
 //!
-//! Every verdict is checked: a violation is replayed on the reference semantics, and [`Answer::is_confirmed`] says whether something other than the engine confirms
-//! a proof.
+//! Every verdict is checked: a violation is replayed on the reference semantics, and [`Answer::is_confirmed`] says whether something other than the
+//! engine confirms a proof.
 //!
-//! The command and the language server use only this crate and [`report`]. The crates below it are re-exported as modules, for uses that it does not cover: options
-//! of engines ([`engines::EngineOptions`]), engines of the caller ([`engines::Engine`]), goals and prices of fences ([`fences::synthesise`]), other output formats
-//! ([`report`]).
+//! The command and the language server use only this crate and [`report`]. The crates below it are re-exported as modules, for uses that it does not
+//! cover: options of engines ([`engines::EngineOptions`]), engines of the caller ([`engines::Engine`]), goals and prices of fences
+//! ([`fences::synthesise`]), other output formats ([`report`]).
 
 #![forbid(unsafe_code)]
 

@@ -62,8 +62,8 @@ impl Question {
         self
     }
 
-    /// Restricts the question to this property, and to properties named by further calls. `deadlock` is a property of every program, `termination` of every C
-    /// program.
+    /// Restricts the question to this property, and to properties named by further calls. `deadlock` is a property of every program, `termination` of
+    /// every C program.
     pub fn property(mut self, name: &str) -> Question {
         self.properties.push(name.to_owned());
         self
@@ -133,8 +133,9 @@ impl Question {
         Ok(checked.into_iter().map(answer).collect())
     }
 
-    /// Determines which properties of a program are checked, and how. The result can check them under several memory models, with limits of the caller, and reports
-    /// each verdict as soon as it is found. The program must have been read for these properties: see [`Options::ask`](crate::Options::ask).
+    /// Determines which properties of a program are checked, and how. The result can check them under several memory models, with limits of the
+    /// caller, and reports each verdict as soon as it is found. The program must have been read for these properties: see
+    /// [`Options::ask`](crate::Options::ask).
     ///
     /// ```
     /// use fencewright::engines::{Limits, Progress};
@@ -164,8 +165,8 @@ impl Question {
         Ok(Posed { program: program.clone(), properties, engine, confirm: self.confirm })
     }
 
-    /// Decides whether every execution under TSO has the happens-before relation of an execution under SC. The memory model and the properties of the question are
-    /// ignored. The witness is an execution of [`Program::for_robustness`].
+    /// Decides whether every execution under TSO has the happens-before relation of an execution under SC. The memory model and the properties of the
+    /// question are ignored. The witness is an execution of [`Program::for_robustness`].
     ///
     /// ```
     /// use fencewright::engines::robust::Shape;
@@ -282,8 +283,8 @@ pub struct Posed {
 }
 
 impl Posed {
-    /// Checks the properties under a memory model. `tell` receives the index and the verdict of each property as soon as the verdict is confirmed, and a second time
-    /// only if a later answer contradicts the first one.
+    /// Checks the properties under a memory model. `tell` receives the index and the verdict of each property as soon as the verdict is confirmed,
+    /// and a second time only if a later answer contradicts the first one.
     pub fn check(
         &self,
         model: MemoryModel,

@@ -59,7 +59,8 @@ impl Reader {
 
     /// Reads a program whose main file has this name and these contents; `open` reads the included files.
     pub fn read_with(&self, name: &str, bytes: &[u8], open: &Open<'_>) -> Result<Program, Error> {
-        // Keeps the reason for stopping. When the error is reported, memory has been freed, so polling the limits again might give a different reason.
+        // Keeps the reason for stopping. When the error is reported, memory has been freed, so polling the limits again might give a different
+        // reason.
         let reason = OnceCell::new();
         let ask = || self.limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
         let stop = fencewright_lang::Stop::when(&ask);
@@ -111,7 +112,8 @@ impl Program {
         Reader { options: options.clone(), ..Reader::default() }.open(path)
     }
 
-    /// Reads a program without included files from its text. The extension of `name` determines the language, and messages use `name` as the file name.
+    /// Reads a program without included files from its text. The extension of `name` determines the language, and messages use `name` as the file
+    /// name.
     pub fn parse(name: &str, text: &str) -> Result<Program, Error> {
         Ok(Program { loaded: Arc::new(load(name, text.as_bytes(), None, &[])?) })
     }
@@ -206,8 +208,8 @@ impl Program {
         self.loaded_as(options)
     }
 
-    /// The program, read again if the question of robustness requires a different translation ([`Options::ask_robustness`]). Witnesses and certificates of
-    /// robustness are about this program.
+    /// The program, read again if the question of robustness requires a different translation ([`Options::ask_robustness`]). Witnesses and
+    /// certificates of robustness are about this program.
     pub fn for_robustness(&self) -> Result<Program, Error> {
         let mut options = self.loaded.options.clone();
         options.ask_robustness();

@@ -98,8 +98,8 @@ pub fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Inserts `word`, a statement with its separator, at `place`. If only white space precedes the place in its line, `word` gets a line of its own. If the place is
-/// before a label that is indented less than the labelled statement, `word` is indented like the statement.
+/// Inserts `word`, a statement with its separator, at `place`. If only white space precedes the place in its line, `word` gets a line of its own. If
+/// the place is before a label that is indented less than the labelled statement, `word` is indented like the statement.
 pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     let at = place.offset as usize;
     let (indent, starts_line) = indentation(text, at);
@@ -110,7 +110,8 @@ pub fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     Change { at, length: 0, text }
 }
 
-/// Inserts `word`, a statement with its separator, after the statement from `start` to `end`: on a new line if that statement is the last in its line.
+/// Inserts `word`, a statement with its separator, after the statement from `start` to `end`: on a new line if that statement is the last in its
+/// line.
 pub fn inserted_after(text: &str, start: usize, end: usize, word: &str) -> Change {
     let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
     let (indent, _) = indentation(text, start);

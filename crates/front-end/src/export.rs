@@ -1,8 +1,9 @@
 //! Helpers of exporters, which write programs in the formats of other tools.
 //!
-//! An exporter either expresses the program exactly, or reports the construct that the format cannot express, with its position in the source. There are two
-//! exceptions. First, a fault stops the thread in the exported program too, but is no violation there, because no other format has the property `assertions`.
-//! Second, steps that access only registers may be split or added, because no property of these formats can tell the difference.
+//! An exporter either expresses the program exactly, or reports the construct that the format cannot express, with its position in the source. There
+//! are two exceptions. First, a fault stops the thread in the exported program too, but is no violation there, because no other format has the
+//! property `assertions`. Second, steps that access only registers may be split or added, because no property of these formats can tell the
+//! difference.
 
 use fencewright_program::{Init, Numbers, Program, Range, Span};
 use fencewright_text::Diagnostic;

@@ -1,7 +1,7 @@
 //! Facts of a front end about the program it made that the syntax tree does not contain: data for reports. No verdict depends on them.
 //!
-//! Threads, labels, variables and registers have the names of the syntax tree. A *place* is a memory cell of the source program. The translation divides places into
-//! *kinds* and numbers the places of each kind; a pointer holds such a number.
+//! Threads, labels, variables and registers have the names of the syntax tree. A *place* is a memory cell of the source program. The translation
+//! divides places into *kinds* and numbers the places of each kind; a pointer holds such a number.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,8 @@ pub enum Holds {
     Variable(String),
     /// Memory that only this thread accesses: the place with this kind and number. For an array of registers, the number is the index in the array.
     Place(usize, i64),
-    /// A mark that this thread has freed the object at the place with this kind and number. For an array of registers, the number is the index in the array.
+    /// A mark that this thread has freed the object at the place with this kind and number. For an array of registers, the number is the index in the
+    /// array.
     Mark(usize, i64),
     /// A temporary of the translation.
     Temporary,
@@ -128,7 +129,8 @@ pub struct Object {
     pub name: Option<String>,
     /// The word that names it in reports: its name, or the tag of the allocated structure type.
     pub noun: String,
-    /// A number, from 1, that distinguishes objects with the same noun; for an allocation in a loop, the number of the first object. `None` if the noun is unique.
+    /// A number, from 1, that distinguishes objects with the same noun; for an allocation in a loop, the number of the first object. `None` if the
+    /// noun is unique.
     pub number: Option<u64>,
     /// The thread that owns it, if other threads have objects with the same noun.
     pub owner: Option<String>,
@@ -171,7 +173,8 @@ pub struct Part {
     pub object: usize,
     /// If the object stands for several allocations of a loop, the number of the allocation that the place belongs to, from 0.
     pub time: u64,
-    /// The mark that records whether the object is freed: the kind of the object, and its index in the arrays of [`Memory::freed`] and [`Memory::passed`].
+    /// The mark that records whether the object is freed: the kind of the object, and its index in the arrays of [`Memory::freed`] and
+    /// [`Memory::passed`].
     pub mark: (usize, i64),
 }
 

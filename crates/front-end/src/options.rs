@@ -26,19 +26,19 @@ pub struct COptions {
     pub spins: Spins,
     /// Whether a wait for a condition variable ends only when it is signalled. C also allows spurious wake-ups, which would hide a missing signal.
     pub exact_waits: bool,
-    /// Whether the analysis is about the accesses of the program (robustness) instead of a property. Then checks for misuse of condition variables add no accesses,
-    /// and a call that drains buffers only in some states is one event: a load or an atomic step.
+    /// Whether the analysis is about the accesses of the program (robustness) instead of a property. Then checks for misuse of condition variables
+    /// add no accesses, and a call that drains buffers only in some states is one event: a load or an atomic step.
     pub accesses_only: bool,
 }
 
 /// The translation of a loop that only waits for other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spins {
-    /// The loop stays a loop: a thread in it can always take a step, so it is not blocked. `deadlock` has this meaning for loops that the author wrote out instead
-    /// of using `await`.
+    /// The loop stays a loop: a thread in it can always take a step, so it is not blocked. `deadlock` has this meaning for loops that the author
+    /// wrote out instead of using `await`.
     Loop,
-    /// The loop becomes one step that is enabled when the awaited condition holds (`snapshot { assume x == 1; }`), so a thread whose condition never holds is
-    /// blocked. The property `termination` is then the absence of deadlocks.
+    /// The loop becomes one step that is enabled when the awaited condition holds (`snapshot { assume x == 1; }`), so a thread whose condition never
+    /// holds is blocked. The property `termination` is then the absence of deadlocks.
     #[default]
     Step,
 }

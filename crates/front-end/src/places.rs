@@ -1,15 +1,16 @@
 //! The places of a program where a fence can be inserted.
 //!
-//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after the last statement of a block. To determine
-//! the effect of a fence at each place exactly, an empty step is inserted into the syntax tree at every place, and the tree is lowered again. A fence at a place
-//! then replaces the actions of the edges of this empty step, in every thread that shares the text.
+//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after the last statement of a block.
+//! To determine the effect of a fence at each place exactly, an empty step is inserted into the syntax tree at every place, and the tree is lowered
+//! again. A fence at a place then replaces the actions of the edges of this empty step, in every thread that shares the text.
 //!
-//! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the program without places already has an empty step. A fence
-//! there replaces this step; so the step counts as a place, but is kept if the place is unused. In `l: { stop; }` there are two places whose fence could replace the
-//! one empty step.
+//! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the program without places already has an empty
+//! step. A fence there replaces this step; so the step counts as a place, but is kept if the place is unused. In `l: { stop; }` there are two places
+//! whose fence could replace the one empty step.
 //!
-//! If the tree was translated from another language, its statements are finer than those of the source text, and some correspond to no text at all. Then
-//! [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the source statements beside which a fence can be inserted.
+//! If the tree was translated from another language, its statements are finer than those of the source text, and some correspond to no text at all.
+//! Then [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the source statements beside which a fence can be
+//! inserted.
 //!
 //! There are no places inside an atomic block, because it is a single step. There is also no place before the first statement of an alternative of
 //! `choose`, because a step there would commit the thread to the alternative even if the alternative is not enabled.
@@ -74,8 +75,8 @@ pub enum Side {
     After,
 }
 
-/// The source statements beside which a fence can be inserted. Only for imported languages: the statements of their generated syntax tree are finer than those of
-/// the source text.
+/// The source statements beside which a fence can be inserted. Only for imported languages: the statements of their generated syntax tree are finer
+/// than those of the source text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
     statements: HashMap<Span, Site>,
@@ -125,8 +126,8 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps at places that the program without places also has. They are kept even if no fence is inserted. Each of them is mapped to the empty steps of
-    /// those preceding places at which a fence would replace the same step.
+    /// The empty steps at places that the program without places also has. They are kept even if no fence is inserted. Each of them is mapped to the
+    /// empty steps of those preceding places at which a fence would replace the same step.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,
@@ -139,8 +140,8 @@ pub struct Placed {
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // If two labels name the same location, an empty step between the labels would give them different locations. The empty step of an unreachable place has no
-    // other effect than this one. So if a property mentions labels, the program is lowered again without the unreachable places.
+    // If two labels name the same location, an empty step between the labels would give them different locations. The empty step of an unreachable
+    // place has no other effect than this one. So if a property mentions labels, the program is lowered again without the unreachable places.
     let reached: HashSet<usize> = program
         .threads
         .iter()
@@ -276,9 +277,9 @@ struct Passed<'p> {
     opens: bool,
 }
 
-/// The empty steps at places of a thread that its program without places also has, each with the preceding places whose fence would replace the same step. Walks the
-/// thread without places and the thread with places in parallel. Where the former has an empty step and the latter has only places, the step is identified with the
-/// last place before the same statement.
+/// The empty steps at places of a thread that its program without places also has, each with the preceding places whose fence would replace the same
+/// step. Walks the thread without places and the thread with places in parallel. Where the former has an empty step and the latter has only places,
+/// the step is identified with the last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,
@@ -301,8 +302,8 @@ fn own_steps<'p>(
             passed.push(Passed { edge, to: code.to, place, opens });
             here = code.to;
         }
-        // A cycle that consists of places only is an empty infinite loop whichever of its steps belongs to the original program, so only the places before the cycle
-        // are candidates.
+        // A cycle that consists of places only is an empty infinite loop whichever of its steps belongs to the original program, so only the places
+        // before the cycle are candidates.
         if on_the_way.contains(&here) {
             let before = passed.iter().take_while(|p| marked.edge(p.edge).from != here).count();
             passed.truncate(before);
@@ -317,8 +318,8 @@ fn own_steps<'p>(
             && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.covers(inner);
-            // Of all places before statements that contain the step, the place before the innermost statement is chosen. If the thread has several copies of this
-            // place, the first copy is chosen, together with the place after the labels if that place follows directly.
+            // Of all places before statements that contain the step, the place before the innermost statement is chosen. If the thread has several
+            // copies of this place, the first copy is chosen, together with the place after the labels if that place follows directly.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
             let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;
@@ -351,9 +352,9 @@ fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
     leaving.next().filter(|_| leaving.next().is_none())
 }
 
-/// Merges places of different threads at the same point of the text, because an importer may make several threads from one text. Places of the same thread at one
-/// point stay separate: the first one is merged with the first ones of other threads, the second with the second ones, and so on. Only with `copies`, where code is
-/// duplicated within a thread, places of the same thread are merged too.
+/// Merges places of different threads at the same point of the text, because an importer may make several threads from one text. Places of the same
+/// thread at one point stay separate: the first one is merged with the first ones of other threads, the second with the second ones, and so on. Only
+/// with `copies`, where code is duplicated within a thread, places of the same thread are merged too.
 fn one_for_each_text(places: Vec<Place>, copies: bool) -> Vec<Place> {
     let mut joined: Vec<Place> = Vec::new();
     let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();

@@ -101,8 +101,8 @@ impl Words {
         self.registers.get(&(thread, register))
     }
 
-    /// The place of a shared memory cell, as its kind (a key of `Memory::places`) and its number within the kind; `None` if no kind is known for the cell's
-    /// variable.
+    /// The place of a shared memory cell, as its kind (a key of `Memory::places`) and its number within the kind; `None` if no kind is known for the
+    /// cell's variable.
     pub fn place(&self, program: &Program, cell: u32) -> Option<(usize, i64)> {
         let n = program.variables.partition_point(|variable| variable.base <= cell).checked_sub(1)?;
         let (kind, first) = *self.variables.get(&VariableId(n as u32))?;
@@ -110,9 +110,9 @@ impl Words {
     }
 }
 
-/// The edges, as source and target, on which a thread passes a memory check, except the checks whether an object has been freed. If a check fails, it leads to the
-/// label of a mistake: directly or, if an undefined value decides a branch, through a location that chooses nondeterministically between this label and other
-/// targets.
+/// The edges, as source and target, on which a thread passes a memory check, except the checks whether an object has been freed. If a check fails, it
+/// leads to the label of a mistake: directly or, if an undefined value decides a branch, through a location that chooses nondeterministically between
+/// this label and other targets.
 fn checks(facts: &Facts, thread: &Thread) -> Vec<(LocationId, LocationId)> {
     let touches = |about: &About| matches!(about, About::Access | About::FreeAgain);
     let mistakes = facts.memory.mistakes.iter().filter(|mistake| {

@@ -1,9 +1,10 @@
 //! The intersection problem for finite automata: is there a word that all of them accept? CONTEXT24 section 6.1 and Appendix B.
 //!
-//! The program is a single thread. In the programs of CONTEXT24, values can only be copied and compared, so each state of each automaton is identified
-//! by a distinct value, which is kept in a register for that state. Each automaton has another register, with the value of its current state. The thread repeatedly guesses a letter and takes
-//! one transition of every automaton with this letter, until all current states are accepting. The label `accepted` is reachable if and only if all
-//! automata accept some common word. The problem is PSPACE-hard in the number of automata.
+//! The program is a single thread. In the programs of CONTEXT24, values can only be copied and compared, so each state of each automaton is
+//! identified by a distinct value, which is kept in a register for that state. Each automaton has another register, with the value of its current
+//! state. The thread repeatedly guesses a letter and takes one transition of every automaton with this letter, until all current states are
+//! accepting. The label `accepted` is reachable if and only if all automata accept some common word. The problem is PSPACE-hard in the number of
+//! automata.
 
 use crate::choice::Random;
 use crate::text::Text;
@@ -37,7 +38,8 @@ fn random_automaton(random: &mut Random, states: usize, letters: usize) -> Autom
     }
     transitions.sort_unstable();
     transitions.dedup();
-    // The initial state 0 is accepting only if it is the only state. Otherwise all automata would often accept the empty word, and the problem would be easy.
+    // The initial state 0 is accepting only if it is the only state. Otherwise all automata would often accept the empty word, and the problem would
+    // be easy.
     let mut accepting = vec![states - 1];
     if states > 2 && random.one_in(4) {
         accepting.insert(0, 1 + random.below(states - 2));

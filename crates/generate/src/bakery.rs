@@ -1,7 +1,7 @@
 //! Lamport's bakery without arithmetic: CONTEXT24 section 4, Algorithm 1.
 //!
-//! Tickets are only compared, never incremented: a thread draws a number and draws again unless the number is larger than every ticket that the thread
-//! reads. The algorithm as printed fails even under SC, so this program differs from it:
+//! Tickets are only compared, never incremented: a thread draws a number and draws again unless the number is larger than every ticket that the
+//! thread reads. The algorithm as printed fails even under SC, so this program differs from it:
 //! - both loops skip the thread itself;
 //! - line 5 also retries if the tickets are equal, so that an accepted ticket is never 0, the value of FALSE;
 //! - line 17 lets the thread with the smaller number go first if two tickets are equal;

@@ -1,7 +1,7 @@
 //! Families of programs over infinite data domains, written as .fw text.
 //!
-//! The families are from CONTEXT24 (Abdulla, Atig, Furbach and Garg, Verification under TSO with an infinite data domain): the lock of its section 4, the
-//! programs of its hardness proofs (sections 5 and 6.1), and random programs of the fragment that it decides. These programs only guess, copy and
+//! The families are from CONTEXT24 (Abdulla, Atig, Furbach and Garg, Verification under TSO with an infinite data domain): the lock of its section 4,
+//! the programs of its hardness proofs (sections 5 and 6.1), and random programs of the fragment that it decides. These programs only guess, copy and
 //! compare values, and are hard for engines. The same parameters give the same text on every machine, formatted as by `fencewright fmt`.
 //!
 //! ```

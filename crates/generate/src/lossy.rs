@@ -1,14 +1,14 @@
 //! Lossy channel systems with data, whose channel is a store buffer: CONTEXT24 section 5, Figs. 2 and 3, Appendix A.
 //!
 //! A system has a finite control, variables over an infinite domain, and one channel that may lose any message at any time. The program has two
-//! threads. Thread `t` runs the control, with the variables in registers. For each letter a there are two shared variables, xA and yA. To send a message
-//! with letter a, `t` stores its value to xA, and then the separator, a value that no message has. Thread `ch` repeatedly reads xA and stores to yA the
-//! value that it has read, including separators. To receive a message, `t` reads its value from yA, and then reads the separator before it continues,
-//! so that it receives no message twice. Messages in the channel are stores in the buffers, and a message is lost if it is overwritten before it is
-//! read. A state is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
+//! threads. Thread `t` runs the control, with the variables in registers. For each letter a there are two shared variables, xA and yA. To send a
+//! message with letter a, `t` stores its value to xA, and then the separator, a value that no message has. Thread `ch` repeatedly reads xA and stores
+//! to yA the value that it has read, including separators. To receive a message, `t` reads its value from yA, and then reads the separator before it
+//! continues, so that it receives no message twice. Messages in the channel are stores in the buffers, and a message is lost if it is overwritten
+//! before it is read. A state is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
 //!
-//! Fig. 3 of the paper lacks a step that the text of the paper describes, and that this program has: `ch` stores the separator to yA after reading it from
-//! xA.
+//! Fig. 3 of the paper lacks a step that the text of the paper describes, and that this program has: `ch` stores the separator to yA after reading it
+//! from xA.
 
 use crate::choice::Random;
 use crate::text::Text;

@@ -57,8 +57,8 @@ impl Text {
         }
     }
 
-    /// Adds a `choose` with one alternative for each element of `ways`, which must not be empty. `write` writes the statements of an alternative. A single
-    /// alternative is written without `choose`.
+    /// Adds a `choose` with one alternative for each element of `ways`, which must not be empty. `write` writes the statements of an alternative. A
+    /// single alternative is written without `choose`.
     pub fn choose<T>(&mut self, ways: &[T], mut write: impl FnMut(&mut Self, &T)) {
         if let [only] = ways {
             return write(self, only);

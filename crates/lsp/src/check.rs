@@ -1,7 +1,7 @@
 //! Examines a program in the background: verdicts first, each published at once, then fences and facts about variables.
 //!
-//! If a property is violated, fences that prevent this are searched for. If all properties hold, the existing fences are audited, and facts about variables are
-//! extracted from the proof. A verdict that could not be confirmed is marked as such.
+//! If a property is violated, fences that prevent this are searched for. If all properties hold, the existing fences are audited, and facts about
+//! variables are extracted from the proof. A verdict that could not be confirmed is marked as such.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +107,8 @@ impl Question {
         posed.check(model, &self.budget().start(), &self.progress, &mut each)
     }
 
-    /// Facts about variables: from one of the proofs or, if the proofs contain no such facts, from the set of all states if it can be enumerated in a short time.
+    /// Facts about variables: from one of the proofs or, if the proofs contain no such facts, from the set of all states if it can be enumerated in a
+    /// short time.
     fn known(&self, model: MemoryModel, verdicts: &[Checked]) -> Option<Known> {
         let source = Source::from(self.program.loaded());
         let limits = self.budget().start().within(FOR_VALUES);
@@ -126,7 +127,8 @@ impl Question {
             };
             let mut universal =
                 self.program.loaded().program.properties.iter().filter(|p| !p.kind.is_existence()).peekable();
-            // Without this check, a program with existential properties only would give a question with no property named, which means all properties.
+            // Without this check, a program with existential properties only would give a question with no property named, which means all
+            // properties.
             universal.peek()?;
             let question = self
                 .under(model)

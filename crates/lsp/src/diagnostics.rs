@@ -67,8 +67,8 @@ impl Writer<'_> {
         sorted
     }
 
-    /// The location and message of a diagnostic. If the editor cannot show the file, the location is the beginning of the program, and the message names the
-    /// position.
+    /// The location and message of a diagnostic. If the editor cannot show the file, the location is the beginning of the program, and the message
+    /// names the position.
     fn shown(&self, span: Span, message: String) -> (Location, String) {
         match self.places.location(span) {
             Some(location) => (location, message),

@@ -30,7 +30,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// As Markdown. Source text is put in a code block, with backticks replaced so that it cannot close the block; Markdown syntax in other lines is escaped.
+    /// As Markdown. Source text is put in a code block, with backticks replaced so that it cannot close the block; Markdown syntax in other lines is
+    /// escaped.
     pub fn markdown(&self, language: &str) -> String {
         let mut text = format!("```{language}\n{}\n```\n", self.code.replace('`', "'"));
         for line in &self.lines {

@@ -1,15 +1,15 @@
 //! A language server: presents programs, verdicts and fences in an editor.
 //!
-//! * `server`: the message loop; `requests`: handlers of requests about documents; `programs`: handlers of program events (text changed, read, examined); `speak`:
-//!   outgoing messages; `transport`: message framing;
+//! * `server`: the message loop; `requests`: handlers of requests about documents; `programs`: handlers of program events (text changed, read,
+//!   examined); `speak`: outgoing messages; `transport`: message framing;
 //! * `client`, `settings`: client capabilities and user settings;
 //! * `documents`, `text`, `uri`, `places`: open documents, positions and URIs;
-//! * `load`, `check`, `fixes`: long-running jobs, run on the worker threads of `pool`; `session`: schedules these jobs for each open program and keeps their
-//!   `answers`;
+//! * `load`, `check`, `fixes`: long-running jobs, run on the worker threads of `pool`; `session`: schedules these jobs for each open program and
+//!   keeps their `answers`;
 //! * `diagnostics`, `lenses`, `actions`, `hover`, `names`, `symbols`, `tokens`: presentation in the editor.
 //!
-//! The main loop never blocks: long computations run in worker threads, can be cancelled, and their results are dropped if the text has changed meanwhile. A panic
-//! in a worker is reported and terminates neither the worker nor the server.
+//! The main loop never blocks: long computations run in worker threads, can be cancelled, and their results are dropped if the text has changed
+//! meanwhile. A panic in a worker is reported and terminates neither the worker nor the server.
 
 #![forbid(unsafe_code)]
 // A `Uri` caches its parsed form, but is compared and hashed by its text, which never changes.
@@ -74,7 +74,8 @@ pub fn serve(settings: Settings, environment: Environment) -> bool {
     thread("reader").spawn(reader).expect("the system starts another thread");
     thread("writer").spawn(writer).expect("the system starts another thread");
     let orderly = server::Server::new(settings, environment, to_client).run(&incoming);
-    // The server drops its sender when it ends. The writer ends after writing the remaining messages, unless the client has stopped reading; this bounds the wait.
+    // The server drops its sender when it ends. The writer ends after writing the remaining messages, unless the client has stopped reading; this
+    // bounds the wait.
     let _ = written.recv_timeout(FAREWELL);
     orderly
 }

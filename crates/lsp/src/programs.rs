@@ -22,8 +22,8 @@ use crate::session::{Event, Program, What};
 use crate::uri::path_of;
 
 impl Server {
-    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If the document is no longer a program, its program is
-    /// removed.
+    /// Starts a new revision of each program that the document is part of, including the document itself if it is a program. If the document is no
+    /// longer a program, its program is removed.
     pub(crate) fn revise(&mut self, uri: &Uri, at_once: bool) {
         let path = path_of(uri);
         let mut programs = self.session.with_file(uri, path.as_deref());

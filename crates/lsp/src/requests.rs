@@ -145,8 +145,8 @@ impl Server {
         Ok(())
     }
 
-    /// Answers a request about the text of a document in a worker thread. A `.fw` text is parsed at once, even if it has errors; in other languages, the request
-    /// waits until the program has been read and uses its syntax tree.
+    /// Answers a request about the text of a document in a worker thread. A `.fw` text is parsed at once, even if it has errors; in other languages,
+    /// the request waits until the program has been read and uses its syntax tree.
     fn with_text(
         &mut self,
         request: Request,

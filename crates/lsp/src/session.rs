@@ -1,7 +1,7 @@
 //! The open programs: schedules their reading and examination, and keeps the results.
 //!
-//! A change of a text starts a new *revision* of every program that the text is part of. All jobs for earlier revisions are cancelled, and their later results are
-//! dropped. Reading begins a moment after the last change.
+//! A change of a text starts a new *revision* of every program that the text is part of. All jobs for earlier revisions are cancelled, and their
+//! later results are dropped. Reading begins a moment after the last change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -55,7 +55,8 @@ impl<'t> Lines<'t> {
         Lines { text, starts, encoding }
     }
 
-    /// The position of a byte offset. An offset beyond the end of the text means the end; an offset inside a character means the start of the character.
+    /// The position of a byte offset. An offset beyond the end of the text means the end; an offset inside a character means the start of the
+    /// character.
     pub fn position(&self, offset: usize) -> Position {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {

@@ -1,9 +1,9 @@
 //! Applies operators to linear forms; the result is a list of cases ([`crate::linear`]).
 //!
 //! Quotients by a constant are split by the range of the dividend: near 0 the quotient is a constant, further away it is an auxiliary variable with
-//! constraints that define it. Remainders are split by residue if the modulus is small, otherwise by range in the same way. A mask (`&`) is reduced to a
-//! remainder where that is possible; any other mask gives an unknown value. Of two non-constant forms, sums, differences, minima and maxima are exact;
-//! any other operator has a known result only for small values of an operand.
+//! constraints that define it. Remainders are split by residue if the modulus is small, otherwise by range in the same way. A mask (`&`) is reduced
+//! to a remainder where that is possible; any other mask gives an unknown value. Of two non-constant forms, sums, differences, minima and maxima are
+//! exact; any other operator has a known result only for small values of an operand.
 
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 

@@ -67,7 +67,8 @@ impl FromIterator<u32> for Summarised {
     }
 }
 
-/// A bound for each memory cell. The first 63 cells have separate bounds, all others share the 64th. The array has a fixed size so that [`Buffers`] is `Copy`.
+/// A bound for each memory cell. The first 63 cells have separate bounds, all others share the 64th. The array has a fixed size so that [`Buffers`]
+/// is `Copy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CellBounds([u8; 64]);
 

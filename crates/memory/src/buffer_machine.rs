@@ -78,7 +78,8 @@ impl BufferMachine<'_> {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
             let mut commands = change.commands;
-            // Which store leaves is not determined. The value of every store was checked before it entered the buffer, so the written value is in the declared range.
+            // Which store leaves is not determined. The value of every store was checked before it entered the buffer, so the written value is in the
+            // declared range.
             let any_of_several =
                 |c: &Command| matches!(c, Command::Havoc(to) | Command::Expand(to, _) if *to == target);
             if commands.iter().any(any_of_several) {

@@ -1,8 +1,8 @@
 //! The reference semantics: exact SC, TSO and PSO, as one small interpreter.
 //!
-//! This is the definition of the meaning of a program. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and 2
-//! (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine with it, so it shares no code with any
-//! engine.
+//! This is the definition of the meaning of a program. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13 Semantics 1 and
+//! 2 (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine with it, so it shares no code with
+//! any engine.
 //!
 //! A state consists of the control location and registers of each thread, shared memory, a store buffer for each thread, and the holder of the global
 //! lock. A thread may *access* (load, flush, lock, run an atomic step) only while no other thread holds the lock.
@@ -330,7 +330,8 @@ impl<'p> Reference<'p> {
         Ok((next, accesses))
     }
 
-    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory at once, as all stores do under SC.
+    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory at once, as all stores do
+    /// under SC.
     #[allow(clippy::too_many_arguments)]
     fn perform(
         &self,
@@ -572,8 +573,8 @@ fn sort_last_segment(buffer: &mut [Buffered]) {
     });
 }
 
-/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero or shifts out of range does not hold. (The source language lets
-/// formulas divide by constants only.)
+/// Whether a formula holds in a state; `None` if its value does not fit 64 bits. A formula that divides by zero or shifts out of range does not hold.
+/// (The source language lets formulas divide by constants only.)
 pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     let value = formula.eval(&mut |observable| match observable {
         Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]) as i64,

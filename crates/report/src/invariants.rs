@@ -1,8 +1,9 @@
 //! The facts that an invariant proves at each program point, in the names of the program.
 //!
-//! A certificate has an invariant for each control state, which consists of the locations of all threads. For a location of one thread, the invariants of all
-//! control states with the thread at this location are joined: the result is the strongest bounds on differences between memory cells and the thread's own registers
-//! that hold in all of them. A certificate up to symmetry has only one control state of each orbit, so its facts are transferred between the threads of a class.
+//! A certificate has an invariant for each control state, which consists of the locations of all threads. For a location of one thread, the
+//! invariants of all control states with the thread at this location are joined: the result is the strongest bounds on differences between memory
+//! cells and the thread's own registers that hold in all of them. A certificate up to symmetry has only one control state of each orbit, so its facts
+//! are transferred between the threads of a class.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -197,7 +198,8 @@ fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
     (0..machine.cells.len() as CellId).filter(interesting).collect()
 }
 
-/// The tightest bounds on differences between the `wanted` cells that follow from a cube: the closure of its difference constraints by Floyd-Warshall.
+/// The tightest bounds on differences between the `wanted` cells that follow from a cube: the closure of its difference constraints by
+/// Floyd-Warshall.
 fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
     let mut cells: Vec<CellId> = wanted.to_vec();
     let mut edges = Vec::new();

@@ -114,8 +114,8 @@ impl Bug {
     }
 }
 
-/// A question that could not be asked: a file cannot be read, is not a program, or lacks the selected property. Every command that prints JSON prints this in place
-/// of an answer.
+/// A question that could not be asked: a file cannot be read, is not a program, or lacks the selected property. Every command that prints JSON prints
+/// this in place of an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
     /// The file, or the option that does not apply.

@@ -1,7 +1,7 @@
 //! The facts that a proof gives about each variable, at a program point and everywhere, for editors.
 //!
-//! An invariant gives bounds ([`invariants`](crate::invariants)). A set of states gives the values themselves, provided that it contains all reachable states: a set
-//! that was reduced by partial orders or symmetry proves the properties, but lacks some reachable states.
+//! An invariant gives bounds ([`invariants`](crate::invariants)). A set of states gives the values themselves, provided that it contains all
+//! reachable states: a set that was reduced by partial orders or symmetry proves the properties, but lacks some reachable states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,8 @@ impl Known {
 
 /// The facts of an accepted certificate; `None` if its proof is not about all executions of this program itself, or `stop` ends the computation.
 pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> bool) -> Option<Known> {
-    // A proof about a transformed program says nothing about this program's points, and a proof about some executions does not bound the values in all of them.
+    // A proof about a transformed program says nothing about this program's points, and a proof about some executions does not bound the values in
+    // all of them.
     let (proof, Executions::All) = about_itself(source, certificate)? else { return None };
     match proof {
         Proof::Invariant(invariant) => {

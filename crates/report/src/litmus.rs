@@ -111,8 +111,8 @@ enum ColumnValue {
 }
 
 impl<'a> Test<'a> {
-    /// A `finally` property as a test; `None` if the property is not a `finally`. The values shown are those that a litmus file asks for; in other languages, all
-    /// observables of the property.
+    /// A `finally` property as a test; `None` if the property is not a `finally`. The values shown are those that a litmus file asks for; in other
+    /// languages, all observables of the property.
     pub fn new(loaded: &'a Loaded, property: &'a Property, model: MemoryModel) -> Option<Self> {
         let program = &loaded.program;
         let places = loaded.view.iter().flat_map(|view| &view.shown);
@@ -143,8 +143,8 @@ impl<'a> Test<'a> {
         Some(Test { condition, loaded, property, model, columns })
     }
 
-    /// Summarises the final states. States with the same shown values are merged: the merged state satisfies the condition if one of them does, and violates it only
-    /// if all of them are known to violate it.
+    /// Summarises the final states. States with the same shown values are merged: the merged state satisfies the condition if one of them does, and
+    /// violates it only if all of them are known to violate it.
     pub fn outcome(&self, test: String, found: FinalStates, seconds: f64) -> Outcome {
         let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
         for FinalState { values, satisfies } in found.states() {

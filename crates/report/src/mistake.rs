@@ -1,5 +1,5 @@
-//! The memory error at the end of an execution: its kind, the object, and the thread that freed the object. The front end lists the checks at each location and
-//! their meanings ([`Memory`](fencewright_lang::facts::Memory)); the last state determines which check failed.
+//! The memory error at the end of an execution: its kind, the object, and the thread that freed the object. The front end lists the checks at each
+//! location and their meanings ([`Memory`](fencewright_lang::facts::Memory)); the last state determines which check failed.
 
 use fencewright_kit::accesses::written_register;
 use fencewright_lang::facts::{About, Made, Object, Part, Storage};

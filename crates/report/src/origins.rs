@@ -112,8 +112,8 @@ impl Origins {
         }
     }
 
-    /// The text of a computed value, and the values that the text is about ([`Origin::about`]); `None` if there is no text, or the text is too long or depends on values that
-    /// `before` does not have.
+    /// The text of a computed value, and the values that the text is about ([`Origin::about`]); `None` if there is no text, or the text is too long
+    /// or depends on values that `before` does not have.
     fn computed(
         &self,
         source: Source<'_>,
@@ -139,8 +139,8 @@ impl Origins {
         };
     }
 
-    /// The origin of the value of a register in a state; for a register that is a variable of the source, the variable's name. If a place that its text names has
-    /// changed since, the text is the value itself.
+    /// The origin of the value of a register in a state; for a register that is a variable of the source, the variable's name. If a place that its
+    /// text names has changed since, the text is the value itself.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         let value = state.registers[thread.index()][register.index()];
@@ -163,7 +163,8 @@ impl Origins {
         }
     }
 
-    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two different values.
+    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two different
+    /// values.
     pub fn text(
         &self,
         source: Source<'_>,
@@ -233,8 +234,8 @@ impl Origins {
         source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
     }
 
-    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it mentions no variable, or repeats the value that was just
-    /// read.
+    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it mentions no variable, or repeats the value
+    /// that was just read.
     pub fn decision(
         &self,
         source: Source<'_>,

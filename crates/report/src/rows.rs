@@ -2,13 +2,13 @@
 //!
 //! Two kinds of steps are grouped. In neither case could other threads notice the difference:
 //!
-//! * A condition on a value that was just read joins the row of the read. It only evaluates registers, so it may be shown before steps that other threads take in
-//!   between. Reads of the same statement are grouped if no step lies between them.
-//! * Several iterations of a loop become one row that lists the changes. Either the iterations access only registers; or no other thread moves meanwhile and the
-//!   thread's buffer is empty before and after them, so that other threads can observe only the result.
+//! * A condition on a value that was just read joins the row of the read. It only evaluates registers, so it may be shown before steps that other
+//!   threads take in between. Reads of the same statement are grouped if no step lies between them.
+//! * Several iterations of a loop become one row that lists the changes. Either the iterations access only registers; or no other thread moves
+//!   meanwhile and the thread's buffer is empty before and after them, so that other threads can observe only the result.
 //!
-//! If the front end lists source expressions that are shown as one step, all steps of a thread for one such expression are one row, unless another thread moves
-//! between two of its accesses.
+//! If the front end lists source expressions that are shown as one step, all steps of a thread for one such expression are one row, unless another
+//! thread moves between two of its accesses.
 //!
 //! Every step belongs to exactly one row, and each row has the indices of its steps.
 
@@ -190,8 +190,8 @@ fn first_visible(facts: &[Fact], steps: &[usize]) -> Option<usize> {
     steps.iter().copied().find(|&step| !facts[step].is_local())
 }
 
-/// Whether step `n` can join the row with `steps` of its thread: it belongs to the same source expression; and it accesses only registers, or no other thread has
-/// moved since the first of `steps` that does more than that.
+/// Whether step `n` can join the row with `steps` of its thread: it belongs to the same source expression; and it accesses only registers, or no
+/// other thread has moved since the first of `steps` that does more than that.
 fn joins(facts: &[Fact], steps: &[usize], n: usize) -> bool {
     let fact = &facts[n];
     // If a loop returns to the expression, its steps get a new row.
@@ -237,8 +237,8 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// Folds a run of steps of one thread: each fold extends from a location to the last return to this location. `may_be_cut` says whether a fold may begin before a
-/// step, and whether it may end after it.
+/// Folds a run of steps of one thread: each fold extends from a location to the last return to this location. `may_be_cut` says whether a fold may
+/// begin before a step, and whether it may end after it.
 fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bool)) -> Vec<Row> {
     let mut returns: HashMap<LocationId, usize> = HashMap::new();
     for (position, &n) in run.iter().enumerate() {

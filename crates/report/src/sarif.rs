@@ -229,7 +229,8 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room
         .build()
 }
 
-/// The source position of a violation and a message: those of the memory error if there is one, otherwise of the last step if it causes the violation.
+/// The source position of a violation and a message: those of the memory error if there is one, otherwise of the last step if it causes the
+/// violation.
 pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
     if let Some(mistake) = mistake(source, replayed, property) {
         return Some((mistake.at, mistake.sentence()));

@@ -144,8 +144,8 @@ pub(crate) fn meaning(source: Source<'_>, property: &Property) -> Option<&'stati
     is_deadlock.then(|| source.front_end.blocked())
 }
 
-/// The reason for an unknown verdict. A translation that does not model a part of the source makes the program read an `open` array there; then the result is the front end's
-/// reason why this part is not modelled.
+/// The reason for an unknown verdict. A translation that does not model a part of the source makes the program read an `open` array there; then the
+/// result is the front end's reason why this part is not modelled.
 pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
     let span = match reason {
         Reason::Limit(Limit::Window, span) => Some(*span),

@@ -172,7 +172,8 @@ pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) ->
 pub fn expression_of_texts<L>(e: &Expr<L>, mut leaf: impl FnMut(&L) -> String) -> String {
     let mut leaf = |l: &L| {
         let text = leaf(l);
-        // A leaf whose text contains an operator is parenthesised, unless it is the whole expression, because the surrounding expression assumes that leaves bind tightly.
+        // A leaf whose text contains an operator is parenthesised, unless it is the whole expression, because the surrounding expression assumes that
+        // leaves bind tightly.
         let is_whole = matches!(e, Expr::Leaf(_));
         let operators = [" && ", " || ", " == ", " != ", " < ", " > ", " <= ", " >= ", " + ", " - ", " * "];
         match !is_whole && operators.iter().any(|operator| text.contains(operator)) {
@@ -185,7 +186,8 @@ pub fn expression_of_texts<L>(e: &Expr<L>, mut leaf: impl FnMut(&L) -> String) -
     text
 }
 
-/// Writes an expression with as few parentheses as possible: a binary expression is parenthesised only if its operator binds less tightly than `context`.
+/// Writes an expression with as few parentheses as possible: a binary expression is parenthesised only if its operator binds less tightly than
+/// `context`.
 fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) -> String, context: u8) {
     match e {
         Expr::Const(value) => text.push_str(&value.to_string()),

@@ -1,10 +1,11 @@
 //! Systems of linear equations without integer solution.
 //!
-//! Equations are solved one by one. The solutions of the equations so far are `x = origin + sum of t_k * direction_k` for all integers `t_k`; these directions, together with the
-//! directions whose parameters earlier equations have determined, are a basis of the lattice of all integer vectors. In the next equation, Euclid's algorithm on the directions
-//! leaves a single parameter with a nonzero factor, the greatest common divisor g. If g divides the rest of the equation, the parameter is known; otherwise there is no solution.
-//! In that case the last row of the inverse of the triangular system is the certificate (Kronecker): the sum of the equations with these factors has all coefficients divisible by
-//! a number that does not divide the constant.
+//! Equations are solved one by one. The solutions of the equations so far are `x = origin + sum of t_k * direction_k` for all integers `t_k`; these
+//! directions, together with the directions whose parameters earlier equations have determined, are a basis of the lattice of all integer vectors. In
+//! the next equation, Euclid's algorithm on the directions leaves a single parameter with a nonzero factor, the greatest common divisor g. If g
+//! divides the rest of the equation, the parameter is known; otherwise there is no solution. In that case the last row of the inverse of the
+//! triangular system is the certificate (Kronecker): the sum of the equations with these factors has all coefficients divisible by a number that does
+//! not divide the constant.
 
 use crate::integer::Int;
 use crate::proof::Fact;
@@ -57,8 +58,8 @@ pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) ->
     let mut free: Vec<Vec<Int>> = (0..width)
         .map(|index| (0..width).map(|other| if index == other { Int::ONE } else { Int::ZERO }).collect())
         .collect();
-    // The directions whose parameters are known, in order; and for each of them the equation that determined its parameter, with the factors that this and the earlier known
-    // parameters have in the equation.
+    // The directions whose parameters are known, in order; and for each of them the equation that determined its parameter, with the factors that
+    // this and the earlier known parameters have in the equation.
     let mut used: Vec<Vec<Int>> = Vec::new();
     let mut triangle: Vec<(Fact, Vec<Int>)> = Vec::new();
     for (fact, linear) in equations {

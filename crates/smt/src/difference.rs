@@ -160,7 +160,8 @@ impl Differences {
 
     /// Values for the nodes that satisfy all constraints, with node 0 being zero.
     pub fn assignment(&self, values: &mut Vec<i64>) {
-        // Let d(i) be the least bound in row i. Because the matrix is closed, d(i) is at most d(j) plus the bound of i - j: the values d(i) satisfy all constraints.
+        // Let d(i) be the least bound in row i. Because the matrix is closed, d(i) is at most d(j) plus the bound of i - j: the values d(i) satisfy
+        // all constraints.
         values.clear();
         values.extend(
             self.cells.chunks(self.nodes).map(|row| row.iter().map(|cell| cell.bound).min().unwrap_or(0)),

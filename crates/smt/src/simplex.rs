@@ -234,7 +234,8 @@ impl Simplex {
     fn pivot(&mut self, position: usize, side: Side, entering: u32) {
         let mut row = std::mem::take(&mut self.rows[position]);
         let leaving = row.basic;
-        // For the leaving column b and the entering column x, d*b = n*x + R becomes n*x = d*b - R, with the sign such that the new denominator is positive.
+        // For the leaving column b and the entering column x, d*b = n*x + R becomes n*x = d*b - R, with the sign such that the new denominator is
+        // positive.
         let Ok(place) = row.terms.binary_search_by_key(&entering, |(column, _)| *column) else { return };
         let (_, factor) = row.terms.remove(place);
         if factor.is_positive() {
@@ -280,8 +281,8 @@ impl Simplex {
     /// A term to cut at, such that one case contradicts a bound and the other case excludes the current assignment.
     ///
     /// After substituting the variables that equations define, a bounded form may be `g * t + c` for a common divisor g of its factors. Then g * t +
-    /// c <= u means t <= (u - c) / g, rounded down. For example `x <= y` becomes `x <= y - 1` where x = 2p and y = 2q + 1; cuts at x, y, p or q alone would never derive this
-    /// stronger bound.
+    /// c <= u means t <= (u - c) / g, rounded down. For example `x <= y` becomes `x <= y - 1` where x = 2p and y = 2q + 1; cuts at x, y, p or q alone
+    /// would never derive this stronger bound.
     fn rounded(&self, meter: &mut Meter<'_>) -> Result<Option<Linear>, Reason> {
         if self.equalities.is_empty() {
             return Ok(None);

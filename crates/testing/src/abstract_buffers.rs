@@ -9,10 +9,10 @@
 //! | multiset | 0 | exact | Fig. 3.8 |
 //! | partial:k | k | 1 means 1 or more | Fig. 3.10 |
 //!
-//! A thread observes only two facts about its own buffer: whether it is empty (rules LF, Lock, Unlock and atomic steps), and the newest value of a cell (RB,
-//! RM). So the reference semantics defines everything except how stores enter and leave buffers. It is given a *stand-in* for each buffer: an exact
-//! buffer with one store to each buffered cell, of the newest value. These rules define how stores enter and leave; "oldest kept" and "newest kept"
-//! tell which stores the queue contains ([`Kept`]):
+//! A thread observes only two facts about its own buffer: whether it is empty (rules LF, Lock, Unlock and atomic steps), and the newest value of a
+//! cell (RB, RM). So the reference semantics defines everything except how stores enter and leave buffers. It is given a *stand-in* for each buffer:
+//! an exact buffer with one store to each buffered cell, of the newest value. These rules define how stores enter and leave; "oldest kept" and
+//! "newest kept" tell which stores the queue contains ([`Kept`]):
 //!
 //! | rule | | enabled if |
 //! |---|---|---|
@@ -26,12 +26,12 @@
 //! Under PSO these rules apply to the stores to each cell separately. In addition, a store can leave the queue only if no barrier precedes it; and
 //! with the oldest kept, a value can leave a multiset only if the queue contains no barrier.
 //!
-//! These rules differ from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 lacks the last value, which it
-//! needs in addition to the multiset. Fig. 3.10 is for TSO with the oldest kept; FENCES12 s. 8 keeps the newest. Under PSO the order of stores to
+//! These rules differ from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 lacks the last value, which
+//! it needs in addition to the multiset. Fig. 3.10 is for TSO with the oldest kept; FENCES12 s. 8 keeps the newest. Under PSO the order of stores to
 //! different cells between two barriers is irrelevant, so such stores are sorted by cell in the queue. A store fence appends a barrier to the queue,
-//! unless the oldest are kept and the multisets contain stores: those are older than the fence and newer than the queue, and order is lost there. With
-//! the newest kept, a barrier is removed when the last store before it leaves the queue. So with k = 0 store fences have no effect, and the machines for
-//! PSO and TSO are the same.
+//! unless the oldest are kept and the multisets contain stores: those are older than the fence and newer than the queue, and order is lost there.
+//! With the newest kept, a barrier is removed when the last store before it leaves the queue. So with k = 0 store fences have no effect, and the
+//! machines for PSO and TSO are the same.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -246,7 +246,8 @@ impl<'p> AbstractMachine<'p> {
         Ok(())
     }
 
-    /// Executes `sfence`: under PSO it appends a barrier to the queue, unless the newest stores are in the multisets or the barrier would be redundant.
+    /// Executes `sfence`: under PSO it appends a barrier to the queue, unless the newest stores are in the multisets or the barrier would be
+    /// redundant.
     fn store_fence(&self, buffer: &mut Buffer) {
         let forgotten = self.abstraction.kept == Kept::Oldest && !buffer.rest.is_empty();
         if self.is_pso() && !forgotten && !matches!(buffer.queue.last(), None | Some(Buffered::Barrier)) {
@@ -316,7 +317,8 @@ fn store_of(entry: &Buffered) -> Option<(u32, i64)> {
     }
 }
 
-/// Removes the store at index `place` from a queue, and then barriers that are redundant: at the start of the queue, or directly after another barrier.
+/// Removes the store at index `place` from a queue, and then barriers that are redundant: at the start of the queue, or directly after another
+/// barrier.
 fn take(queue: &mut Vec<Buffered>, place: usize) -> (u32, i64) {
     let taken = store_of(&queue.remove(place)).expect("there is a store");
     queue.dedup_by(|entry, before| *entry == Buffered::Barrier && *before == Buffered::Barrier);
@@ -391,9 +393,9 @@ pub fn explore<'p>(
 }
 
 impl Reachable<'_> {
-    /// Whether the reachable states satisfy `property`; `None` if that cannot be computed. If they do and [`Reachable::cut`] is false, then the program
-    /// satisfies `property` as well, except for `finally exists`. The result for deadlock is always `None`, because an over-approximation may have steps
-    /// where the program has none.
+    /// Whether the reachable states satisfy `property`; `None` if that cannot be computed. If they do and [`Reachable::cut`] is false, then the
+    /// program satisfies `property` as well, except for `finally exists`. The result for deadlock is always `None`, because an over-approximation may
+    /// have steps where the program has none.
     pub fn satisfies(&self, property: &Property) -> Option<bool> {
         if property.kind == PropertyKind::NoDeadlock {
             return None;

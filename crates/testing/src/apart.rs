@@ -1,4 +1,5 @@
-//! Changes random programs so that partial order reductions apply to them: threads mostly access variables that belong to them, or have locked sections.
+//! Changes random programs so that partial order reductions apply to them: threads mostly access variables that belong to them, or have locked
+//! sections.
 
 use fencewright_program::{Action, Address, Op, Program, VariableId};
 

@@ -1,4 +1,5 @@
-//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B). It decides the same question as engine `buffers`, which searches forward.
+//! Backward reachability for multiset buffers (THESIS16 Theorem 15, Appendix B). It decides the same question as engine `buffers`, which searches
+//! forward.
 //!
 //! A state of the multiset machine (Fig. 3.8) consists of a *skeleton* (locations, registers, memory, lock, and for each thread and memory cell the
 //! value buffered last) and *counts*: how often each value of each cell occurs in the buffer of each thread. States are ordered: `s <= s'` if they
@@ -17,11 +18,11 @@
 //! | a flush of `v`, the only buffered value of its cell | one `v`, and no other value of the cell |
 //! | any other step | `n` |
 //!
-//! In every state, the value that was added last for a cell has a count of at least one. The table corrects items 1 and 2 of `minpred`, which as printed
-//! refer to the last value of the wrong state.
+//! In every state, the value that was added last for a cell has a count of at least one. The table corrects items 1 and 2 of `minpred`, which as
+//! printed refer to the last value of the wrong state.
 //!
-//! The skeletons and values are computed first, by a forward search in which buffers are sets of values. There is one such set for each skeleton, and it
-//! only grows. If there are infinitely many skeletons, the memory limit is reached and there is no answer. A skeleton is a state of the reference
+//! The skeletons and values are computed first, by a forward search in which buffers are sets of values. There is one such set for each skeleton, and
+//! it only grows. If there are infinitely many skeletons, the memory limit is reached and there is no answer. A skeleton is a state of the reference
 //! semantics with one store for each buffered cell, and the reference semantics computes its steps: this code is meant for comparison, not for speed.
 //!
 //! The machine for PSO is the same. PSO relaxes only the order of stores to different cells, which multisets ignore anyway; and a store fence,
@@ -47,8 +48,8 @@ pub struct Decision {
     pub minimal: usize,
 }
 
-/// Decides whether a violation of `property` is reachable with multiset buffers. `None` if the property is not about single states, if a `*` has infinitely
-/// many values, if a step or the formula cannot be computed, or if the search needs more than `most_bytes` bytes of memory.
+/// Decides whether a violation of `property` is reachable with multiset buffers. `None` if the property is not about single states, if a `*` has
+/// infinitely many values, if a step or the formula cannot be computed, or if the search needs more than `most_bytes` bytes of memory.
 pub fn decide(
     program: &Program,
     model: MemoryModel,
@@ -286,8 +287,8 @@ impl<'g> Closure<'g> {
         }
     }
 
-    /// Computes the set of states from which a state with a goal skeleton is reachable. Returns true if it contains no initial state; `None` if the memory
-    /// limit is reached.
+    /// Computes the set of states from which a state with a goal skeleton is reachable. Returns true if it contains no initial state; `None` if the
+    /// memory limit is reached.
     fn go_backward(&mut self, goals: &[usize]) -> Option<bool> {
         for &n in goals {
             let buffers = self.graph.skeletons[n].buffers.iter().zip(0..);
@@ -315,7 +316,8 @@ impl<'g> Closure<'g> {
         Some(true)
     }
 
-    /// The least counts before a step from skeleton `n` such that the counts after the step are at least `counts`; `None` if there are no such counts.
+    /// The least counts before a step from skeleton `n` such that the counts after the step are at least `counts`; `None` if there are no such
+    /// counts.
     fn before(&self, n: usize, change: Change, counts: &Counts) -> Option<Counts> {
         let mut before = counts.clone();
         match change {

@@ -1,5 +1,5 @@
-//! Changes random programs so that some threads cannot affect some properties: readers, some of which are identical, and threads that share no variable with
-//! other threads.
+//! Changes random programs so that some threads cannot affect some properties: readers, some of which are identical, and threads that share no
+//! variable with other threads.
 
 use fencewright_program::{
     Action, BinaryOp, Expr, Formula, Init, LocationId, Observable, Op, Program, Property, PropertyKind,
@@ -9,8 +9,8 @@ use fencewright_program::{
 use crate::Random;
 use crate::properties::{at, mixed};
 
-/// Turns some threads of a random program into bystanders (readers, or threads that share no variable), sometimes duplicates a reader, and adds properties
-/// that name threads.
+/// Turns some threads of a random program into bystanders (readers, or threads that share no variable), sometimes duplicates a reader, and adds
+/// properties that name threads.
 pub fn detach(random: &mut Random, program: &mut Program) {
     for t in 0..program.threads.len() {
         match random.below(4) {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// The environment variable that names the folder of the corpora.
 pub const VARIABLE: &str = "FENCEWRIGHT_CORPORA";
 
-/// The folder of the corpora, if the environment variable names it. Otherwise prints that `test` is skipped and returns `None`; the test must return then.
+/// The folder of the corpora, if the environment variable names it. Otherwise prints that `test` is skipped and returns `None`; the test must return
+/// then.
 pub fn corpora(test: &str) -> Option<PathBuf> {
     let found = std::env::var_os(VARIABLE).map(PathBuf::from);
     if found.is_none() {

@@ -1,5 +1,5 @@
-//! Random families of threads, as .fw text. The threads of a family differ only in their numbers, which occur as indices of cells and as values in memory,
-//! registers and buffers. Some programs break this symmetry slightly.
+//! Random families of threads, as .fw text. The threads of a family differ only in their numbers, which occur as indices of cells and as values in
+//! memory, registers and buffers. Some programs break this symmetry slightly.
 
 use std::fmt::Write;
 

@@ -1,10 +1,10 @@
 //! Random programs for differential tests, and other test inputs.
 //!
-//! The random programs are small. They have every kind of action, and properties over labels, registers, memory, faults, deadlocks and final states. The
-//! same seed gives the same program on every machine. Four modules change random programs: [`arithmetic`] adds operators, [`apart`] separates the
-//! variables of threads, [`bystanders`] adds irrelevant threads, and [`waiting`] makes threads wait for each other. Other modules are for other tests:
-//! [`hard`] has programs that stress resource limits, [`measure`] measures the time and memory of a command, [`corpora`] finds external test inputs, and
-//! [`sets`] interprets the commands of machines with summary cells.
+//! The random programs are small. They have every kind of action, and properties over labels, registers, memory, faults, deadlocks and final states.
+//! The same seed gives the same program on every machine. Four modules change random programs: [`arithmetic`] adds operators, [`apart`] separates the
+//! variables of threads, [`bystanders`] adds irrelevant threads, and [`waiting`] makes threads wait for each other. Other modules are for other
+//! tests: [`hard`] has programs that stress resource limits, [`measure`] measures the time and memory of a command, [`corpora`] finds external test
+//! inputs, and [`sets`] interprets the commands of machines with summary cells.
 //!
 //! Three oracles are written for clarity, not for speed: [`abstract_buffers`] has the machines with abstract store buffers, [`backward`] decides
 //! reachability with multisets, and [`traces`] counts executions up to the order of independent events.
@@ -49,8 +49,8 @@ pub struct Shape {
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
-    /// Whether to test corner cases of the language: negative lower bounds of declared ranges and of choices, often with `numbers nat`; open arrays and
-    /// arrays of a single cell; atomic steps in which an operation that may fault stands between two stores; `numbers real`.
+    /// Whether to test corner cases of the language: negative lower bounds of declared ranges and of choices, often with `numbers nat`; open arrays
+    /// and arrays of a single cell; atomic steps in which an operation that may fault stands between two stores; `numbers real`.
     pub corners: bool,
 }
 

@@ -1,11 +1,12 @@
-//! Changes random programs so that other threads observe delayed stores, so that fences keep stores in order, or so that stores can leave in several orders.
+//! Changes random programs so that other threads observe delayed stores, so that fences keep stores in order, or so that stores can leave in several
+//! orders.
 
 use fencewright_program::{Action, Address, Edge, Expr, Op, Program, Range, RegisterId, VariableId};
 
 use crate::Random;
 
-/// Makes delayed stores observable: most edges become stores to variables that another thread loads, or loads of variables that another thread stores to.
-/// About one edge in `kept` is not changed. Without such changes, almost all random programs are robust.
+/// Makes delayed stores observable: most edges become stores to variables that another thread loads, or loads of variables that another thread stores
+/// to. About one edge in `kept` is not changed. Without such changes, almost all random programs are robust.
 pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for (t, thread) in program.threads.iter_mut().enumerate() {
@@ -49,8 +50,8 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes groups of stores that may leave the buffer in several orders under PSO: in most runs of a few edges, some edges become stores to random cells.
-/// A fence precedes most runs.
+/// Makes groups of stores that may leave the buffer in several orders under PSO: in most runs of a few edges, some edges become stores to random
+/// cells. A fence precedes most runs.
 pub fn group(random: &mut Random, program: &mut Program) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {

@@ -121,7 +121,8 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
     }
 }
 
-/// An atomic step with an operation that may fault. The operation stands between two stores, or, in a step that does not drain the buffer, after a load.
+/// An atomic step with an operation that may fault. The operation stands between two stores, or, in a step that does not drain the buffer, after a
+/// load.
 fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
     let register = RegisterId(random.below(registers) as u32);
     let store =

@@ -2,17 +2,18 @@
 //! execution for each trace.
 //!
 //! The trace of an execution is `Tr` = po, fo and cf (THESIS16 s. 4.2): program order of each thread, each store before its flush, and the order of
-//! conflicting accesses. It is represented by the sequence of events of each *agent* (the program of a thread, or its buffer, under PSO its buffer for a
-//! cell). Each event has, for every agent, the number of events of that agent that happen before it. To check the dynamic reduction, this module defines
-//! independently which pairs of events are dependent; the module comment of that reduction explains why:
+//! conflicting accesses. It is represented by the sequence of events of each *agent* (the program of a thread, or its buffer, under PSO its buffer
+//! for a cell). Each event has, for every agent, the number of events of that agent that happen before it. To check the dynamic reduction, this
+//! module defines independently which pairs of events are dependent; the module comment of that reduction explains why:
 //! * two events of one agent;
-//! * two accesses to a memory cell, at least one of which is a write; a load from the buffer and the flush of the store that it reads; a store and its flush;
+//! * two accesses to a memory cell, at least one of which is a write; a load from the buffer and the flush of the store that it reads; a store and
+//!   its flush;
 //! * `lock` or `unlock`, and an access of another thread;
 //! * a flush and a later step of the same thread that waits for an empty buffer; two flushes of stores that an `sfence` orders.
 //!
 //! Each step from a location also counts as an access to everything that decides which steps are enabled there:
-//! * the lock, the cells and the empty buffer that some step from the location waits for; the empty buffer only if some other step does not wait for it. If
-//!   steps from a location wait for several cells, writes to any of these cells are dependent;
+//! * the lock, the cells and the empty buffer that some step from the location waits for; the empty buffer only if some other step does not wait for
+//!   it. If steps from a location wait for several cells, writes to any of these cells are dependent;
 //! * the accesses of all steps that are enabled at the location.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -78,7 +79,8 @@ struct Places {
     model: MemoryModel,
     /// The facts about each location, by thread.
     of: Vec<Vec<Place>>,
-    /// The classes of cells that steps from one location wait for together, or that overlapping such sets connect: for each cell, the first cell of its class.
+    /// The classes of cells that steps from one location wait for together, or that overlapping such sets connect: for each cell, the first cell of
+    /// its class.
     classes: BTreeMap<u32, u32>,
     uses_lock: bool,
 }
@@ -265,7 +267,8 @@ struct Done {
     fences: bool,
     /// Whether the event waits for an empty buffer.
     drains: bool,
-    /// For a step: whether some steps from its location wait for an empty buffer and others do not, so that the buffer decides which of them are enabled.
+    /// For a step: whether some steps from its location wait for an empty buffer and others do not, so that the buffer decides which of them are
+    /// enabled.
     sees_emptiness: bool,
     /// For each agent, the number of its events that happen before this one, including this one itself.
     before: BTreeMap<Agent, u32>,
@@ -322,7 +325,8 @@ impl Execution {
         for mut event in reference.candidates(&self.state, &[]) {
             match reference.step(&self.state, &event) {
                 Ok((after, accesses)) => {
-                    // If a step faults before some of its choices, it is the same step for all values of these choices, so they are removed from the event.
+                    // If a step faults before some of its choices, it is the same step for all values of these choices, so they are removed from the
+                    // event.
                     while let EventKind::Step { chosen, .. } = &mut event.kind
                         && let Some(last) = chosen.pop()
                     {

@@ -55,7 +55,8 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
-    /// An error if it is time to stop, polled immediately. The diagnostic of the error is never shown, because the caller reports that loading was stopped.
+    /// An error if it is time to stop, polled immediately. The diagnostic of the error is never shown, because the caller reports that loading was
+    /// stopped.
     pub fn or_go_on(&self) -> Result<(), Vec<Diagnostic>> {
         match self.at_once() {
             true => Err(vec![Diagnostic::new(Span::default(), "stopped")]),

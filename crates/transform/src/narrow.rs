@@ -5,9 +5,10 @@
 //! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other by `==` or
 //! `!=` form one *group*. The constants that values of these sites are compared with are the constants of the group. A value is *used* if something
 //! else is done with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of a
-//! site. A value that is used must lie between constants of its group. The same analysis checks this: at its choice, the `Value` of a chosen value is *open above* and *open
-//! below*; where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open above. If a value that is open below is used, the
-//! least value of its site becomes a constant too. If a value that is open above is used, its group is not narrowed.
+//! site. A value that is used must lie between constants of its group. The same analysis checks this: at its choice, the `Value` of a chosen value is
+//! *open above* and *open below*; where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open
+//! above. If a value that is open below is used, the least value of its site becomes a constant too. If a value that is open above is used, its group
+//! is not narrowed.
 //!
 //! **The narrowed program gives the same verdicts.** Consider a group with its least and greatest constants, and an execution of the program.
 //!

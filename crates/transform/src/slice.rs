@@ -124,8 +124,8 @@ impl Accesses {
 /// The threads of a closed set as a program.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    /// The program, restricted to the threads of the set. A property is kept if the slice covers at least one of its concerns, and is then restricted to
-    /// the covered ones.
+    /// The program, restricted to the threads of the set. A property is kept if the slice covers at least one of its concerns, and is then restricted
+    /// to the covered ones.
     pub program: Program,
     /// The kept threads, in order.
     pub threads: Vec<ThreadId>,

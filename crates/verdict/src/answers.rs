@@ -42,8 +42,8 @@ impl Report {
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Clears the reasons of missing answers. An engine that failed within a short time slice may succeed later, so its reason does not explain the result of
-    /// the whole run.
+    /// Clears the reasons of missing answers. An engine that failed within a short time slice may succeed later, so its reason does not explain the
+    /// result of the whole run.
     pub fn reopen(&mut self) {
         self.answers
             .iter_mut()
@@ -76,8 +76,8 @@ impl Report {
         self
     }
 
-    /// Replaces answers by those of a later report about the properties with these indices where the later ones are more informative, and adds its attempts
-    /// and statistics.
+    /// Replaces answers by those of a later report about the properties with these indices where the later ones are more informative, and adds its
+    /// attempts and statistics.
     pub fn adopt(&mut self, numbers: &[usize], later: Report) {
         let answers = later.answers.into_iter().zip(later.authors);
         for (&n, (answer, author)) in numbers.iter().zip(answers) {

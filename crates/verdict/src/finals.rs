@@ -1,7 +1,7 @@
 //! Conditions on the final states of a program, as in litmus tests.
 //!
-//! An engine that enumerates states finds the final states. The module [`check`](mod@crate::check) confirms them like every other answer and evaluates
-//! the condition in them.
+//! An engine that enumerates states finds the final states. The module [`check`](mod@crate::check) confirms them like every other answer and
+//! evaluates the condition in them.
 
 use std::collections::HashMap;
 
@@ -66,8 +66,8 @@ impl<'p> Condition<'p> {
         &self.observed
     }
 
-    /// The observables that are shown or that the filter or the property depends on. If there are none, [`Condition::observed`] has one more; otherwise it is
-    /// the same.
+    /// The observables that are shown or that the filter or the property depends on. If there are none, [`Condition::observed`] has one more;
+    /// otherwise it is the same.
     pub fn looked_at(&self) -> &[Observable] {
         &self.observed[..self.positions.len()]
     }

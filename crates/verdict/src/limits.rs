@@ -6,8 +6,8 @@
 //!
 //! Concurrent runs share their limits. When a run polls the limits, it waits for its turn: see [`turns`](crate::turns).
 //!
-//! A run stops only when it polls its limits, so it must poll them at least once in 50 ms of processor time. [`gaps`] finds the places where a run polls
-//! less often.
+//! A run stops only when it polls its limits, so it must poll them at least once in 50 ms of processor time. [`gaps`] finds the places where a run
+//! polls less often.
 
 pub mod gaps;
 
@@ -90,8 +90,8 @@ impl Limits {
         Limits { deadline, timeout, memory, token, ..Limits::default() }
     }
 
-    /// The same limits, with a function that returns the number of bytes the process has allocated. Without this function, only the bytes that engines
-    /// report count.
+    /// The same limits, with a function that returns the number of bytes the process has allocated. Without this function, only the bytes that
+    /// engines report count.
     pub fn measured_by(self, bytes: fn() -> u64) -> Self {
         Limits { measured: Some(bytes), ..self }
     }
@@ -110,8 +110,8 @@ impl Limits {
         }
     }
 
-    /// The same limits with a grace period, in which results found at the last moment are examined. It starts at the deadline, or now if the deadline has
-    /// passed.
+    /// The same limits with a grace period, in which results found at the last moment are examined. It starts at the deadline, or now if the deadline
+    /// has passed.
     pub fn finishing(&self) -> Self {
         let deadline = self.deadline.map(|deadline| deadline.max(Instant::now()));
         Limits { deadline, finishing: true, ..self.clone() }
@@ -137,14 +137,15 @@ impl Limits {
         self.seat.as_ref()
     }
 
-    /// The number of stored bytes at which a run that is unlikely to terminate should stop, to leave memory to other concurrent runs: half of the limit.
-    /// `None` if there is no memory limit or no other run.
+    /// The number of stored bytes at which a run that is unlikely to terminate should stop, to leave memory to other concurrent runs: half of the
+    /// limit. `None` if there is no memory limit or no other run.
     #[inline]
     pub fn for_endless(&self) -> Option<u64> {
         self.memory.filter(|_| self.seat.is_some()).map(|limit| limit / 2)
     }
 
-    /// The same limits with a child token, for a part of the run. Cancelling the child token stops this part only; cancelling the run stops this part too.
+    /// The same limits with a child token, for a part of the run. Cancelling the child token stops this part only; cancelling the run stops this part
+    /// too.
     pub fn part(&self) -> Self {
         Limits { token: self.token.child(), ..self.clone() }
     }
@@ -203,8 +204,8 @@ impl Limits {
         stored.saturating_add(more) <= most
     }
 
-    /// Asks the concurrent run that uses the most memory to stop, and waits until `more` bytes fit or a time limit is reached. If this run itself uses the
-    /// most, it does not wait. Returns whether `more` bytes fit now.
+    /// Asks the concurrent run that uses the most memory to stop, and waits until `more` bytes fit or a time limit is reached. If this run itself
+    /// uses the most, it does not wait. Returns whether `more` bytes fit now.
     fn others_make_room(&self, limit: u64, bytes: u64, more: u64) -> bool {
         let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) else { return false };
         let end = Instant::now() + FOR_ROOM;
@@ -225,8 +226,8 @@ pub fn no_thread() -> Reason {
     Reason::Unsupported("the system starts no other thread: too many run, or memory is short".into(), None)
 }
 
-/// Frees data of about `bytes` bytes. Freeing millions of small allocations takes seconds, too long after a limit was reached. So large data is freed in
-/// a separate thread, and the process may end before that thread does.
+/// Frees data of about `bytes` bytes. Freeing millions of small allocations takes seconds, too long after a limit was reached. So large data is freed
+/// in a separate thread, and the process may end before that thread does.
 pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {
     if bytes > SOON_FREED {
         let counted = Discarding::begin();

@@ -25,11 +25,11 @@ pub enum Reason {
     Limit(Limit, Span),
     /// The engine does not support some construct: a description, and the place in the source, if there is one.
     Unsupported(String, Option<Span>),
-    /// There is no violation within this many contexts. The inner reason says why executions with more contexts were not searched; `None` if the user did
-    /// not request more.
+    /// There is no violation within this many contexts. The inner reason says why executions with more contexts were not searched; `None` if the user
+    /// did not request more.
     Contexts(u32, Option<Box<Reason>>),
-    /// The engine stopped early: it had found no violation, and a buffer or value grew in a loop that does not visibly bound it. The rest of the memory is
-    /// left to other engines.
+    /// The engine stopped early: it had found no violation, and a buffer or value grew in a loop that does not visibly bound it. The rest of the
+    /// memory is left to other engines.
     Endless,
     /// There is a proof, but no time was left to check it.
     NotConfirmed,

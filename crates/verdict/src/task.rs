@@ -26,8 +26,8 @@ pub struct Task<'p> {
     pub observed: Vec<Observable>,
     /// Whether the run may stop at the first violation. Then other properties may have no answer, and some final states may not be found.
     pub first_violation: bool,
-    /// Receives each answer as soon as the engine finds it; `None` if answers are only needed at the end. The field is private, so that a task derived from
-    /// this one does not accidentally inherit a listener that numbers properties differently.
+    /// Receives each answer as soon as the engine finds it; `None` if answers are only needed at the end. The field is private, so that a task
+    /// derived from this one does not accidentally inherit a listener that numbers properties differently.
     listener: Option<&'p dyn Listener>,
 }
 
@@ -57,8 +57,8 @@ impl<'p> Task<'p> {
         self.listener.is_some()
     }
 
-    /// Passes the answer to the property with this index to the listener. An answer with evidence (a trace, an invariant or a certificate) counts as soon as
-    /// the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then.
+    /// Passes the answer to the property with this index to the listener. An answer with evidence (a trace, an invariant or a certificate) counts as
+    /// soon as the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then.
     pub fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
@@ -207,14 +207,15 @@ pub enum Answer {
     Holds(Option<Trace>),
     /// The property holds, as proved by this invariant.
     Proved(Arc<Invariant>),
-    /// The property holds, or it is violated, whichever the certificate claims. The certificate proves its claim by a set of states, or by proofs about
-    /// programs other than the one of the task.
+    /// The property holds, or it is violated, whichever the certificate claims. The certificate proves its claim by a set of states, or by proofs
+    /// about programs other than the one of the task.
     Certified(Arc<Certificate>),
     /// The property is violated. The trace shows the violation; for `finally exists` there is no trace.
     Violated(Option<Trace>),
     /// The engine could not decide the property, for this reason.
     Unknown(Reason),
-    /// The engine did not finish with the property, because the violation of another property was enough, or because the property has a verdict already.
+    /// The engine did not finish with the property, because the violation of another property was enough, or because the property has a verdict
+    /// already.
     Open,
 }
 

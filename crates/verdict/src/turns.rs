@@ -1,8 +1,8 @@
 //! Time sharing of several concurrent runs on a few cores, with a shared memory limit.
 //!
-//! Each member of a portfolio is a run in a separate thread, and there may be more members than cores. A member polls its [`Limits`] often, and the poll
-//! blocks until it is the member's turn. So a paused member keeps its state and continues where it stopped. The member with the least run time relative
-//! to its weight runs next (stride scheduling). Turns are short at first and longer for members that have run for a long time.
+//! Each member of a portfolio is a run in a separate thread, and there may be more members than cores. A member polls its [`Limits`] often, and the
+//! poll blocks until it is the member's turn. So a paused member keeps its state and continues where it stopped. The member with the least run time
+//! relative to its weight runs next (stride scheduling). Turns are short at first and longer for members that have run for a long time.
 //!
 //! The members share one memory limit. When it is reached, the member that uses the most memory stops, and the others wait a moment for that memory.
 //!
@@ -77,7 +77,8 @@ pub struct Seat {
 }
 
 impl Turns {
-    /// A portfolio without members, on the given number of cores. If the portfolio is itself a member of another portfolio, `outer` is its seat there.
+    /// A portfolio without members, on the given number of cores. If the portfolio is itself a member of another portfolio, `outer` is its seat
+    /// there.
     pub fn new(cores: usize, outer: Option<Arc<Seat>>) -> Arc<Turns> {
         Arc::new(Turns {
             cores: cores.max(1),
@@ -118,8 +119,8 @@ impl Turns {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Starts the turns of the members with the least run time relative to their weight, as long as there are cores for them. Waiting members are woken only
-    /// if a turn was started: each woken member calls this function, so waking them needlessly would keep all of them busy.
+    /// Starts the turns of the members with the least run time relative to their weight, as long as there are cores for them. Waiting members are
+    /// woken only if a turn was started: each woken member calls this function, so waking them needlessly would keep all of them busy.
     fn start(&self, members: &mut [Member], now: u64) {
         loop {
             let busy: usize = members.iter().filter(|m| m.since.is_some()).map(|m| m.width).sum();

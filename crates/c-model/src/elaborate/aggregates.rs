@@ -87,8 +87,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// If a place is known to hold the undefined value, copies this value. The copy is allowed, because only the use of an undefined value is an error.
-    /// Returns whether the value was copied.
+    /// If a place is known to hold the undefined value, copies this value. The copy is allowed, because only the use of an undefined value is an
+    /// error. Returns whether the value was copied.
     fn copied_undefined(&mut self, from: &Target, to: &Target) -> bool {
         let (Some((source, way)), Some((target, further))) = (from.known(), to.known()) else { return false };
         if !self.is_private(source) || !self.is_private(target) {

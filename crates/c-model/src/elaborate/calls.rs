@@ -322,8 +322,8 @@ impl Elaborator<'_> {
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);
         if labels {
-            // Facts at labels are kept from attempt to attempt and may refer to any local variable, so all local variables are created before the first
-            // attempt.
+            // Facts at labels are kept from attempt to attempt and may refer to any local variable, so all local variables are created before the
+            // first attempt.
             for n in 0..callee.locals.len() {
                 self.slot(fencewright_c::typed::tree::LocalId(n as u32));
             }
@@ -334,8 +334,8 @@ impl Elaborator<'_> {
             self.step(callee.span)?;
             self.frame().scopes[0].truncate(parameters);
             let code = self.written(|this| {
-                // In a loop, control may jump over declarations of variables that still hold values from an earlier call of the function, so the lifetimes
-                // of all variables begin here.
+                // In a loop, control may jump over declarations of variables that still hold values from an earlier call of the function, so the
+                // lifetimes of all variables begin here.
                 if labels && this.repeated() {
                     let span = callee.body.span;
                     declared(&callee.body.statements).into_iter().for_each(|local| this.begin(local, span));

@@ -160,7 +160,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Evaluates two operands from left to right. Warns if one operand writes to memory that the other accesses, because C leaves their order unspecified.
+    /// Evaluates two operands from left to right. Warns if one operand writes to memory that the other accesses, because C leaves their order
+    /// unspecified.
     pub(super) fn both_values(&mut self, a: &Expr, b: &Expr) -> Result<(Operand, Operand)> {
         let start = self.accesses;
         let first = self.value(a)?;

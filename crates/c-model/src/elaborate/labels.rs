@@ -57,15 +57,16 @@ impl Elaborator<'_> {
         Join { label: self.label(), env: None, supposed: None }
     }
 
-    /// Records a conditional jump to the end of the function, loop or `switch` at this nesting level; the code between here and that end may be skipped.
+    /// Records a conditional jump to the end of the function, loop or `switch` at this nesting level; the code between here and that end may be
+    /// skipped.
     pub(super) fn divert(&mut self, level: usize) {
         if self.writer.branches > 0 && self.writer.reachable {
             self.writer.pending.insert(level);
         }
     }
 
-    /// Runs `work` for a function, loop or `switch`, one nesting level deeper. Afterwards all pending jumps to the end of this function, loop or `switch`
-    /// have landed.
+    /// Runs `work` for a function, loop or `switch`, one nesting level deeper. Afterwards all pending jumps to the end of this function, loop or
+    /// `switch` have landed.
     pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.level += 1;
         let result = work(self);
@@ -135,8 +136,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Undoes an attempt: removes the registers, objects, calls and threads created since the snapshot, and restores the facts from then. Unification,
-    /// warnings and recorded uses remain. Label numbers are not reused, because a function keeps the numbers of its labels.
+    /// Undoes an attempt: removes the registers, objects, calls and threads created since the snapshot, and restores the facts from then.
+    /// Unification, warnings and recorded uses remain. Label numbers are not reused, because a function keeps the numbers of its labels.
     pub(super) fn back_to(&mut self, mark: &Mark) {
         self.uncreate(&mark.detached, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);

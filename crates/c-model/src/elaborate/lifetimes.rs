@@ -19,7 +19,8 @@ use super::statements::has_entry;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// Begins the lifetime of a variable of the current function at its declaration, which control may have reached before: the variable becomes undefined.
+    /// Begins the lifetime of a variable of the current function at its declaration, which control may have reached before: the variable becomes
+    /// undefined.
     pub(super) fn begin(&mut self, local: LocalId, span: Span) {
         let again = self.repeated() || self.frame().slots[local.index()].is_some();
         let written = again && !self.executing();

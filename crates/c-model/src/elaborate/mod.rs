@@ -3,8 +3,8 @@
 //! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: `env`) replace the
 //! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
 //! `main` runs alone and all values are known, `main` is executed at translation time, and the resulting contents of memory become the initial state
-//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated again and again, until the facts at its
-//! head are a fixpoint (`loops`); only the code of the last attempt is kept.
+//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated again and again, until the facts at
+//! its head are a fixpoint (`loops`); only the code of the last attempt is kept.
 
 mod aggregates;
 mod assign;

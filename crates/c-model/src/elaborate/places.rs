@@ -173,8 +173,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Adjusts the path `way` so that it leads to a place of type `ty` at the same address: outward if it ends in a first member or element, otherwise
-    /// inward to first members or elements. Returns `way` unchanged if there is no such place.
+    /// Adjusts the path `way` so that it leads to a place of type `ty` at the same address: outward if it ends in a first member or element,
+    /// otherwise inward to first members or elements. Returns `way` unchanged if there is no such place.
     pub(super) fn fitted(&self, object: ObjectId, mut way: Vec<Step>, ty: &Type) -> Vec<Step> {
         if ty.kind == TypeKind::Void {
             return way;
@@ -207,8 +207,8 @@ impl Elaborator<'_> {
         start
     }
 
-    /// Whether an access with one of two types can be an access to a place of the other type: both are the same structure type, the same array type, or
-    /// both are scalars.
+    /// Whether an access with one of two types can be an access to a place of the other type: both are the same structure type, the same array type,
+    /// or both are scalars.
     fn same_place(&self, a: &Type, b: &Type) -> bool {
         match (&a.kind, &b.kind) {
             (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),

@@ -32,7 +32,8 @@ pub(super) struct Writer {
     pub branches: usize,
     /// Nesting depth of functions, loops and switches.
     pub level: usize,
-    /// The nesting levels of the functions, loops and switches to whose end some conditional jump leads, so that the code up to that end may be skipped.
+    /// The nesting levels of the functions, loops and switches to whose end some conditional jump leads, so that the code up to that end may be
+    /// skipped.
     pub pending: BTreeSet<usize>,
     /// The threads that this thread has certainly joined.
     pub joined: BTreeSet<usize>,

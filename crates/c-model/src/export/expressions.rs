@@ -209,8 +209,8 @@ impl Writer {
         }
     }
 
-    /// The index in the C array, which begins at 0. The bounds are asserted, unless the range of the index is within them. (A constant index was checked
-    /// when the program was read.)
+    /// The index in the C array, which begins at 0. The bounds are asserted, unless the range of the index is within them. (A constant index was
+    /// checked when the program was read.)
     fn position(&mut self, known: &Known, index: &Expr) -> Result<String> {
         let indices = known.indices.unwrap_or(Range { low: 0, high: 0 });
         let written = self.write(index)?;

@@ -49,8 +49,8 @@ fn register_name(program: &Program, id: ThreadId, register: RegisterId) -> (&str
     }
 }
 
-/// The formula of a property of final states, and whether the formula must hold there (otherwise it must not); `None` for `assertions` and `deadlock`.
-/// Any other property is an error.
+/// The formula of a property of final states, and whether the formula must hold there (otherwise it must not); `None` for `assertions` and
+/// `deadlock`. Any other property is an error.
 fn at_the_end(property: &Property) -> Result<Option<(&Formula, bool)>> {
     match &property.kind {
         PropertyKind::Assertions | PropertyKind::NoDeadlock => Ok(None),

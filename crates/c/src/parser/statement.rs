@@ -73,7 +73,8 @@ impl Parser<'_> {
         self.skip_attributes()?;
         let kind = self.statement_kind()?;
         let ends = self.is_between_uses(self.at);
-        // If a statement comes from a whole macro use, fences can be inserted beside the use. Its position in the macro definition is then not needed.
+        // If a statement comes from a whole macro use, fences can be inserted beside the use. Its position in the macro definition is then not
+        // needed.
         let definition = if starts && ends { None } else { self.definition(first, self.at - 1) };
         Ok(Statement { kind, span: self.since(start), expansion, starts, ends, definition })
     }

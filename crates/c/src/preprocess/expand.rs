@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::lexer::single;
 use crate::token::{ExpansionId, Kind, Token};
 
-/// Maximum number of tokens that all macros together may expand to. Without it, a few lines could define macros whose expansions do not fit into memory.
+/// Maximum number of tokens that all macros together may expand to. Without it, a few lines could define macros whose expansions do not fit into
+/// memory.
 const MOST_TOKENS: usize = 1 << 22;
 /// Maximum nesting depth of macros in arguments of macros.
 const DEEPEST: usize = 200;

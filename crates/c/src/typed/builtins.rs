@@ -6,7 +6,8 @@
 //!
 //! A type is written `result (parameter, parameter)`, with these words:
 //!
-//! - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Arguments for further `T*` become pointers to `T` without qualifiers.
+//! - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Arguments for further `T*` become pointers to `T` without
+//!   qualifiers.
 //! - `&T`: a place, passed as its address, which determines `T`.
 //! - `T`: a value of that type, without qualifiers. `N`: the same for arithmetic, so it must be an integer.
 //! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, with its type kept.

@@ -54,7 +54,8 @@ impl Typer<'_> {
         }
     }
 
-    /// The value of a variable, if it never changes and is initialised with a constant. Needed because GNU C allows `const` variables in array lengths.
+    /// The value of a variable, if it never changes and is initialised with a constant. Needed because GNU C allows `const` variables in array
+    /// lengths.
     fn value_of_constant(&self, place: &Place) -> Option<i128> {
         match place.kind {
             PlaceKind::Local(id) => self.body.as_ref()?.constants.get(&id).copied(),

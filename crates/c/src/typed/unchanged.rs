@@ -33,8 +33,8 @@ impl Changes {
             let (before, after) = (n.checked_sub(1).map_or("", spelled), spelled(n + 1));
             let changed = match (before, after) {
                 ("&" | "++" | "--", _) | (_, "++" | "--") => true,
-                // A variable in parentheses may be changed by an operator after the parentheses, and the first argument of a call may be the place that
-                // a macro of Linux writes to.
+                // A variable in parentheses may be changed by an operator after the parentheses, and the first argument of a call may be the place
+                // that a macro of Linux writes to.
                 ("(", ")" | ",") => true,
                 (_, "=") => uses.contains_key(&token.symbol),
                 (_, after) => after.ends_with('=') && !matches!(after, "==" | "!=" | "<=" | ">="),

@@ -38,11 +38,12 @@
 //! * A store enters by the table. Counting one more copy, up to many, is right; and the new store is behind all barriers.
 //! * A store fence: where the table adds no barrier to Q, the definition of representing requires none.
 //! * A flush of s, the oldest store (PSO: to its cell, without a barrier before it). If s is in Q, then no store in R is older, nor any in Q, and no
-//!   barrier of Q precedes it: s leaves Q. Otherwise no store in Q is older; and with the oldest kept, Q contains no barrier, because a store of Q would precede this barrier, and
-//!   the exact buffer would have a barrier between that store and s. So s leaves R. If s is the only one of the other stores to its cell, then its value was added last and occurs
-//!   in R once or many times. Every other value of the cell does not occur among the other stores, so R has it many times or not at all: s leaves by 3. If, besides s, another
-//!   store outside Q is to the cell, the newest store to the cell stays the same. If R has the value v of s many times, s leaves by 1. Otherwise the copies of v are counted
-//!   exactly, and the value that was added last is a different one, or another copy of v: s leaves by 2.
+//!   barrier of Q precedes it: s leaves Q. Otherwise no store in Q is older; and with the oldest kept, Q contains no barrier, because a store of Q
+//!   would precede this barrier, and the exact buffer would have a barrier between that store and s. So s leaves R. If s is the only one of the other
+//!   stores to its cell, then its value was added last and occurs in R once or many times. Every other value of the cell does not occur among the
+//!   other stores, so R has it many times or not at all: s leaves by 3. If, besides s, another store outside Q is to the cell, the newest store to
+//!   the cell stays the same. If R has the value v of s many times, s leaves by 1. Otherwise the copies of v are counted exactly, and the value that
+//!   was added last is a different one, or another copy of v: s leaves by 2.
 //! * All other steps depend only on the properties of buffers that are described above.
 //!
 //! So a set of states that contains representatives of the initial states, and is closed under the steps above, contains a representative of each

@@ -8,7 +8,8 @@ use fencewright::settings::Choice;
 
 use super::examples;
 
-/// Names that help and completion scripts list. The parser also accepts other names; they are refused later, so that the error can be printed as JSON.
+/// Names that help and completion scripts list. The parser also accepts other names; they are refused later, so that the error can be printed as
+/// JSON.
 #[derive(Clone, Copy)]
 pub struct Listed(pub fn() -> Vec<Choice>);
 

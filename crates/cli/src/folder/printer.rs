@@ -1,5 +1,5 @@
-//! Prints the table. Programs are in order: the rows of a program are printed after all rows of earlier programs. A row waits only briefly for the rows of earlier
-//! properties of its program; after that, rows are printed in the order in which they arrive.
+//! Prints the table. Programs are in order: the rows of a program are printed after all rows of earlier programs. A row waits only briefly for the
+//! rows of earlier properties of its program; after that, rows are printed in the order in which they arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,7 +13,8 @@ use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{progress, stop};
 
-/// Maximum time an answer waits for the answers about earlier properties of its program, so that rows of quickly decided programs are always in the same order.
+/// Maximum time an answer waits for the answers about earlier properties of its program, so that rows of quickly decided programs are always in the
+/// same order.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Verdicts, the worst first.

@@ -1,8 +1,8 @@
 //! Core code, also called symbolic code: a C program thread by thread, with calls inlined and every memory access a statement of its own.
 //!
-//! Elaboration produces core code. Layout assigns a variable to each [`Location`] and translates core code to [flat](crate::flat) code, which emission
-//! prints as `.fw`. Pointers are still symbolic here: a [`Value`] names the place whose address it is, and a [`NodeId`] says which set of places a
-//! pointer may point to. Numbers for addresses are chosen once the whole program is known.
+//! Elaboration produces core code. Layout assigns a variable to each [`Location`] and translates core code to [flat](crate::flat) code, which
+//! emission prints as `.fw`. Pointers are still symbolic here: a [`Value`] names the place whose address it is, and a [`NodeId`] says which set of
+//! places a pointer may point to. Numbers for addresses are chosen once the whole program is known.
 
 mod addresses;
 mod known;
@@ -198,7 +198,8 @@ pub enum ObjectEvent {
     Take(ObjectId),
     /// The lifetime of a local variable in memory ends: its block or function is left.
     End(ObjectId),
-    /// The next statement accesses a local variable, or part of it, through a pointer. This violates `memory` if the lifetime of the variable has ended.
+    /// The next statement accesses a local variable, or part of it, through a pointer. This violates `memory` if the lifetime of the variable has
+    /// ended.
     Follow(ObjectId),
     /// A library function uses the object at this place, which has to exist. The accesses of that function are not modelled.
     Reach(Location),

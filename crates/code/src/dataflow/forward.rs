@@ -1,5 +1,5 @@
-//! Forward data-flow analyses, in which the facts at a point describe the executions that lead to it, and passes that rewrite statements by such facts
-//! in the same walk.
+//! Forward data-flow analyses, in which the facts at a point describe the executions that lead to it, and passes that rewrite statements by such
+//! facts in the same walk.
 //!
 //! Facts are an `Option`: `None` at unreachable points. Cycles are treated in one of two ways ([`Forward::ITERATES`]):
 //!

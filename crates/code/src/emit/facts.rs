@@ -75,8 +75,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects with the same noun and the same owner are numbered, variables separately from allocations. If local variables
-/// with the same noun belong to several threads, each of them names its thread.
+/// All objects with their nouns. Objects with the same noun and the same owner are numbered, variables separately from allocations. If local
+/// variables with the same noun belong to several threads, each of them names its thread.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();

@@ -1,8 +1,8 @@
 //! Bounds on counters: variables to which constants are added, by statements each of which is executed at most once.
 //!
-//! Every value of such a variable is a constant written to it, or a value read from it earlier plus a constant. On the chain of reads back to a written
-//! constant, each adding statement occurs at most once. So every value is at least the least written constant plus all negative additions, and at most
-//! the greatest written constant plus all positive additions, in any order of execution and even if updates are lost.
+//! Every value of such a variable is a constant written to it, or a value read from it earlier plus a constant. On the chain of reads back to a
+//! written constant, each adding statement occurs at most once. So every value is at least the least written constant plus all negative additions,
+//! and at most the greatest written constant plus all positive additions, in any order of execution and even if updates are lost.
 
 use std::collections::{HashMap, HashSet};
 
@@ -57,7 +57,8 @@ pub(crate) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec
             match change {
                 Some(Change::Write(number)) => counter.write(number),
                 Some(Change::Add(number)) if *once => {
-                    // The register that the statement reads may not have been loaded yet. Then it holds 0, and the statement writes 0 plus the number.
+                    // The register that the statement reads may not have been loaded yet. Then it holds 0, and the statement writes 0 plus the
+                    // number.
                     counter.write(0);
                     counter.add(number);
                 }

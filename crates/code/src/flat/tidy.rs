@@ -223,8 +223,8 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
     Some(Step { kind, span: second.span })
 }
 
-/// The range of `value` when the register may hold any number from `least` to `greatest`; `None` if the range is not known exactly. For a conversion to
-/// n bits the range is known if the register may hold 2^n consecutive numbers, because the result may then be any value of the target type.
+/// The range of `value` when the register may hold any number from `least` to `greatest`; `None` if the range is not known exactly. For a conversion
+/// to n bits the range is known if the register may hold 2^n consecutive numbers, because the result may then be any value of the target type.
 fn converted(register: Register, (least, greatest): (i64, i64), value: &Term) -> Option<(i64, i64)> {
     let is_it = |term: &Term| *term == Term::Register(register);
     let is_all_of = |width: Width| i128::from(greatest) - i128::from(least) + 1 == 1 << width.bits();

@@ -2,8 +2,8 @@
 //!
 //! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. Each place of a structure or array contributes one
 //! block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width * number + base` in
-//! the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or after every object if
-//! pointers are moved, one number stands for no place: a pointer one past the end.
+//! the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or after every object
+//! if pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 
@@ -72,8 +72,8 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of this
-    /// part in the first place.
+    /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of
+    /// this part in the first place.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
     /// The sources of its places: objects, and parts of other classes.
     pub(crate) sources: Vec<Source>,
@@ -288,7 +288,8 @@ impl Layout {
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// Adds a class with one flag for each object of `class`. A flag is 1 from when a thread frees the object for others until one of them allocates it.
+    /// Adds a class with one flag for each object of `class`. A flag is 1 from when a thread frees the object for others until one of them allocates
+    /// it.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
         let mut returned = Class::new(None);

@@ -228,8 +228,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// `free` of a non-null pointer into a class: the pointer must be to the start of an allocation of this class, or to the first member or element of an
-    /// allocation.
+    /// `free` of a non-null pointer into a class: the pointer must be to the start of an allocation of this class, or to the first member or element
+    /// of an allocation.
     fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
         let of = &self.layout.classes[class];
         let number = pointer.clone().with(BinaryOp::Div, of.scale);

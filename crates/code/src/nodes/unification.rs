@@ -87,8 +87,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// Whether two structures have members at the same offsets with the same parts. Scalar types are not compared here, but when the nodes of the members
-    /// are unified.
+    /// Whether two structures have members at the same offsets with the same parts. Scalar types are not compared here, but when the nodes of the
+    /// members are unified.
     pub(super) fn is_alike(&self, one: RecordId, other: RecordId) -> bool {
         if one == other {
             return true;

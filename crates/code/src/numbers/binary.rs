@@ -312,7 +312,8 @@ fn divide_large(sink: &mut dyn Sink, op: Operator, ty: Integer, a: Operand, b: O
     let by_small = match a.is_exact() {
         true => Value::binary(operation(op), x(), y()),
         false => {
-            // Half of the dividend is below 2^63, so it represents itself. The quotient of the dividend is twice the quotient of this half, or one more.
+            // Half of the dividend is below 2^63, so it represents itself. The quotient of the dividend is twice the quotient of this half, or one
+            // more.
             let half = x().with(BinaryOp::Shr, 1).with(BinaryOp::BitAnd, i64::MAX.into());
             let twice = Value::binary(BinaryOp::Div, half, y()).with(BinaryOp::Mul, 2);
             let twice = sink.name(wrap(ty, twice));

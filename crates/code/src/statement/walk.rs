@@ -93,7 +93,8 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// The register that stands, in the condition and the new value of an update or an await, for the value found in memory; `None` for other statements.
+    /// The register that stands, in the condition and the new value of an update or an await, for the value found in memory; `None` for other
+    /// statements.
     pub fn found(&self) -> Option<Register> {
         match self {
             StmtKind::Update { old: register, .. } | StmtKind::Await { register, .. } => Some(*register),
@@ -147,8 +148,8 @@ impl<S: Stage> StmtKind<S> {
         }
     }
 
-    /// Calls `visit` for every register and array element that the statement depends on, with its value before the statement. The register into which an
-    /// update or await loads is among them only if the place depends on it.
+    /// Calls `visit` for every register and array element that the statement depends on, with its value before the statement. The register into which
+    /// an update or await loads is among them only if the place depends on it.
     pub fn reads(&self, visit: &mut dyn FnMut(Source<'_, S::Value>)) {
         let Some(found) = self.found() else {
             return self.values(&mut |value| value.sources(visit));

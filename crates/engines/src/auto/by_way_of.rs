@@ -3,9 +3,9 @@
 //! * PSO to TSO, for all properties: the *reordered program* issues stores in every order in which they may leave the buffer under PSO
 //!   ([`Extended::reordered`]). If fences separate the stores of each thread, the reordered program is the program itself. Executions are translated
 //!   back, and a proof under TSO becomes a certificate whose claim names this reduction.
-//! * TSO to SC, if there is no attack, that is, if no store can be delayed past a load such that another thread notices. Then the program text shows that
-//!   the program is robust, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC becomes a
-//!   `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
+//! * TSO to SC, if there is no attack, that is, if no store can be delayed past a load such that another thread notices. Then the program text shows
+//!   that the program is robust, and SC decides the properties for which robustness is sufficient ([`Conclusion`], docs/lazy.md). A proof under SC
+//!   becomes a `lazy` certificate without extensions. Some properties need a second proof, about the program in which locks may be released anywhere.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,8 +74,8 @@ impl<'a> Reordered<'a> {
         Some(Reordered { task, program, complete, certificates: Certificates::default() })
     }
 
-    /// Whether no engine has to search under PSO: either fences separate the stores, so that the reordered program is the program itself, or SC decides all
-    /// properties.
+    /// Whether no engine has to search under PSO: either fences separate the stores, so that the reordered program is the program itself, or SC
+    /// decides all properties.
     pub fn suffices(&self, limits: &Limits) -> bool {
         let all: Vec<usize> = (0..self.task.properties.len()).collect();
         let under_sc = || Statically::robust(&self.tso(), &all, limits).is_some_and(|way| way.numbers == all);
@@ -173,7 +173,8 @@ impl Listener for Reordered<'_> {
     }
 }
 
-/// An answer with a proof under SC, and, if a second proof is needed, an answer with a proof about the program in which locks may be released anywhere.
+/// An answer with a proof under SC, and, if a second proof is needed, an answer with a proof about the program in which locks may be released
+/// anywhere.
 type Proofs = (Answer, Option<Answer>);
 
 /// A task under TSO, some of whose properties are decided by SC.
@@ -311,8 +312,8 @@ impl<'a> Statically<'a> {
             Some(second) => second.map(|(names, proof)| (Some(names), Some(proof)))?,
             None => (None, None),
         };
-        // In a claim with two proofs, the second one, about the program in which locks may be released, has to prove every property of the claim. So the
-        // claim has only the properties that need the second proof.
+        // In a claim with two proofs, the second one, about the program in which locks may be released, has to prove every property of the claim. So
+        // the claim has only the properties that need the second proof.
         let is_shown = |name: &&String| {
             let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
             asked.any(|n| match released {

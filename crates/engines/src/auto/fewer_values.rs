@@ -1,5 +1,6 @@
-//! Reduces a program that chooses among very many values to a program that chooses among fewer ([`narrowed`]). The two programs differ only in the ranges of
-//! choices. So each execution of the reduced program is an execution of the original program, and a proof becomes a certificate with the claim `narrowed`.
+//! Reduces a program that chooses among very many values to a program that chooses among fewer ([`narrowed`]). The two programs differ only in the
+//! ranges of choices. So each execution of the reduced program is an execution of the original program, and a proof becomes a certificate with the
+//! claim `narrowed`.
 
 use fencewright_certify::{Certificate, Claim};
 use fencewright_fingerprint::fingerprint;
@@ -21,7 +22,8 @@ pub struct Narrowed<'a> {
 impl<'a> Narrowed<'a> {
     /// The reduced task; `None` if no choice has many values of which fewer are sufficient.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
-        // The reduction preserves only properties that the program states or that have no formula. Other formulas and the set of final states may change.
+        // The reduction preserves only properties that the program states or that have no formula. Other formulas and the set of final states may
+        // change.
         let known = |property: &Property| {
             matches!(property.kind, PropertyKind::Assertions | PropertyKind::NoDeadlock)
                 || task.program.properties.iter().any(|own| own.kind == property.kind)

@@ -6,14 +6,14 @@
 //! 4. Properties that mention registers are checked separately from the others (`apart`), because a search for both would have more states.
 //! 5. PSO is reduced to TSO if no store can overtake another one, and TSO is reduced to SC if no store can be delayed past a load such that another
 //!    thread notices; the program text must show that (`by_way_of`). If only a few stores can overtake others, PSO is reduced to TSO for a larger
-//!    program. One member of the portfolio searches that program, or, if SC decides all properties of it, only that program is searched. If many stores
-//!    can overtake others, `contexts`, which does not support PSO, searches for violations with at most one store of each thread out of order.
+//!    program. One member of the portfolio searches that program, or, if SC decides all properties of it, only that program is searched. If many
+//!    stores can overtake others, `contexts`, which does not support PSO, searches for violations with at most one store of each thread out of order.
 //! 6. If buffers may grow without bound, `buffers` runs for a moment, because the sets of buffered values may be finite. Then `contexts` runs for a
 //!    moment, because most violations need few contexts, independently of values and buffer lengths.
-//! 7. Open properties are checked by a *portfolio* (`portfolio`) of engines, which run in separate threads and take turns on the cores. `explicit` finds
-//!    violations and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite state
-//!    spaces finite; if executions terminate, another member explores one execution for each trace. `cegar`, with zones and with predicates, proves
-//!    programs with infinitely many states. `lazy` reduces TSO to SC, and `contexts` increases the number of contexts further.
+//! 7. Open properties are checked by a *portfolio* (`portfolio`) of engines, which run in separate threads and take turns on the cores. `explicit`
+//!    finds violations and exhausts finite state spaces; a second instance identifies states up to the order of versions, which makes some infinite
+//!    state spaces finite; if executions terminate, another member explores one execution for each trace. `cegar`, with zones and with predicates,
+//!    proves programs with infinitely many states. `lazy` reduces TSO to SC, and `contexts` increases the number of contexts further.
 //!
 //! An answer with evidence is checked at once, and then every engine stops working on its property.
 
@@ -48,8 +48,8 @@ const ALONE: Duration = Duration::from_millis(50);
 /// Factor on `ALONE` for programs in which every thread has a path to its end.
 const ENDING: u32 = 4;
 
-/// Time that the explicit engine and `cegar` with zones run before the other members have turns. One of these two quickly decides most questions that the
-/// first run leaves open.
+/// Time that the explicit engine and `cegar` with zones run before the other members have turns. One of these two quickly decides most questions that
+/// the first run leaves open.
 const HEAD_START: Duration = Duration::from_millis(400);
 
 /// Engine `auto` with its options.
@@ -67,7 +67,8 @@ pub struct Auto {
     pub buffers: buffers::Options,
     /// The abstract domain for integers. If it is `None`, several domains are tried.
     pub domain: Option<DomainName>,
-    /// Duration of the first runs of the explicit engine and of `contexts`; the first run of `buffers` has half of it. If it is zero, there are no first runs.
+    /// Duration of the first runs of the explicit engine and of `contexts`; the first run of `buffers` has half of it. If it is zero, there are no
+    /// first runs.
     pub alone: Duration,
     /// Whether threads that cannot affect a property are sliced away after the explicit engine's first run.
     pub slices: bool,
@@ -129,7 +130,8 @@ impl Engine for Auto {
 impl Auto {
     /// The number of cores for a run with these limits.
     fn cores(&self, limits: &Limits) -> usize {
-        // At least two cores are used: if the user requests a single worker, the explicit engine has one worker and the other members run concurrently.
+        // At least two cores are used: if the user requests a single worker, the explicit engine has one worker and the other members run
+        // concurrently.
         let all = self.explicit.options.workers.max(2);
         limits.seat().map_or(all, |seat| seat.cores().min(all))
     }

@@ -1,9 +1,9 @@
 //! Runs engines concurrently, each on some or all of the properties.
 //!
-//! Members take turns on the cores ([`turns`](crate::turns)). A member is cancelled once all of its properties are decided. If there is a listener that
-//! checks answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. If there
-//! is none, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if another
-//! member may still find a proof that can be checked.
+//! Members take turns on the cores ([`turns`](crate::turns)). A member is cancelled once all of its properties are decided. If there is a listener
+//! that checks answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. If
+//! there is none, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if
+//! another member may still find a proof that can be checked.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,8 +17,8 @@ use crate::turns::{self, Seat, Turns};
 
 /// Interval at which the portfolio checks whether members are still needed.
 const LOOK: Duration = Duration::from_millis(10);
-/// Minimum time for which the other members search for a proof of an answer without evidence. If the run has taken more than half of this time so far, they
-/// search for twice the duration of the run so far.
+/// Minimum time for which the other members search for a proof of an answer without evidence. If the run has taken more than half of this time so
+/// far, they search for twice the duration of the run so far.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A member of a portfolio.
@@ -90,7 +90,8 @@ pub fn run(
                 Ok((n, report)) => {
                     running[n] = false;
                     known.take(&members[n], report);
-                    // Once all answers have evidence, only their check is left. It may need as much time as the search, so no member has a turn for that time.
+                    // Once all answers have evidence, only their check is left. It may need as much time as the search, so no member has a turn for
+                    // that time.
                     if task.is_judged() && known.report.is_decided_with_evidence(task) {
                         turns.rest(known.start.elapsed());
                     }

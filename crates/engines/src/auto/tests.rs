@@ -1,5 +1,5 @@
-//! Tests of the reductions to stronger memory models and of the portfolio. They compare with the reference semantics, and use engines that give wrong answers
-//! or hang.
+//! Tests of the reductions to stronger memory models and of the portfolio. They compare with the reference semantics, and use engines that give wrong
+//! answers or hang.
 //!
 //! With `FENCEWRIGHT_LONG_TESTS=1`, 50,000 random programs are tested.
 

@@ -1,11 +1,11 @@
 //! An oracle that enumerates the shortest paths from a store to a load, whether or not an attack along them succeeds (THESIS16, chapter 6).
 //!
-//! If the first store of each path is removed from the program, the suggested paths grow from round to round, and every path is suggested eventually. So
-//! this is a semi-decision procedure without unrolling. The oracle answers `robust` only if there is no path at all.
+//! If the first store of each path is removed from the program, the suggested paths grow from round to round, and every path is suggested eventually.
+//! So this is a semi-decision procedure without unrolling. The oracle answers `robust` only if there is no path at all.
 //!
-//! Paths that cannot be part of a robustness violation are left out. A violation is a cycle (Fig. 3.4) that leads from the load, through other threads, to
-//! the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the load does not read
-//! the delayed store. If no path satisfies these three conditions, the program is robust (Theorem 10).
+//! Paths that cannot be part of a robustness violation are left out. A violation is a cycle (Fig. 3.4) that leads from the load, through other
+//! threads, to the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the load
+//! does not read the delayed store. If no path satisfies these three conditions, the program is robust (Theorem 10).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -61,8 +61,8 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
     if !others.access(stored) {
         return None;
     }
-    // A breadth-first search that visits each location once. Other stores on a path matter only because the load may read one of them instead of memory.
-    // A path without a cycle has fewer such stores than the path with the cycle, so paths with cycles need not be tried.
+    // A breadth-first search that visits each location once. Other stores on a path matter only because the load may read one of them instead of
+    // memory. A path without a cycle has fewer such stores than the path with the cycle, so paths with cycles need not be tried.
     let mut came_by: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     let mut open = VecDeque::from([thread.edge(store).to]);
     let mut seen = vec![false; thread.locations.len()];

@@ -1,14 +1,14 @@
 //! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
 //!
 //! First the program is checked under SC. If there is no violation, an [`Oracle`] suggests paths along which stores should be delayed. The program is
-//! extended so that along these paths its executions under SC have the behaviour that TSO allows ([`fencewright_transform::extend`]), and the extended
-//! program is checked under SC in the next round. When the oracle finds that SC and TSO agree for an extended program, that program has under SC all
-//! behaviour of the original program under TSO.
+//! extended so that along these paths its executions under SC have the behaviour that TSO allows ([`fencewright_transform::extend`]), and the
+//! extended program is checked under SC in the next round. When the oracle finds that SC and TSO agree for an extended program, that program has
+//! under SC all behaviour of the original program under TSO.
 //!
 //! * A violation of an extended program under SC is a violation of the original program under TSO, and is replayed there.
-//! * A robust program is decided in the first round. If the first store of each path is removed from the program, an acyclic program is always decided
-//!   (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled programs, which is a semi-decision procedure
-//!   (Theorem 9).
+//! * A robust program is decided in the first round. If the first store of each path is removed from the program, an acyclic program is always
+//!   decided (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled programs, which is a semi-decision
+//!   procedure (Theorem 9).
 //! * Robustness is about states with empty buffers. This is sufficient for final states and for deadlocks. It is sufficient for control states and
 //!   registers too, because buffers can be emptied without a step of any thread. It is not sufficient for a property that mentions memory, for which
 //!   the answer is a violation or `unknown`. In a program with locks, buffers cannot always be emptied: see

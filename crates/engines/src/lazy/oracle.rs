@@ -16,8 +16,8 @@ use crate::task::{Limits, Progress, Reason};
 pub enum Advice {
     /// Every TSO execution that ends with empty buffers ends in a state that is reachable under SC.
     Robust,
-    /// Stores should be delayed along these paths. Each path starts with a store, ends with a load, and has no step that waits for an empty buffer. The list
-    /// is not empty.
+    /// Stores should be delayed along these paths. Each path starts with a store, ends with a load, and has no step that waits for an empty buffer.
+    /// The list is not empty.
     Paths(Vec<(ThreadId, Vec<EdgeId>)>),
     /// The oracle cannot decide.
     Unknown(Reason),

@@ -13,7 +13,8 @@ use super::oracle::{Advice, Oracle};
 use crate::task::{Answer, Author, Early, Engine, Limits, Listener, Progress, Reason, Report, Task, Work};
 use crate::transformed::Prover;
 
-/// Maximum number of paths by which a thread is extended in one round, because the program grows with their number and length. Shorter paths are preferred.
+/// Maximum number of paths by which a thread is extended in one round, because the program grows with their number and length. Shorter paths are
+/// preferred.
 const PATHS_AT_ONCE: usize = 4;
 
 /// Approximate size of an edge of an extended program, in bytes.
@@ -138,7 +139,8 @@ impl<'a> Rounds<'a> {
 
     /// Checks the open properties of a program under SC, and records violations that can be replayed on the original program.
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
-        // In an unrolled program, threads stop where loops are cut off. That is no deadlock of the original program, so deadlocks are not searched for.
+        // In an unrolled program, threads stop where loops are cut off. That is no deadlock of the original program, so deadlocks are not searched
+        // for.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
         let open: Vec<usize> = self.open().into_iter().filter(asked).collect();
         let properties: Vec<&Property> = open.iter().map(|&n| &self.task.properties[n]).collect();
@@ -182,7 +184,8 @@ impl<'a> Rounds<'a> {
         report.answers
     }
 
-    /// Answers the open properties after the oracle has found that SC and TSO agree: properties without a violation hold, if robustness is sufficient for them.
+    /// Answers the open properties after the oracle has found that SC and TSO agree: properties without a violation hold, if robustness is sufficient
+    /// for them.
     fn conclude(&mut self, program: &Extended) {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {
@@ -226,8 +229,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds certificates for the properties that hold: one for all of them, or else one for each. The answers without certificates are told to the listener
-    /// first, so that they are not lost if the time limit is reached. Properties without a certificate keep these answers.
+    /// Finds certificates for the properties that hold: one for all of them, or else one for each. The answers without certificates are told to the
+    /// listener first, so that they are not lost if the time limit is reached. Properties without a certificate keep these answers.
     fn certify(&mut self, program: &Extended) {
         let is_shown = |n: &usize| matches!(self.answers[*n], Some(Answer::Holds(None)));
         let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();

@@ -1,8 +1,8 @@
 //! Checks robustness verdicts: the only place that makes a [`Robustness`].
 //!
-//! An engine's answer about an instrumented program is checked like any other answer ([`crate::check`]): a trace is replayed, an invariant is checked as a
-//! certificate, and an exploration is repeated on the reference semantics if the state space is small. Then the answer is translated to the original
-//! program. A feasible attack needs a [`Witness`]; infeasible attacks are recorded with a [`Proof`].
+//! An engine's answer about an instrumented program is checked like any other answer ([`crate::check`]): a trace is replayed, an invariant is checked
+//! as a certificate, and an exploration is repeated on the reference semantics if the state space is small. Then the answer is translated to the
+//! original program. A feasible attack needs a [`Witness`]; infeasible attacks are recorded with a [`Proof`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,8 +101,8 @@ impl Robustness {
         &self.evidence
     }
 
-    /// All attacks that the program text does not rule out. For several threads with the same code, only the attacks of the first one are listed, unless all
-    /// attacks were requested.
+    /// All attacks that the program text does not rule out. For several threads with the same code, only the attacks of the first one are listed,
+    /// unless all attacks were requested.
     pub fn attacks(&self) -> &[Attack] {
         &self.attacks
     }
@@ -220,8 +220,8 @@ impl<'p> Admission<'p> {
         self.give_up(reason);
     }
 
-    /// Records a checked result about a program that is instrumented with the attacks from index `first` on. The checked property states that the attacks in
-    /// `attacks` fail.
+    /// Records a checked result about a program that is instrumented with the attacks from index `first` on. The checked property states that the
+    /// attacks in `attacks` fail.
     pub fn admit(
         &mut self,
         instrumented: &Instrumented,
@@ -264,7 +264,8 @@ impl<'p> Admission<'p> {
         self.found.instrumented = Some(instrumented);
     }
 
-    /// The verdict of an analysis that began at `start`. With `all`, the attacks of the first of several threads with the same code are copied to the others.
+    /// The verdict of an analysis that began at `start`. With `all`, the attacks of the first of several threads with the same code are copied to the
+    /// others.
     pub fn finish(self, all: bool, start: Instant) -> Robustness {
         let Admission { program, mut found, proofs, unknown, uncertified } = self;
         found.uncertified = uncertified;

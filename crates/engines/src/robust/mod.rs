@@ -1,13 +1,13 @@
 //! Engine `robust`: robustness against TSO, and freedom from triangular races (THESIS16 s.2.3.3, s.3.1.2, s.5.2).
 //!
-//! The program is instrumented with its attacks ([`fencewright_transform::attack`]). It is robust if no attack succeeds in the instrumented program under
-//! SC. One instrumented program contains many attacks, so that their common behaviour is explored only once, and each attack has its own property, so
-//! that one run decides all of them. Other engines search the instrumented program: `explicit` if it has finitely many states, `cegar` if integers are
-//! unbounded.
+//! The program is instrumented with its attacks ([`fencewright_transform::attack`]). It is robust if no attack succeeds in the instrumented program
+//! under SC. One instrumented program contains many attacks, so that their common behaviour is explored only once, and each attack has its own
+//! property, so that one run decides all of them. Other engines search the instrumented program: `explicit` if it has finitely many states, `cegar`
+//! if integers are unbounded.
 //!
-//! Only the module `admit` makes a [`Robustness`], after a check. An execution of the instrumented program is translated into an execution of the original
-//! program under TSO and replayed on the reference semantics. Its happens-before relation, which is computed independently, must have a cycle
-//! ([`witness`]).
+//! Only the module `admit` makes a [`Robustness`], after a check. An execution of the instrumented program is translated into an execution of the
+//! original program under TSO and replayed on the reference semantics. Its happens-before relation, which is computed independently, must have a
+//! cycle ([`witness`]).
 
 mod admit;
 #[cfg(test)]
@@ -29,8 +29,8 @@ use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
 pub use witness::{Shape, Witness};
 
-/// Duration of the first run of the explicit engine, before a symbolic engine runs as well. It is longer than usual, because an instrumented program has
-/// many more states than the original program, but nearly always finitely many.
+/// Duration of the first run of the explicit engine, before a symbolic engine runs as well. It is longer than usual, because an instrumented program
+/// has many more states than the original program, but nearly always finitely many.
 const ALONE: Duration = Duration::from_millis(500);
 
 /// The engine that explores the instrumented program.

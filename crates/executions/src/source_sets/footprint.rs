@@ -18,8 +18,9 @@
 //! | `lock`, `unlock` | | the lock |
 //! | any step that may change the value of a formula | | the formula |
 //!
-//! A footprint determines its step. If the step of another agent writes nothing that this step reads or writes, and reads nothing that this step writes,
-//! then this step has the same alternatives and the same footprint before and after it, and the two steps commute. This holds for disabled steps too.
+//! A footprint determines its step. If the step of another agent writes nothing that this step reads or writes, and reads nothing that this step
+//! writes, then this step has the same alternatives and the same footprint before and after it, and the two steps commute. This holds for disabled
+//! steps too.
 
 use std::rc::Rc;
 

@@ -4,26 +4,27 @@
 //! # The algorithm
 //!
 //! Source sets with sleep sets (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas: *Source sets: a foundation for optimal dynamic partial order
-//! reduction*, J. ACM 64(4), 2017). A depth-first search explores, from each configuration, the steps of one agent, and those of further agents where a
-//! race requires them. Two notions are used throughout:
-//! * Two executions are *equivalent* if one becomes the other by exchanging adjacent events of different agents whose footprints (see `footprint`) do not
-//!   conflict.
+//! reduction*, J. ACM 64(4), 2017). A depth-first search explores, from each configuration, the steps of one agent, and those of further agents where
+//! a race requires them. Two notions are used throughout:
+//! * Two executions are *equivalent* if one becomes the other by exchanging adjacent events of different agents whose footprints (see `footprint`) do
+//!   not conflict.
 //! * An agent *can begin* a sequence (is an *initial* of it) if no earlier event of the sequence happens before its first event there.
 //!
-//! At the end of each execution E, the search considers each pair of an event `i` and a later step of an agent `r` that may be reversible, that is, in
-//! the other order in some other execution:
+//! At the end of each execution E, the search considers each pair of an event `i` and a later step of an agent `r` that may be reversible, that is,
+//! in the other order in some other execution:
 //! * `i` and an event of `r` *race*: they conflict, and no event happens after `i` and before the event of `r`;
-//! * `i` wrote something that the step of `r` waits for (`footprint::Step::waits`), so that `r` may have been enabled before `i` and disabled after it.
-//!   The step may be taken later in E, or never.
+//! * `i` wrote something that the step of `r` waits for (`footprint::Step::waits`), so that `r` may have been enabled before `i` and disabled after
+//!   it. The step may be taken later in E, or never.
 //!
-//! Let C be the configuration before `i`. For each such pair, another agent may have to be explored from C. Let `rest` be the events after `i` that do
-//! not happen after `i`, let `past` be those events of `rest` that happen before the step of `r`, and let F be the footprint of the step that `r` takes
-//! after C and `past`.
-//! * If F conflicts with no event of `rest` outside `past`, then `r` takes the same step after C and all of `rest`. If that step is enabled, then one of
-//!   the agents that can begin `rest` followed by the step of `r` has to be explored from C. If it is disabled, the pair is not reversible.
-//! * Otherwise `r` may take a different step before `i` than after `i`. If `past` is not empty, then one of the agents that can begin `past` has to be
-//!   explored from C. If `past` is empty, then `r` has to be explored from C if it is enabled there; in addition, for each event of `rest` that conflicts
-//!   with F, one of the agents that can begin the sequence of this event and its happens-before predecessors in `rest` has to be explored from C.
+//! Let C be the configuration before `i`. For each such pair, another agent may have to be explored from C. Let `rest` be the events after `i` that
+//! do not happen after `i`, let `past` be those events of `rest` that happen before the step of `r`, and let F be the footprint of the step that `r`
+//! takes after C and `past`.
+//! * If F conflicts with no event of `rest` outside `past`, then `r` takes the same step after C and all of `rest`. If that step is enabled, then one
+//!   of the agents that can begin `rest` followed by the step of `r` has to be explored from C. If it is disabled, the pair is not reversible.
+//! * Otherwise `r` may take a different step before `i` than after `i`. If `past` is not empty, then one of the agents that can begin `past` has to
+//!   be explored from C. If `past` is empty, then `r` has to be explored from C if it is enabled there; in addition, for each event of `rest` that
+//!   conflicts with F, one of the agents that can begin the sequence of this event and its happens-before predecessors in `rest` has to be explored
+//!   from C.
 //!
 //! The second case is not in the paper, where the footprint of a step does not depend on when it is taken, and where steps do not wait.
 //!
@@ -32,20 +33,20 @@
 //!
 //! # Why no execution is missed
 //!
-//! Let E be an explored execution, Z the agents that sleep after E, and D the agents whose steps have been explored from E when the search leaves E. Let
-//! `w` be a sequence of events that is possible after E and that no agent of Z can begin. *Claim*: some explored execution extends E and contains `w`, up
-//! to equivalence. The proof is by induction on the finite tree of the search; an agent `q` in D also stands for its step after E.
+//! Let E be an explored execution, Z the agents that sleep after E, and D the agents whose steps have been explored from E when the search leaves E.
+//! Let `w` be a sequence of events that is possible after E and that no agent of Z can begin. *Claim*: some explored execution extends E and contains
+//! `w`, up to equivalence. The proof is by induction on the finite tree of the search; an agent `q` in D also stands for its step after E.
 //! * If an agent of D can begin `w`, or its step conflicts with no event of `w`, then the claim follows from the claim for the first such agent.
-//! * Otherwise each `q` in D conflicts with an event of `w`. Choose the `q` whose first such event `a` is latest in `w`, and let `u` be the part of `w`
-//!   before `a`. Then E `q` `u` is possible, and no agent that sleeps after E `q` can begin `u`. Let a' be the step that the agent of `a` takes after
-//!   E `q` `u`. If a' is enabled, then by induction some explored execution extends E `q` and contains `u` a', and `q` and a' race in it. If a' is disabled,
-//!   some explored execution extends E `q` and contains `u`, and `q` wrote something that a' waits for. In both cases the search has considered the pair
-//!   of `q` and a', so D contains an agent that one of the two cases above requires. There `u` is a part of `rest` that is closed under happens-before
-//!   predecessors, and `past` is a part of `u`. So in the first case the required agent can begin `u a`, or conflicts with no event of `u a`; in the
-//!   second case it can begin `u` or `u a`. Both contradict the choice of `q`.
+//! * Otherwise each `q` in D conflicts with an event of `w`. Choose the `q` whose first such event `a` is latest in `w`, and let `u` be the part of
+//!   `w` before `a`. Then E `q` `u` is possible, and no agent that sleeps after E `q` can begin `u`. Let a' be the step that the agent of `a` takes
+//!   after E `q` `u`. If a' is enabled, then by induction some explored execution extends E `q` and contains `u` a', and `q` and a' race in it. If a'
+//!   is disabled, some explored execution extends E `q` and contains `u`, and `q` wrote something that a' waits for. In both cases the search has
+//!   considered the pair of `q` and a', so D contains an agent that one of the two cases above requires. There `u` is a part of `rest` that is closed
+//!   under happens-before predecessors, and `past` is a part of `u`. So in the first case the required agent can begin `u a`, or conflicts with no
+//!   event of `u a`; in the second case it can begin `u` or `u a`. Both contradict the choice of `q`.
 //!
-//! So every possible event occurs in an explored execution, and every execution that cannot be continued is explored up to equivalence. A formula that
-//! must never hold is in the footprint of each step that may change its value, so it takes the same sequence of values in equivalent executions.
+//! So every possible event occurs in an explored execution, and every execution that cannot be continued is explored up to equivalence. A formula
+//! that must never hold is in the footprint of each step that may change its value, so it takes the same sequence of values in equivalent executions.
 //!
 //! The search ends only if its tree is finite. If an execution returns to a state, or exceeds a maximum length, the search gives up with
 //! [`Incomplete::Endless`].
@@ -228,8 +229,8 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Appends a configuration to the execution and chooses the first agent to explore from it. If every agent is disabled or sleeps, the execution ends
-    /// and its races are considered.
+    /// Appends a configuration to the execution and chooses the first agent to explore from it. If every agent is disabled or sleeps, the execution
+    /// ends and its races are considered.
     fn enter(
         &mut self,
         configuration: Configuration,
@@ -346,8 +347,8 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Adds the agents that have to be explored from the configuration before event `i`, so that agent `r` can take its step without `i`: see the module's
-    /// comment. `clock` contains the events that happen before the step of `r`.
+    /// Adds the agents that have to be explored from the configuration before event `i`, so that agent `r` can take its step without `i`: see the
+    /// module's comment. `clock` contains the events that happen before the step of `r`.
     fn reverse(&mut self, i: usize, r: usize, clock: &Clock) -> Result<(), Incomplete> {
         self.poll()?;
         let execution = &self.execution;

@@ -7,7 +7,8 @@ pub(super) fn choices(ops: &[Op]) -> Vec<Vec<i64>> {
     let mut choices = vec![Vec::new()];
     for op in ops {
         let Op::Havoc(_, Some(range)) = op else { continue };
-        // A `*` with an empty range disables the event, unless an earlier operation faults. So the event is tried with values for the earlier `*` only.
+        // A `*` with an empty range disables the event, unless an earlier operation faults. So the event is tried with values for the earlier `*`
+        // only.
         if range.low > range.high {
             break;
         }

@@ -45,7 +45,8 @@ pub(super) struct Taken {
     pub(super) footprint: Rc<Footprint>,
     /// The events that happen before this one, and this one.
     pub(super) clock: Clock,
-    /// The earlier events that race with this one: they are of other agents and conflict with it, and no event happens after them and before this one.
+    /// The earlier events that race with this one: they are of other agents and conflict with it, and no event happens after them and before this
+    /// one.
     pub(super) races: Vec<usize>,
     /// Earlier events that may have disabled the step for some time: see [`Execution::blockers`].
     pub(super) blockers: Vec<usize>,
@@ -78,8 +79,8 @@ impl Execution {
         for (n, (thing, writes)) in step.footprint.items().enumerate() {
             let head = self.heads.insert(thing, (number, n));
             before.push(head);
-            // A write may race with the last write and all later accesses, a read only with the last write. Accesses before the last write happen before
-            // that write, so they cannot race with this event.
+            // A write may race with the last write and all later accesses, a read only with the last write. Accesses before the last write happen
+            // before that write, so they cannot race with this event.
             for (event, written) in self.accesses(head) {
                 if writes || written {
                     candidates.push(event);
@@ -132,8 +133,8 @@ impl Execution {
         clock.of(self.events[event].agent) >= self.events[event].count
     }
 
-    /// The events that wrote something that the next step of an agent waits for, without those that happen before every next event of the agent. The step
-    /// may have been enabled before any of them and disabled after it.
+    /// The events that wrote something that the next step of an agent waits for, without those that happen before every next event of the agent. The
+    /// step may have been enabled before any of them and disabled after it.
     pub(super) fn blockers(&self, agent: usize, waits: &[Thing]) -> Vec<usize> {
         let known = self.known(agent);
         let mut blockers = Vec::new();

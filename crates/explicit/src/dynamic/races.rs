@@ -154,8 +154,8 @@ impl Search<'_> {
         if item.is_store() { NOWHERE } else { self.heads[item.key as usize] }
     }
 
-    /// Records an event as the last step of its agent, and as the last access to each object in its footprint except buffered stores and objects that it
-    /// flushes to.
+    /// Records an event as the last step of its agent, and as the last access to each object in its footprint except buffered stores and objects that
+    /// it flushes to.
     pub(super) fn enter(&mut self, number: u32, event: Event) {
         for item in event.branch.footprint.iter().filter(|i| !i.is_store() && !i.flushes()) {
             let head = &mut self.heads[item.key as usize];

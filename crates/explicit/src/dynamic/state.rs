@@ -13,8 +13,8 @@ const STOPPED: i64 = 1 << 32;
 /// A state of the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The index of the lock's holder plus 1 (0 if the lock is free), then the locations of the threads ([`STOPPED`] is added to that of a thread that has
-    /// stopped), their registers, and the memory cells.
+    /// The index of the lock's holder plus 1 (0 if the lock is free), then the locations of the threads ([`STOPPED`] is added to that of a thread
+    /// that has stopped), their registers, and the memory cells.
     pub values: Vec<i64>,
     /// All buffered stores; those of each thread in the order in which they were issued.
     pub buffers: Vec<Buffered>,

@@ -87,8 +87,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether the targets of the outgoing edges need not be stored: no property observes these edges, none of them is a back edge, and none chooses a
-    /// sampled value.
+    /// Whether the targets of the outgoing edges need not be stored: no property observes these edges, none of them is a back edge, and none chooses
+    /// a sampled value.
     pub fn may_be_passed(&self) -> bool {
         !self.back && !self.sampled && !self.next.has(VISIBLE)
     }

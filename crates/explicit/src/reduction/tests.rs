@@ -226,7 +226,7 @@ fn cartesian_vectors_are_those_of_the_text() {
     };
     let incrementing = marking(2, 3, vec![ops(0, 1), ops(1, 0)]);
     let cartesian = explored(&incrementing, MemoryModel::Sc, Reduction::Cartesian);
-    // The first of the two vectors: (load1; store1, load2; store2; load2'; store2'; load2'').
+    // The first of the two vectors of the figure: thread 1 performs load1; store1, and thread 2 performs load2; store2; load2'; store2'; load2''.
     assert_eq!(cartesian.first, [[2, 0], [0, 5]]);
     let all = explored(&incrementing, MemoryModel::Sc, Reduction::None);
     let [persistent, sleep] =

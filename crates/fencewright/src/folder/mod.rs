@@ -1,8 +1,8 @@
 //! Checks all programs in folders, several at a time.
 //!
-//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about each program under each memory model, on several threads of one process
-//! that share its memory. A run that lacks memory because of the other runs is repeated alone. A folder may contain a file [`expected.toml`](expected) with the
-//! expected verdicts.
+//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about each program under each memory model, on several threads
+//! of one process that share its memory. A run that lacks memory because of the other runs is repeated alone. A folder may contain a file
+//! [`expected.toml`](expected) with the expected verdicts.
 //!
 //! ```no_run
 //! use std::path::PathBuf;
@@ -255,9 +255,9 @@ fn outcome<'a>(program: &'a Program, asked: &Asked, checked: &'a Checked) -> Out
 
 /// Renders outcomes. It is called on the thread that found the outcome.
 pub trait Scribe: Sync {
-    /// An outcome in the form in which it is shown at once.
+    /// A rendered outcome, to be shown as soon as it is found.
     type Line: Send;
-    /// An outcome in the form in which it is kept until the batch is finished.
+    /// A rendered outcome, to be kept until the batch is finished.
     type Part: Send;
 
     /// Renders an outcome as soon as it is found.
@@ -291,7 +291,8 @@ pub struct Batch {
     pub asked: Vec<Asked>,
     /// How the programs are read. Definitions given here override those of `expected.toml`.
     pub reader: Reader,
-    /// The question about each program. Its memory model is replaced by that of [`Asked`]. If it names no properties, the property in `expected.toml` is checked.
+    /// The question about each program. Its memory model is replaced by that of [`Asked`]. If it names no properties, the property in `expected.toml`
+    /// is checked.
     pub question: Question,
     /// Number of threads; 0 for the number of cores.
     pub jobs: usize,
@@ -300,8 +301,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Answers all questions. `receive` is called with the events, each with the index of its question, in the order in which they occur, until all questions are
-    /// answered or their token is cancelled.
+    /// Answers all questions. `receive` is called with the events, each with the index of its question, in the order in which they occur, until all
+    /// questions are answered or their token is cancelled.
     pub fn run<S: Scribe>(
         &self,
         scribe: &S,
@@ -407,8 +408,8 @@ impl<S: Scribe> Run<'_, S> {
         let _ = self.sender.send((n, event));
     }
 
-    /// Checks all properties of a program, or the properties with the indices `only`, and sends each outcome as soon as it is found. Outcomes for which memory ran out are not sent
-    /// but returned.
+    /// Checks all properties of a program, or the properties with the indices `only`, and sends each outcome as soon as it is found. Outcomes for
+    /// which memory ran out are not sent but returned.
     fn ask(&self, n: usize, only: Option<&[usize]>, parts: &mut Parts<S>) -> PressedOnes<S> {
         let asked = &self.batch.asked[n];
         self.ask_about(n, asked, only, parts).unwrap_or_else(|failure| {

@@ -27,8 +27,8 @@ pub(super) struct Marks<'l> {
     pub(super) prefix: String,
     /// The statements beside which a fence can be inserted; `None` if all of them.
     pub(super) sites: Option<&'l Sites>,
-    /// The source statements that enclose the current one. A tree statement with the same text as one of them is part of that source statement and has no places of
-    /// its own.
+    /// The source statements that enclose the current one. A tree statement with the same text as one of them is part of that source statement and
+    /// has no places of its own.
     pub(super) around: Vec<Span>,
 }
 
@@ -47,7 +47,8 @@ pub(super) fn mentioned(program: &Program) -> BTreeSet<String> {
 }
 
 impl Marks<'_> {
-    /// Inserts empty steps into a block; `start` says whether there is a place before its first statement, `ends` whether there is one after its last.
+    /// Inserts empty steps into a block; `start` says whether there is a place before its first statement, `ends` whether there is one after its
+    /// last.
     pub(super) fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
         let mut start = start;
         let statements = std::mem::take(&mut block.statements);
@@ -69,8 +70,8 @@ impl Marks<'_> {
                 let opens = opens && label.is_none();
                 block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
             }
-            // Adds a place between the labels and the statement, which every jump to the labels passes. If a property mentions one of the labels, there is no such
-            // place: a thread that waits at a fence there would count as being at the label.
+            // Adds a place between the labels and the statement, which every jump to the labels passes. If a property mentions one of the labels,
+            // there is no such place: a thread that waits at a fence there would count as being at the label.
             let named = |l: &Name| format!("{}{}", self.prefix, l.text);
             let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
             if is_labelled && !looked_at {

@@ -11,8 +11,8 @@ use crate::ast::{self, ExprKind};
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    /// Branches to `then` if the condition holds and to `otherwise` if not. One of the two targets may be missing: instead of branching to the missing
-    /// target, the thread is blocked.
+    /// Branches to `then` if the condition holds and to `otherwise` if not. One of the two targets may be missing: instead of branching to the
+    /// missing target, the thread is blocked.
     pub fn condition(
         &mut self,
         e: &'a ast::Expr,

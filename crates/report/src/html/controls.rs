@@ -1,7 +1,8 @@
 //! Drawings of the control states of a proof. Locations with the same source line are merged into one point.
 //!
-//! There are two kinds of drawings. For each pair of threads, a table has one square per pair of points, filled if the proof does not exclude that the threads are
-//! at these points at the same time; mutual exclusion is visible as a hole. A graph has one node per control state, in layers by distance from the start.
+//! There are two kinds of drawings. For each pair of threads, a table has one square per pair of points, filled if the proof does not exclude that
+//! the threads are at these points at the same time; mutual exclusion is visible as a hole. A graph has one node per control state, in layers by
+//! distance from the start.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

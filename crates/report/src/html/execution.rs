@@ -1,7 +1,7 @@
 //! An execution as data for the viewer: the initial state, the changes of each step, the happens-before relation, and the departures from SC.
 //!
-//! Each step has only its difference from the previous state, which keeps the page small; the viewer reconstructs the states. Steps that are left out are
-//! represented by one entry with their combined difference.
+//! Each step has only its difference from the previous state, which keeps the page small; the viewer reconstructs the states. Steps that are left out
+//! are represented by one entry with their combined difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 

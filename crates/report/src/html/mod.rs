@@ -1,11 +1,11 @@
 //! Answers as one self-contained HTML page: a browser loads nothing else, neither from the network nor from other files.
 //!
-//! A [`Page`] collects answers. All static contents are written as HTML here: the table of answers, the evidence for each verdict, invariants, drawings of control
-//! states, programs with their fences. Executions are written as JSON, from which the script of the page (`page.js`) builds a viewer; each execution is also written
-//! as text, for readers without scripts.
+//! A [`Page`] collects answers. All static contents are written as HTML here: the table of answers, the evidence for each verdict, invariants,
+//! drawings of control states, programs with their fences. Executions are written as JSON, from which the script of the page (`page.js`) builds a
+//! viewer; each execution is also written as text, for readers without scripts.
 //!
-//! All program text is treated as hostile. It becomes HTML only through `escape.rs`, and the script creates elements and text nodes, never markup. The content
-//! security policy of the page allows only this script and this style sheet, by their hashes.
+//! All program text is treated as hostile. It becomes HTML only through `escape.rs`, and the script creates elements and text nodes, never markup.
+//! The content security policy of the page allows only this script and this style sheet, by their hashes.
 
 mod controls;
 mod departures;
@@ -88,8 +88,8 @@ struct Answer {
     class: &'static str,
     /// The engine, the number of states, and the time.
     facts: Vec<String>,
-    /// HTML in which a NUL character marks each index of an execution of this answer and each name that must be unique in the page. [`section`] replaces the marked
-    /// indices and names.
+    /// HTML in which a NUL character marks each index of an execution of this answer and each name that must be unique in the page. [`section`]
+    /// replaces the marked indices and names.
     body: String,
     executions: Vec<Execution>,
 }
@@ -255,8 +255,8 @@ impl Page {
         self.write_in(IN_BROWSER, complete, to)
     }
 
-    /// The page for a panel of VS Code, in its fonts and colours. When a step is selected, the page posts the message `{file, line}` to the editor, with the
-    /// number of the file ([`FileId`](fencewright_program::FileId)) and the line counted from 1, or `{}` if the step has no position.
+    /// The page for a panel of VS Code, in its fonts and colours. When a step is selected, the page posts the message `{file, line}` to the editor,
+    /// with the number of the file ([`FileId`](fencewright_program::FileId)) and the line counted from 1, or `{}` if the step has no position.
     pub fn for_editor(&self) -> String {
         self.text(IN_EDITOR)
     }

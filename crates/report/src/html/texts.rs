@@ -58,7 +58,8 @@ impl Texts {
     }
 }
 
-/// The files of a program as JSON; `places` are the positions that the page mentions. A built-in file is included only if it contains one of these positions.
+/// The files of a program as JSON; `places` are the positions that the page mentions. A built-in file is included only if it contains one of these
+/// positions.
 pub fn files(source: Source<'_>, places: impl Iterator<Item = Span>) -> (String, Numbers) {
     let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
     for span in places.collect::<HashSet<Span>>() {

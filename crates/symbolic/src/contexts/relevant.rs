@@ -15,7 +15,8 @@ pub struct Relevant<'a, 'p> {
     relevance: &'a Relevance<'p>,
 }
 
-/// A control state. Less is relevant in the last context, because no other thread moves after it.
+/// A control state, which records whether the context is the last one: after the last context no other thread moves, so fewer parts of the state are
+/// relevant in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RelevantControl {
     /// The control state of the machine `contexts`.

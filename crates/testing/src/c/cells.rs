@@ -212,8 +212,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A C expression that accesses a scalar cell by a pointer: a pointer that was converted to an integer and back, perhaps chosen between two equal pointers, or a pointer plus
-    /// an offset that is computed from a register and is always 0.
+    /// A C expression that accesses a scalar cell by a pointer: a pointer that was converted to an integer and back, perhaps chosen between two equal
+    /// pointers, or a pointer plus an offset that is computed from a register and is always 0.
     fn roundabout(&mut self, lvalue: &str) -> String {
         let number = self.random.below(REGISTERS);
         let (one, other) = (self.register(number), self.register(number));

@@ -286,8 +286,8 @@ pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
 /// Static facts about the attacker while it delays a store.
 #[derive(Clone, Debug)]
 pub struct Delay {
-    /// For each variable, whether the attacker may both store to and load from one of its cells while stores are delayed. If so, the values of delayed
-    /// stores to this variable have to be recorded.
+    /// For each variable, whether the attacker may both store to and load from one of its cells while stores are delayed. If so, the values of
+    /// delayed stores to this variable have to be recorded.
     pub forwarded: Vec<bool>,
     /// For each location, whether the attacker can reach one of the attacking loads from there while it delays.
     pub promising: Vec<bool>,

@@ -177,8 +177,8 @@ impl Instrumenter<'_> {
         ops
     }
 
-    /// The operations that continue only if the attacker has a delayed store to the cell (`buffered`), or only if it has none. There are no operations if delayed stores to this
-    /// variable are not recorded.
+    /// The operations that continue only if the attacker has a delayed store to the cell (`buffered`), or only if it has none. There are no
+    /// operations if delayed stores to this variable are not recorded.
     fn find(&mut self, address: &Address, buffered: bool) -> Vec<Op> {
         let flag = self.scratch();
         let delayed = beside(&self.auxiliary.delayed, address);

@@ -204,8 +204,8 @@ pub fn instrument(
     properties.push(any(program, &properties));
     let mut variables = program.variables.clone();
     variables.append(&mut auxiliary.variables);
-    // Without real choices all values of the program are integers. Then the instrumented program uses integers too, because the indices that it guesses for locked sections have to
-    // be integers.
+    // Without real choices all values of the program are integers. Then the instrumented program uses integers too, because the indices that it
+    // guesses for locked sections have to be integers.
     let whole = program.numbers == Numbers::Real && !program.has_real_choices();
     let program = Program {
         numbers: if whole { Numbers::Int } else { program.numbers },

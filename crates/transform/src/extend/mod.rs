@@ -209,8 +209,8 @@ impl Extended {
     }
 }
 
-/// A function that maps a thread and some of its original locations to the copies of these locations. It uses a map for each thread, because properties
-/// may name very many locations.
+/// A function that maps a thread and some of its original locations to the copies of these locations. It uses a map for each thread, because
+/// properties may name very many locations.
 fn copies(threads: &[Mapping]) -> impl Fn(ThreadId, &[LocationId]) -> Vec<LocationId> {
     let mut copies = vec![BTreeMap::<LocationId, Vec<LocationId>>::new(); threads.len()];
     for (copies, mapping) in copies.iter_mut().zip(threads) {

@@ -209,13 +209,14 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
     }
 
-    /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property (the inner `None` if
-    /// that cannot be computed); `None` if confirmation does not include an enumeration.
+    /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property (the inner
+    /// `None` if that cannot be computed); `None` if confirmation does not include an enumeration.
     fn enumerated(&mut self, property: &Property) -> Option<Result<(u64, Option<bool>), Incomplete>> {
         let exploration = self.confirm.exploration?;
         let same = |p: &Property| p.name == property.name && p.kind == property.kind;
         if !self.enumerations.iter().any(|(properties, _)| properties.iter().any(same)) {
-            // A formula that must never hold makes events dependent and so increases the number of executions. Each such property is enumerated separately.
+            // A formula that must never hold makes events dependent and so increases the number of executions. Each such property is enumerated
+            // separately.
             let is_invariant = |p: &Property| matches!(p.kind, PropertyKind::Never(_));
             let properties: Vec<Property> = match is_invariant(property) {
                 true => vec![property.clone()],
@@ -279,7 +280,8 @@ pub fn accepted(
     }
 }
 
-/// Whether an execution under a weaker model also violates the property under SC if its flushes are removed and every store is written to memory at once.
+/// Whether an execution under a weaker model also violates the property under SC if its flushes are removed and every store is written to memory at
+/// once.
 fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
@@ -316,8 +318,8 @@ pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
 /// Number of values in the states that are computed between two polls of the limits.
 const UNWATCHED_VALUES: usize = 1_000;
 
-/// Number of steps between two polls of the limits. A poll takes as long as a step to a small state, so there are many steps between polls if states are
-/// small. Large states take a lot of memory, so there are few steps between polls if states are large.
+/// Number of steps between two polls of the limits. A poll takes as long as a step to a small state, so there are many steps between polls if states
+/// are small. Large states take a lot of memory, so there are few steps between polls if states are large.
 fn steps_between_polls(task: &Task<'_>) -> usize {
     let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
     (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1)

@@ -1,8 +1,8 @@
 //! Checked final states. This is the only module that constructs [`FinalStates`].
 //!
-//! If the engine found all final states and the state space is small, the reference semantics is explored and must reach exactly these final states. If
-//! the engine decided the condition before it had found all final states, the execution that decides the condition is replayed. All other answers rely
-//! on the engine alone, and their `checked` is false.
+//! If the engine found all final states and the state space is small, the reference semantics is explored and must reach exactly these final states.
+//! If the engine decided the condition before it had found all final states, the execution that decides the condition is replayed. All other answers
+//! rely on the engine alone, and their `checked` is false.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,8 @@ impl FinalStates {
         self.missing.as_ref()
     }
 
-    /// Why the information is incomplete, if it is: there may be more final states, or the condition cannot be computed in some of [`FinalStates::states`].
+    /// Why the information is incomplete, if it is: there may be more final states, or the condition cannot be computed in some of
+    /// [`FinalStates::states`].
     pub fn doubt(&self) -> Option<Doubt> {
         let not_computable = || self.has(None).then_some(Doubt::NotComputable);
         self.missing.clone().or_else(not_computable)
@@ -99,8 +100,8 @@ impl FinalStates {
         }
     }
 
-    /// True if the reference semantics reaches exactly these final states, or if there may be more final states and the execution that decides the condition
-    /// was replayed; false if the answer relies on the engine alone; `None` if there is no answer.
+    /// True if the reference semantics reaches exactly these final states, or if there may be more final states and the execution that decides the
+    /// condition was replayed; false if the answer relies on the engine alone; `None` if there is no answer.
     pub fn checked(&self) -> Option<bool> {
         self.holds().map(|_| self.checked)
     }
@@ -109,8 +110,8 @@ impl FinalStates {
         self.states.iter().any(|state| state.satisfies == satisfies)
     }
 
-    /// Checks the report of an engine about the final states for a condition. If the task includes the condition as a property, the search may have stopped
-    /// as soon as the condition was decided.
+    /// Checks the report of an engine about the final states for a condition. If the task includes the condition as a property, the search may have
+    /// stopped as soon as the condition was decided.
     pub(crate) fn admit(
         condition: &Condition<'_>,
         engine: &dyn Engine,

@@ -4,14 +4,14 @@
 //! * A proof by an invariant is written as a certificate and counts only if the checker of certificates accepts it. The same holds for the set of
 //!   all states found by the explicit engine, with one exception: if there is no time or memory to check that set, the verdict relies on the engine
 //!   alone, and `checked` is false.
-//! * An answer without a trace or a certificate is confirmed by exploring the states of the reference semantics, if there are few enough. If there are
-//!   too many and the engine has explored executions, then the executions of the reference semantics are enumerated, if they are few enough. Otherwise
-//!   the verdict relies on the engine alone as well.
+//! * An answer without a trace or a certificate is confirmed by exploring the states of the reference semantics, if there are few enough. If there
+//!   are too many and the engine has explored executions, then the executions of the reference semantics are enumerated, if they are few enough.
+//!   Otherwise the verdict relies on the engine alone as well.
 //! * If the engine and its confirmation disagree, there is no verdict.
 //!
 //! An answer with evidence is confirmed while the engine still works on other properties ([`check_each`]). If there is no time for the confirmation,
-//! the result of a completed search counts, marked as relying on the engine alone. An invariant does not count then, and the verdict is `unknown` unless
-//! there is another answer.
+//! the result of a completed search counts, marked as relying on the engine alone. An invariant does not count then, and the verdict is `unknown`
+//! unless there is another answer.
 
 mod confirm;
 mod finals;
@@ -63,8 +63,8 @@ pub fn check_each(
     check_run(engine, task, limits, progress, confirm, &|_| confirm, on_verdict)
 }
 
-/// Like [`check_each`], except that `at_the_end` chooses, from the number of stored states, how to confirm the answers that are left at the end of the
-/// run.
+/// Like [`check_each`], except that `at_the_end` chooses, from the number of stored states, how to confirm the answers that are left at the end of
+/// the run.
 pub fn check_run(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -176,8 +176,8 @@ impl<'a, 'p> Door<'a, 'p> {
         self.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
     }
 
-    /// Receives an answer while the engine still runs. An answer whose confirmation fails for lack of time or memory is dropped; the same or a better answer
-    /// may still be confirmed later. An answer without evidence is kept until the end of the run.
+    /// Receives an answer while the engine still runs. An answer whose confirmation fails for lack of time or memory is dropped; the same or a better
+    /// answer may still be confirmed later. An answer without evidence is kept until the end of the run.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
         let confirms = self.confirmation.confirms();

@@ -45,8 +45,8 @@ pub struct Checked {
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC. If so, no fence can help (FENCES12 s. 7,
-    /// case 1). If not, another violating execution may still be a violation under SC.
+    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC. If so, no fence can help (FENCES12
+    /// s. 7, case 1). If not, another violating execution may still be a violation under SC.
     pub happens_under_sc: bool,
     /// The property that the verdict is about.
     pub property: Property,
@@ -101,8 +101,8 @@ impl Evidence {
         }
     }
 
-    /// True if the trace was replayed, the certificate was accepted, or the states or executions of the reference semantics were enumerated completely; false
-    /// if the verdict relies on the engine alone; `None` if there is no verdict.
+    /// True if the trace was replayed, the certificate was accepted, or the states or executions of the reference semantics were enumerated
+    /// completely; false if the verdict relies on the engine alone; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match self {
             Evidence::Replayed(_) | Evidence::Explored | Evidence::Enumerated(_) | Evidence::Certified(_) => {

@@ -1,7 +1,7 @@
 //! Gaps: the processor time of a thread between two polls of its limits.
 //!
-//! Gaps are measured only after a call of [`watch`]; otherwise a poll costs one atomic load. A gap is measured in the thread's processor time, without time
-//! spent blocked or waiting for a core, so it is as long on a busy machine as on an idle one.
+//! Gaps are measured only after a call of [`watch`]; otherwise a poll costs one atomic load. A gap is measured in the thread's processor time,
+//! without time spent blocked or waiting for a core, so it is as long on a busy machine as on an idle one.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -31,8 +31,8 @@ pub fn watch(most: Duration, tell: fn(&Gap)) {
     let _ = WATCH.set(Watch { most, tell });
 }
 
-/// Records a poll of this thread. Every poll of [`Limits`](super::Limits) calls this function. Code without limits, such as code that frees memory before
-/// the process ends, may call it to split gaps.
+/// Records a poll of this thread. Every poll of [`Limits`](super::Limits) calls this function. Code without limits, such as code that frees memory
+/// before the process ends, may call it to split gaps.
 #[track_caller]
 #[inline]
 pub fn look() {

@@ -221,7 +221,8 @@ impl Elaborator<'_> {
                 let by = self.elements(&place.ty, modify, by, bytes, span)?;
                 let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
                 if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
-                    // The operation leaves memory unchanged and its result is unused. Compilers translate such an operation to a load, and so does the model.
+                    // The operation leaves memory unchanged and its result is unused. Compilers translate such an operation to a load, and so does
+                    // the model.
                     return self.read(&place, span);
                 }
                 let old = self.atomic_modify(&place, modify, by.clone(), span)?;

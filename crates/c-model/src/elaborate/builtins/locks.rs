@@ -290,9 +290,9 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// The variable that records whether this thread holds a lock whose value does not name its owner. For a reader lock, which a thread may take several
-    /// times, the variable records whether this thread has ever taken it. `None` if the lock is not a constant place, or if the program computes somewhere
-    /// which lock it takes. Propagation removes the variable if it is clear that the thread releases only locks that it has taken.
+    /// The variable that records whether this thread holds a lock whose value does not name its owner. For a reader lock, which a thread may take
+    /// several times, the variable records whether this thread has ever taken it. `None` if the lock is not a constant place, or if the program
+    /// computes somewhere which lock it takes. Propagation removes the variable if it is clear that the thread releases only locks that it has taken.
     fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
         if self.premises.computed_locks {
             return None;

@@ -261,8 +261,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A conditional read-modify-write: a load, and an atomic step, which drains the buffer, only if the loaded value satisfies the condition. The atomic
-    /// step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
+    /// A conditional read-modify-write: a load, and an atomic step, which drains the buffer, only if the loaded value satisfies the condition. The
+    /// atomic step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
     ///
     /// With `Options::accesses_only` the whole call is one event: a guess selects either the atomic step, or a load that must see a value for which
     /// nothing is written.
@@ -300,8 +300,8 @@ impl Elaborator<'_> {
         Ok(self.register_value(old))
     }
 
-    /// Reads a place and assumes a condition on the value, in one step. An execution in which the condition does not hold is discarded as a whole, so the
-    /// read of another value is not an event in any execution.
+    /// Reads a place and assumes a condition on the value, in one step. An execution in which the condition does not hold is discarded as a whole, so
+    /// the read of another value is not an event in any execution.
     fn see(
         &mut self,
         place: &Target,
@@ -329,8 +329,8 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an access.
-    /// Returns `None` if no guess is made.
+    /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an
+    /// access. Returns `None` if no guess is made.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))

@@ -224,8 +224,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` if only accesses matter, because
-    /// the state is an addition of the model that no library accesses.
+    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` if only accesses matter,
+    /// because the state is an addition of the model that no library accesses.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
         if self.options.accesses_only {
             return Ok(None);

@@ -38,8 +38,8 @@ impl<'a> Resolver<'a> {
         Some(resolved)
     }
 
-    /// Checks that a place exists. If the place may be freed, the check is attached to an added step without effect, because control may reach the next
-    /// statement without passing this one.
+    /// Checks that a place exists. If the place may be freed, the check is attached to an added step without effect, because control may reach the
+    /// next statement without passing this one.
     pub(super) fn reach(&mut self, place: &Location) {
         let before = self.out.len();
         self.access(place);
@@ -182,8 +182,8 @@ impl<'a> Resolver<'a> {
         self.beyond_if(not(known), Unknown::Number);
     }
 
-    /// Those ways back to a class for which the path to the member is a prefix of the path of the place. The prefix leads from the structure back to the
-    /// member.
+    /// Those ways back to a class for which the path to the member is a prefix of the path of the place. The prefix leads from the structure back to
+    /// the member.
     pub(super) fn ways_forward(
         layout: &'a Layout,
         class: usize,

@@ -131,8 +131,8 @@ impl<'a> Resolver<'a> {
         let outside = member.clone().plus(way.outside);
         let fits_or_out = fits.clone().or(way.is_outside(&outside));
         self.unknown_if(not(fits_or_out), Unknown::Number);
-        // The address of a member of null is the offset of the member. If such addresses occur, the offset is the number of no place, so a pointer that
-        // equals the offset was computed from null.
+        // The address of a member of null is the offset of the member. If such addresses occur, the offset is the number of no place, so a pointer
+        // that equals the offset was computed from null.
         let (offset, strangers) = (way.offset as i64, &layout.classes[way.inner].strangers);
         let may_be_of_null = offset == 0 || strangers.computed || strangers.numbers.contains(&offset);
         let outside = match may_be_of_null {

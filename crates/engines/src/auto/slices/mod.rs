@@ -1,9 +1,9 @@
 //! Checks properties of a program on [`Slice`]s of it: subsets of its threads that the other threads cannot affect.
 //!
-//! A property is split into one or several questions, each about one slice. For example, `assertions` becomes one question for each thread that may fault,
-//! about the slice of the threads that can affect it. Slices that differ only in names share a question. Each slice is a member of a portfolio and may
-//! use all engines; the whole program is another member, for properties that depend on every thread. An execution of a slice is an execution of the
-//! program, and the proofs of all questions of a property together become a certificate that names the threads.
+//! A property is split into one or several questions, each about one slice. For example, `assertions` becomes one question for each thread that may
+//! fault, about the slice of the threads that can affect it. Slices that differ only in names share a question. Each slice is a member of a portfolio
+//! and may use all engines; the whole program is another member, for properties that depend on every thread. An execution of a slice is an execution
+//! of the program, and the proofs of all questions of a property together become a certificate that names the threads.
 
 #[cfg(test)]
 mod tests;
@@ -96,8 +96,8 @@ impl<'a> Sliced<'a> {
         (!sliced.slices.is_empty()).then_some(sliced)
     }
 
-    /// Adds the questions of a property. If the computation of its slices could need more than the remaining `steps`, the property is checked on the whole
-    /// program.
+    /// Adds the questions of a property. If the computation of its slices could need more than the remaining `steps`, the property is checked on the
+    /// whole program.
     fn ask(&mut self, property: usize, what: &Property, accesses: &[Accesses], steps: &mut u64) {
         let program = self.task.program;
         let concerns = concerns(program, what).unwrap_or_default();
@@ -127,7 +127,8 @@ impl<'a> Sliced<'a> {
         }
     }
 
-    /// Answers all questions: questions about slices by the complete engine `auto`, questions about the whole program by `auto` without its first run.
+    /// Answers all questions: questions about slices by the complete engine `auto`, questions about the whole program by `auto` without its first
+    /// run.
     pub fn run(&self, auto: &Auto, cores: usize, limits: &Limits, progress: &Progress) -> Report {
         let properties = self.questions.iter().map(|q| self.task.properties[q.property].clone()).collect();
         let questions = self.task.about(self.task.program, self.task.model, properties);
@@ -225,8 +226,8 @@ impl<'a> Sliced<'a> {
     }
 }
 
-/// An upper bound on the number of steps for computing the slices of a property with `concerns` concerns: the closures of the concerns, and the isomorphisms
-/// between them.
+/// An upper bound on the number of steps for computing the slices of a property with `concerns` concerns: the closures of the concerns, and the
+/// isomorphisms between them.
 fn work(program: &Program, concerns: usize) -> u64 {
     let [concerns, threads, cells, properties] =
         [concerns, program.threads.len(), program.cells(), program.properties.len()].map(|n| n as u64);
@@ -293,8 +294,8 @@ impl Listener for Sliced<'_> {
 
     fn is_settled(&self, question: usize) -> bool {
         let property = self.questions[question].property;
-        // If a property has several questions, the proof of one can be checked only together with the others. So a question with evidence counts as settled
-        // before its property is.
+        // If a property has several questions, the proof of one can be checked only together with the others. So a question with evidence counts as
+        // settled before its property is.
         let shown = || self.questions[question].shown.load(Ordering::Relaxed);
         self.task.is_settled(property) || (!self.is_all(property) && shown())
     }

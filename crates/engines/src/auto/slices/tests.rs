@@ -1,4 +1,5 @@
-//! Compares slices with the reference semantics: their states, verdicts and certificates. Also tests that certificates with false claims are rejected.
+//! Compares slices with the reference semantics: their states, verdicts and certificates. Also tests that certificates with false claims are
+//! rejected.
 //!
 //! `FENCEWRIGHT_PROGRAMS=N` tests N random programs instead of a few hundred.
 

@@ -66,8 +66,8 @@ impl Bounds {
 
 struct Collector {
     start: u128,
-    /// Upper bound on what all operations together add to a magnitude: the magnitude of each constant that is added or subtracted, and 1 for each other
-    /// operation whose result may exceed its operands.
+    /// Upper bound on what all operations together add to a magnitude: the magnitude of each constant that is added or subtracted, and 1 for each
+    /// other operation whose result may exceed its operands.
     added: u128,
     /// The number of instructions that may double the largest value.
     doubled: u32,

@@ -6,8 +6,8 @@ use super::super::SpuriousPath;
 use super::{MOST_CLIP, Zones, forms};
 
 impl Zones {
-    /// Adds rows for the sums that the path depends on, if that excludes the path. Otherwise raises the clip constant to the least value that excludes
-    /// it, alone or, failing that, together with such rows.
+    /// Adds rows for the sums that the path depends on, if that excludes the path. Otherwise raises the clip constant to the least value that
+    /// excludes it, alone or, failing that, together with such rows.
     pub(super) fn refine_clip(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         let candidates = forms::joined(&self.forms, path.sums().iter().filter_map(forms::form_of));
         let candidates: Vec<Linear> = candidates.difference(&self.forms).cloned().collect();

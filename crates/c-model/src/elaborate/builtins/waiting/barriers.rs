@@ -80,7 +80,8 @@ impl Elaborator<'_> {
         self.require(some, "a barrier is used that is not initialised, or was destroyed", span);
     }
 
-    /// Waits until as many threads have arrived as the barrier counts. For one of these threads, chosen nondeterministically, the result is different.
+    /// Waits until as many threads have arrived as the barrier counts. For one of these threads, chosen nondeterministically, the result is
+    /// different.
     pub(super) fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
         let (span, ty) = (call.span, int());
         let [count, arrived, leaving, serial] = self.barrier(call)?;
