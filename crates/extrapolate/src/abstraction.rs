@@ -64,8 +64,8 @@ pub enum Ended {
     Proved(BooleanProgram, Vec<(Control, Vec<Vector>)>),
     /// A feasible path to a violation of the property with this index.
     Violated(usize, Path),
-    /// Neither was shown, for the given reason. The index is that of the property whose violation was not excluded, if the last path leads to a
-    /// violation.
+    /// Neither a proof nor a violation was found, for the given reason. If the last path leads to a violation that could not be excluded, the index
+    /// is that of the violated property.
     Stuck(Option<usize>, Reason),
 }
 

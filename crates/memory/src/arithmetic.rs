@@ -253,7 +253,7 @@ fn floor_quotient(x: &Linear, m: i64, fresh: &mut Fresh) -> Option<Vec<Case>> {
     ])
 }
 
-/// Under the constraints of `cube`: the number q such that `x - m * q` is one of the m numbers from `low` on.
+/// Under the constraints of `cube`: a fresh variable q with `low <= x - m * q < low + m`, which determines q.
 fn auxiliary_quotient(x: &Linear, m: i64, mut cube: Cube, low: i64, fresh: &mut Fresh) -> Option<Case> {
     let q = fresh.variable();
     cube.extend(within(&x.minus(&q.scaled(m)?)?, low, low + m - 1)?);

@@ -114,7 +114,7 @@ impl Queues {
         }
     }
 
-    /// The condition that no store in the queues must leave before a forgotten store to this cell; `None` if it is known to hold.
+    /// The condition under which a forgotten store to this cell may leave: no queued store precedes it. `None` if the condition is known to hold.
     pub(crate) fn none_older(&self, held: &Held, cell: u32) -> Option<Value> {
         match self {
             Queues::Tso(_) => self.empty(held),

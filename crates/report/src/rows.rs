@@ -221,7 +221,7 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
         }
     }
     rows.iter().flat_map(|row: &Row| &row.steps).for_each(|&n| covered[n] = true);
-    // Iterations that touch only registers.
+    // Iterations that access only registers.
     let mut runs: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     let mut ended = Vec::new();
     for (n, fact) in facts.iter().enumerate() {

@@ -408,7 +408,7 @@ pub enum PlaceKind {
     Field(Box<Place>, u32),
     /// An element of an array that is itself a place; the index has type `long`.
     Element(Box<Place>, Box<Expr>),
-    /// `(type){ ... }`: a variable of its own, a local of the function (a static one at file scope), initialised at each evaluation.
+    /// `(type){ ... }`: an unnamed local variable of the function (at file scope: a static variable), initialised at each evaluation.
     Compound(LocalId, Box<Initial>),
     /// A structure value whose member is accessed, such as the result of a call or an assignment.
     Value(Box<Expr>),

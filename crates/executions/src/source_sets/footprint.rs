@@ -2,7 +2,7 @@
 //!
 //! An *agent* is the program of a thread or one of its store buffers: under TSO the buffer is one agent, under PSO it is one agent for each cell. The
 //! *step* of an agent in a configuration consists of all events that the agent can take there: a thread may have several edges, and a `*` several
-//! values. These events are the *alternatives* of the step. They share one footprint: the union of the things that each of them touches.
+//! values. These events are the *alternatives* of the step. They share one footprint: the union of the objects that each of them accesses.
 //!
 //! | step | reads | writes |
 //! |---|---|---|
@@ -33,7 +33,7 @@ use fencewright_program::{
 use super::Incomplete;
 use super::operations::{are_outcomes, choices, may_refuse, possible_cells, written};
 
-/// Something that steps read and write.
+/// An object that steps read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Thing {
     /// A memory cell.
@@ -46,19 +46,19 @@ pub(super) enum Thing {
     Formula(usize),
 }
 
-/// The things that a step touches, sorted, each with whether it is written.
+/// The objects that a step accesses, sorted, each with whether it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Footprint(Vec<(Thing, bool)>);
 
 impl Footprint {
     fn new(mut items: Vec<(Thing, bool)>) -> Self {
-        // Writes are sorted first, because `dedup_by_key` keeps the first of several items about one thing.
+        // Writes are sorted first, because `dedup_by_key` keeps the first of several items about one object.
         items.sort_unstable_by_key(|&(thing, writes)| (thing, !writes));
         items.dedup_by_key(|(thing, _)| *thing);
         Footprint(items)
     }
 
-    /// The things, each with whether it is written.
+    /// The objects, each with whether it is written.
     pub(super) fn items(&self) -> impl Iterator<Item = (Thing, bool)> {
         self.0.iter().copied()
     }
@@ -69,7 +69,7 @@ impl Footprint {
         self.items().any(|(thing, writes)| writes && is_store(thing) && flush.0.contains(&(thing, true)))
     }
 
-    /// Whether both steps touch a thing that one of them writes.
+    /// Whether both steps access an object that at least one of them writes.
     pub(super) fn conflicts(&self, other: &Footprint) -> bool {
         let (mut these, mut those) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some((this, writes)), Some((that, overwrites))) = (these.peek(), those.peek()) {
@@ -147,11 +147,11 @@ impl Configuration {
 /// The step of an agent in a configuration.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// The things that its alternatives touch or, if the step is disabled, the things that decide whether it is enabled.
+    /// The objects that its alternatives access or, if the step is disabled, the objects that determine whether it is enabled.
     pub(super) footprint: Rc<Footprint>,
     /// Each event that is enabled, with the configuration after it.
     pub(super) alternatives: Vec<(Event, Configuration)>,
-    /// The things that other agents write when they disable the step; empty if no other agent can disable it.
+    /// The objects that other agents write when they disable the step; empty if no other agent can disable it.
     pub(super) waits: Vec<Thing>,
 }
 
@@ -165,7 +165,7 @@ impl Step {
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(super) struct Mutant {
-    /// Whether this thing, written or only read, is left out of the footprints of flushes or of threads.
+    /// Whether this object, written or only read, is left out of the footprints of flushes or of threads.
     pub(super) omits: fn(is_flush: bool, thing: Thing, writes: bool) -> bool,
     /// Whether [`Step::waits`] is empty for all steps.
     pub(super) waits: bool,
@@ -294,7 +294,7 @@ impl<'p> Steps<'p> {
         Ok(Step { footprint: Rc::new(Footprint::new(items)), alternatives, waits })
     }
 
-    /// Adds the things that an edge touches whether it is enabled or not. These things follow from the registers and the buffer of the thread.
+    /// Adds the objects that an edge accesses whether it is enabled or not. They are determined by the registers and the buffer of the thread.
     fn static_items(
         &self,
         from: &Configuration,
@@ -329,7 +329,7 @@ impl<'p> Steps<'p> {
         }
     }
 
-    /// Adds the things that an access of a step touches.
+    /// Adds the objects that an access of a step reads or writes.
     fn touch(&self, from: &Configuration, thread: ThreadId, access: &Access, items: &mut Vec<(Thing, bool)>) {
         let stores = &from.stores[thread.index()];
         match *access {
@@ -402,7 +402,7 @@ impl<'p> Steps<'p> {
         cells
     }
 
-    /// The things that other agents write when they disable all of these edges, which leave one location.
+    /// The objects that other agents write when they disable all of these edges, which leave one location.
     fn waits(&self, from: &Configuration, thread: ThreadId, edges: &[(EdgeId, &Edge)]) -> Vec<Thing> {
         let mut waits = Vec::new();
         if self.uses_lock && edges.iter().any(|(_, edge)| self.needs_lock(&edge.action)) {
@@ -422,7 +422,7 @@ impl<'p> Steps<'p> {
         waits
     }
 
-    /// Removes the things that the mutant omits.
+    /// Removes the objects that the mutant omits.
     #[cfg(test)]
     fn omit(&self, items: &mut Vec<(Thing, bool)>, is_flush: bool) {
         if let Some(mutant) = self.mutant {

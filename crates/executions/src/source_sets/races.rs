@@ -50,7 +50,7 @@ pub(super) struct Taken {
     pub(super) races: Vec<usize>,
     /// Earlier events that may have disabled the step for some time: see [`Execution::blockers`].
     pub(super) blockers: Vec<usize>,
-    /// For each thing in the footprint, the previous access to it.
+    /// For each object in the footprint, the previous access to it.
     before: Vec<Option<Position>>,
     /// The previous event of the same agent, if there is one.
     previous: Option<usize>,
@@ -60,7 +60,7 @@ pub(super) struct Taken {
 #[derive(Debug, Default)]
 pub(super) struct Execution {
     pub(super) events: Vec<Taken>,
-    /// The last access to each thing.
+    /// The last access to each object.
     heads: HashMap<Thing, Position>,
     /// The last event of each agent.
     last: Vec<Option<usize>>,
@@ -140,7 +140,7 @@ impl Execution {
         let mut blockers = Vec::new();
         for thing in waits {
             let writes = self.accesses(self.heads.get(thing).copied()).filter(|(_, written)| *written);
-            // The writes of a thing are ordered by happens-before: if `known` contains one of them, it contains all earlier ones.
+            // The writes to an object are ordered by happens-before: if `known` contains one of them, it contains all earlier ones.
             blockers
                 .extend(writes.map(|(event, _)| event).take_while(|event| !self.is_before(*event, known)));
         }
@@ -149,7 +149,7 @@ impl Execution {
         blockers
     }
 
-    /// The accesses to a thing from `from` backwards, each with whether it is a write.
+    /// The accesses to an object from `from` backwards, each with whether it is a write.
     fn accesses(&self, from: Option<Position>) -> impl Iterator<Item = (usize, bool)> {
         let before = |&(event, access): &Position| self.events[event].before[access];
         std::iter::successors(from, before).map(|(event, access)| {

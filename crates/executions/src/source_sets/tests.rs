@@ -28,7 +28,7 @@ fn random_program(seed: u64, loops: bool) -> Program {
     program
 }
 
-/// A program in which the cells that a step touches, and the cells that it waits for, depend on values that other threads write.
+/// A program in which the cells that a step accesses, and the cells that it waits for, depend on values that other threads write.
 fn depending_on_values(random: &mut Random) -> Program {
     let mut text = String::from("shared y, a[2];\n");
     for t in 0..3 + random.below(2) {

@@ -257,7 +257,8 @@ fn steps_that_commute_are_not_taken_in_both_orders() {
     }
 }
 
-/// The program on which the first algorithm of s. 4.1 as printed is not persistent: it chooses t1 alone, because the next step of t2 is a skip.
+/// A program for which the first algorithm of s. 4.1, as printed, computes a set that is not persistent: only t1, because the next step of t2 is a
+/// skip.
 #[test]
 fn future_steps_of_other_threads_count_not_only_next_ones() {
     let late = vec![Op::Skip, store(0, Expr::Const(1))];

@@ -329,8 +329,8 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// If only accesses matter, guesses whether a call performs its atomic step, because the load that precedes the atomic step is then not an
-    /// access. Returns `None` if no guess is made.
+    /// If only accesses matter, returns a nondeterministic value that selects the event of a call: its atomic step, or a load that finds nothing to
+    /// do. Otherwise returns `None`: the call performs the load before the atomic step, which would be an additional access.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
