@@ -344,7 +344,8 @@ impl Batch {
     }
 }
 
-/// The outcome of a search that ran out of memory while others ran. It is rendered already, in case that a second search alone has no better outcome.
+/// The outcome of a search that ran out of memory while others ran. It is rendered already, in case a second search, which runs alone, has no better
+/// outcome.
 struct Pressed<L, P> {
     /// The index of the property.
     property: usize,

@@ -57,8 +57,8 @@ impl Extended {
         Self::reordered_within(program, usize::MAX)
     }
 
-    /// The same with at most one delayed store per thread at a time; it exists for programs with loops, too. Its executions under TSO represent
-    /// executions of the original program under PSO, but not all of them.
+    /// Like [`Extended::reordered`], but with at most one delayed store per thread at a time. This program exists even if the original program has
+    /// loops. Its executions under TSO represent executions of the original program under PSO, but not all of them.
     pub fn reordered_once(program: &Program) -> Result<Extended, Refused> {
         Self::reordered_within(program, 1)
     }

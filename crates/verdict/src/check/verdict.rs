@@ -160,8 +160,8 @@ impl Confirm {
     /// No confirmation.
     pub const NOTHING: Confirm = Confirm { certificates: false, exploration: None };
 
-    /// The same, but without an exploration of states if the engine has stored more states than the exploration may. The reference semantics has no
-    /// reductions, so it has at least about as many states as the engine has stored, and the exploration could not succeed.
+    /// These settings, but without an exploration of states if the engine has stored more states than the exploration may. The reference semantics
+    /// has no reductions, so it has at least about as many states as the engine has stored, and the exploration could not succeed.
     pub fn unless_hopeless(self, states: u64) -> Confirm {
         let few = |e: &Exploration| states <= e.states as u64;
         let exploration =

@@ -329,8 +329,8 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// If only accesses matter, returns a nondeterministic value that selects the event of a call: its atomic step, or a load that finds nothing to
-    /// do. Otherwise returns `None`: the call performs the load before the atomic step, which would be an additional access.
+    /// If only accesses matter, returns a nondeterministic value that selects the event of a call: its atomic step, or a load of a value for which no
+    /// atomic step is needed. Otherwise returns `None`: the call performs the load before the atomic step, which would be an additional access.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
