@@ -168,8 +168,8 @@ impl HappensBefore {
         }
     }
 
-    /// The edges of the relation. Program order relates successive events only, and of several relations between two nodes only the first one is
-    /// listed.
+    /// The edges of the relation. Program order relates only successive events of a thread. If several relations hold between two nodes, only the one
+    /// that occurs first in the trace is listed.
     pub fn relations(&self) -> impl Iterator<Item = (usize, Relation, usize)> + '_ {
         self.edges.values().flat_map(|targets| targets.values().copied())
     }

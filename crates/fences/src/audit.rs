@@ -47,7 +47,7 @@ pub struct Audited {
 pub struct Unmet {
     /// The reason as a sentence.
     pub reason: String,
-    /// The property that is violated or undecided.
+    /// The violated property; `None` if a bound on buffers or the goal as a whole is violated, or if the goal is undecided.
     pub property: Option<Property>,
 }
 

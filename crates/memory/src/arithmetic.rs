@@ -141,7 +141,8 @@ fn extreme(op: BinaryOp, a: &Linear, b: &Linear) -> Option<Vec<Case>> {
     Some(vec![(vec![first], Some(a.clone())), (vec![second], Some(b.clone()))])
 }
 
-/// The cases of `then` for each small value of the form, and the cases `elsewhere` for all other values.
+/// The cases of `then` for each value of the form in [`SMALL`], and the cases `elsewhere` for all other values; `None` if a number does not fit 64
+/// bits.
 fn small(
     form: &Linear,
     mut then: impl FnMut(&Linear, &mut Fresh) -> Vec<Case>,

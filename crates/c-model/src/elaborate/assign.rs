@@ -139,7 +139,7 @@ impl Elaborator<'_> {
         Ok(Operand { value, range, points: Some(node) })
     }
 
-    /// A part of a place.
+    /// The part of `target` that `step` selects: a member of a structure or an element of an array.
     pub(super) fn part_at(&mut self, target: &Target, step: Step, span: Span) -> Result<Target> {
         match (&target.ty.kind, step) {
             (TypeKind::Record(record), Step::Field(field)) => {

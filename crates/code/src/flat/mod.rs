@@ -191,7 +191,7 @@ impl Parts<Term> for Cell {
 }
 
 impl Parts<Term> for Violation {
-    /// Claims are not evaluated.
+    /// Visits nothing: the claims only explain the violation to the user, and are not evaluated.
     fn values<'a>(&'a self, _: &mut dyn FnMut(&'a Term)) {}
 
     fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Term)) {

@@ -285,7 +285,7 @@ pub enum Event<L, P> {
 /// An event with the index of its question in [`Batch::asked`].
 pub type Numbered<S> = (usize, Event<<S as Scribe>::Line, <S as Scribe>::Part>);
 
-/// Questions about programs that are answered several at a time.
+/// Questions about programs that are answered in parallel.
 pub struct Batch {
     /// The programs and memory models.
     pub asked: Vec<Asked>,

@@ -165,7 +165,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// The size of an expression in which the index occurs once per element.
+/// The approximate size of code that contains a copy of the index expression for each element of the array.
 fn copies(array: Array, index: &Pure) -> usize {
     let mut leaves = 1;
     index.for_each_leaf(&mut |_| leaves += 1);

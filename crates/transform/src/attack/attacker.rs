@@ -12,7 +12,7 @@ const MOST_FORGOTTEN: usize = 64;
 /// Maximum number of cases of a snapshot; a case determines for each of its loads whether it reads a delayed value or memory.
 const MOST_CASES: usize = 64;
 
-/// Whether the edge is a single load rather than a snapshot.
+/// Whether an edge that loads is a single load rather than a snapshot.
 fn is_single(edge: &Edge) -> bool {
     matches!(edge.action, Action::Op(_))
 }

@@ -110,7 +110,7 @@ impl Instrumenter<'_> {
         );
     }
 
-    /// The action with its marks for the cone.
+    /// The action of an edge in the cone: each of its accesses also sets the auxiliary variables that record the access.
     fn in_cone(&self, action: &Action) -> Action {
         let ops: Vec<Op> = action.ops().iter().flat_map(|op| self.marked(op)).collect();
         if ops == action.ops() { action.clone() } else { Action::Atomic { ops, drains: true } }

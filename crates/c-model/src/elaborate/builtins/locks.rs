@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// The family that determines the results of `trylock` and timed locks.
+/// The API that a lock function belongs to; it determines the results of `trylock` and of timed locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum World {
     /// 0, or an error number.

@@ -119,7 +119,7 @@ impl Resolver<'_> {
             let behind = (run.1 + 1 - of.first) as usize;
             of.places.get(behind).is_some_and(|place| place.is_none())
         };
-        // An array starts at its first element; every other place may be the start of an object.
+        // In the run of an array, only the first element starts an object; in any other run, every place may start one.
         let starts: Vec<(i64, i64)> =
             runs.iter().map(|run| if is_array(run) { (run.0, run.0) } else { *run }).collect();
         let mut adjacent = Term::Number(0);

@@ -60,7 +60,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The number, computed into a register if it contains elements of arrays of registers, because a formula cannot index an array with a register.
+    /// The number; if it reads elements of register arrays, its value is first assigned to a register, because formulas of properties cannot index an
+    /// array with a register.
     pub(crate) fn in_registers(&mut self, number: Term) -> Term {
         if !number.has_element() {
             return number;

@@ -277,7 +277,7 @@ impl Rows {
         self.differences.iter().filter_map(two).collect()
     }
 
-    /// A sum decomposed cell by cell; `None` if some cell has no row.
+    /// The total that bounds each cell of a sum separately; `None` if some cell has no row, or a factor is the smallest 64-bit integer.
     fn apart(&self, sum: &Linear) -> Option<Total> {
         let entry = |&(cell, c): &(CellId, i64)| {
             let row = self.position(&Linear::cell(cell))?;

@@ -392,7 +392,8 @@ impl Domain for Zones {
         Some(format!("clip = {}{marks}{sums}", self.clip))
     }
 
-    /// Uses the marks, if the program has some and they exclude the path; otherwise adds rows for sums, or increases the clip constant, or both.
+    /// Starts to use the marks, if the program has some and they alone exclude the path. Otherwise adds rows for sums, increases the clip constant,
+    /// or both; if that does not exclude the path, the same is tried together with the marks.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed || self.marked || self.marks.are_none() {
             return self.refine_clip(path);
