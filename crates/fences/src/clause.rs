@@ -139,7 +139,8 @@ pub(crate) fn clause(
         return learn(&|_| true).map(|(clause, trace, _)| (clause, trace));
     }
     let (clause, trace, seen) = learn(&|_| false)?;
-    // The formula may hold only because threads stop before unused places. If they pass these places, the clause may be smaller.
+    // The clause may contain unused places only because the execution ends with threads in front of them. If these threads pass the places, the
+    // clause may be smaller.
     let passes = |t: usize| {
         trailing[t].iter().any(|step| {
             let EventKind::Step { edge, .. } = step.kind else { return false };

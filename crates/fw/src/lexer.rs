@@ -266,7 +266,7 @@ fn is_unknown_ascii(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "#$'\\`".contains(c)
 }
 
-/// The value of a text token: without its quotes, and with quotes and backslashes unescaped.
+/// The value of a string literal: without its quotes, and with quotes and backslashes unescaped.
 pub fn text_value(token: &str) -> String {
     let inside = token.strip_prefix('"').unwrap_or(token);
     let inside = inside.strip_suffix('"').unwrap_or(inside);

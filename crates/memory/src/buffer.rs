@@ -218,8 +218,8 @@ impl StoreBuffers for Buffers {
             Buffers::Sc => 0,
             Buffers::Queue { bound, .. } => bound.stores(cells),
             Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
-            // With the newest kept, the oldest ordered entry moves into the set before a store is appended, so there are never more than k ordered
-            // entries.
+            // If the newest stores are kept in order, the oldest of them moves into the set before another store is appended, so there are never more
+            // than k ordered entries.
             Buffers::Partial { k, .. } => k,
         };
         // Under PSO each barrier directly follows a store, so there are at most 2 * stores entries; one position is spare.

@@ -396,7 +396,7 @@ impl Class {
         runs
     }
 
-    /// For each array in a class whose pointers are moved: its first number and the number one past its end.
+    /// For each array, in a class with pointer arithmetic: the number of its first element and the number one past its end.
     pub fn arrays(&self) -> Vec<(i64, i64)> {
         self.runs().into_iter().map(|(low, high)| (low, high + 1)).collect()
     }

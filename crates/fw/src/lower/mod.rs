@@ -58,7 +58,7 @@ pub enum Awaits {
 #[derive(Default)]
 pub(crate) struct Names<'a> {
     pub shared: HashMap<String, VariableId>,
-    /// The types of shared variables.
+    /// The integer types of the shared variables that have one, as the operators that wrap written values around.
     pub types: HashMap<VariableId, UnaryOp>,
     /// The shared variables that are mutexes.
     pub mutexes: HashSet<VariableId>,

@@ -247,7 +247,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// One atomic step that drains the store buffer: reads, writes, assumptions and assertions.
+    /// Emits the statements that `work` writes (reads, writes, assumptions and assertions) as one atomic step, which drains the store buffer. If
+    /// `work` writes none, emits a fence.
     fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let before = self.writer.reachable;
         let block = self.written(work)?;
