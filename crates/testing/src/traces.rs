@@ -160,9 +160,9 @@ impl Places {
         places
     }
 
-    fn written(&self, cell: u32) -> impl Iterator<Item = Thing> {
-        let class = self.classes.get(&cell).map(|first| Thing::Class(*first));
-        [Thing::Cell(cell)].into_iter().chain(class)
+    fn written(&self, cell: u32) -> impl Iterator<Item = Object> {
+        let class = self.classes.get(&cell).map(|first| Object::Class(*first));
+        [Object::Cell(cell)].into_iter().chain(class)
     }
 
     /// The accesses of an event. `steps` are the steps that are enabled after the execution, one of which is the event.
@@ -175,8 +175,8 @@ impl Places {
             let EventKind::Flush { cell } = event.kind else { unreachable!() };
             let (_, number, fences) = *buffer.iter().find(|s| s.0 == cell).expect("it is in the buffer");
             done.agent = (thread.0, Some((self.model == MemoryModel::Pso).then_some(cell)));
-            done.reads.extend(self.uses_lock.then_some(Thing::Lock));
-            done.writes.extend(self.written(cell).chain([Thing::Store(thread.0, number)]));
+            done.reads.extend(self.uses_lock.then_some(Object::Lock));
+            done.writes.extend(self.written(cell).chain([Object::Store(thread.0, number)]));
             done.flushes = Some((number, fences));
             return done;
         };
@@ -187,25 +187,25 @@ impl Places {
         let location = execution.state.locations[t];
         let place = &self.of[t][location.index()];
         done.sees_emptiness = place.sees_emptiness;
-        done.reads.extend((self.uses_lock && place.locks).then_some(Thing::Lock));
+        done.reads.extend((self.uses_lock && place.locks).then_some(Object::Lock));
         for address in &place.awaited {
             let cells: Vec<u32> = cells(program, address).collect();
             if !place.is_single() {
-                done.reads.insert(Thing::Class(self.classes[&cells[0]]));
+                done.reads.insert(Object::Class(self.classes[&cells[0]]));
             } else if let Some(cell) = single(program, &execution.state, thread, address) {
-                done.reads.insert(Thing::Cell(cell));
+                done.reads.insert(Object::Cell(cell));
             }
         }
         for (other, _, accesses) in steps.iter().filter(|(other, ..)| other.thread == thread) {
             let EventKind::Step { edge, .. } = &other.kind else { continue };
             let is_lock = matches!(program.thread(thread).edge(*edge).action, Action::Lock | Action::Unlock);
-            done.writes.extend((self.uses_lock && is_lock).then_some(Thing::Lock));
+            done.writes.extend((self.uses_lock && is_lock).then_some(Object::Lock));
             for access in accesses {
                 match *access {
-                    Access::Read { cell, buffered: false, .. } => _ = done.reads.insert(Thing::Cell(cell)),
+                    Access::Read { cell, buffered: false, .. } => _ = done.reads.insert(Object::Cell(cell)),
                     Access::Read { cell, buffered: true, .. } => {
                         let newest = buffer.iter().rev().find(|s| s.0 == cell).expect("it is in the buffer");
-                        done.reads.insert(Thing::Store(thread.0, newest.1));
+                        done.reads.insert(Object::Store(thread.0, newest.1));
                     }
                     Access::Write { cell, buffered: false, .. } => done.writes.extend(self.written(cell)),
                     Access::Write { cell, buffered: true, .. } if other == event => {
@@ -244,7 +244,7 @@ type Agent = (u32, Option<Option<u32>>);
 
 /// An object that events read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Thing {
+enum Object {
     Cell(u32),
     Lock,
     /// A class of cells, named by its first cell: see [`Places::classes`].
@@ -257,8 +257,8 @@ enum Thing {
 #[derive(Clone, Debug, Default)]
 struct Done {
     agent: Agent,
-    reads: BTreeSet<Thing>,
-    writes: BTreeSet<Thing>,
+    reads: BTreeSet<Object>,
+    writes: BTreeSet<Object>,
     /// For a flush, the number of the store in its thread, and the number of store fences before it.
     flushes: Option<(u32, u32)>,
     /// The cell and the number of the store that the event buffers.
@@ -279,8 +279,8 @@ impl Done {
         let same_thread = self.agent.0 == later.agent.0;
         let (flush, later_flush) = (self.flushes.is_some(), later.flushes.is_some());
         self.agent == later.agent
-            || self.writes.iter().any(|thing| later.reads.contains(thing) || later.writes.contains(thing))
-            || self.reads.iter().any(|thing| later.writes.contains(thing))
+            || self.writes.iter().any(|object| later.reads.contains(object) || later.writes.contains(object))
+            || self.reads.iter().any(|object| later.writes.contains(object))
             || (same_thread && flush && (later.drains || later.sees_emptiness))
             || (same_thread && later_flush && self.sees_emptiness)
             || (same_thread

@@ -35,7 +35,7 @@ use super::operations::{are_outcomes, choices, may_refuse, possible_cells, writt
 
 /// An object that steps read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Thing {
+pub(super) enum Object {
     /// A memory cell.
     Cell(u32),
     /// The global lock.
@@ -48,25 +48,25 @@ pub(super) enum Thing {
 
 /// The objects that a step accesses, sorted, each with whether it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Footprint(Vec<(Thing, bool)>);
+pub(super) struct Footprint(Vec<(Object, bool)>);
 
 impl Footprint {
-    fn new(mut items: Vec<(Thing, bool)>) -> Self {
+    fn new(mut items: Vec<(Object, bool)>) -> Self {
         // Writes are sorted first, because `dedup_by_key` keeps the first of several items about one object.
-        items.sort_unstable_by_key(|&(thing, writes)| (thing, !writes));
-        items.dedup_by_key(|(thing, _)| *thing);
+        items.sort_unstable_by_key(|&(object, writes)| (object, !writes));
+        items.dedup_by_key(|(object, _)| *object);
         Footprint(items)
     }
 
     /// The objects, each with whether it is written.
-    pub(super) fn items(&self) -> impl Iterator<Item = (Thing, bool)> {
+    pub(super) fn items(&self) -> impl Iterator<Item = (Object, bool)> {
         self.0.iter().copied()
     }
 
     /// Whether this step issues the store that the step with footprint `flush` flushes.
     pub(super) fn issues(&self, flush: &Footprint) -> bool {
-        let is_store = |thing| matches!(thing, Thing::Store(..));
-        self.items().any(|(thing, writes)| writes && is_store(thing) && flush.0.contains(&(thing, true)))
+        let is_store = |object| matches!(object, Object::Store(..));
+        self.items().any(|(object, writes)| writes && is_store(object) && flush.0.contains(&(object, true)))
     }
 
     /// Whether both steps access an object that at least one of them writes.
@@ -152,7 +152,7 @@ pub(super) struct Step {
     /// Each event that is enabled, with the configuration after it.
     pub(super) alternatives: Vec<(Event, Configuration)>,
     /// The objects that other agents write when they disable the step; empty if no other agent can disable it.
-    pub(super) waits: Vec<Thing>,
+    pub(super) waits: Vec<Object>,
 }
 
 impl Step {
@@ -166,7 +166,7 @@ impl Step {
 #[derive(Clone, Copy)]
 pub(super) struct Mutant {
     /// Whether this object, written or only read, is left out of the footprints of flushes or of threads.
-    pub(super) omits: fn(is_flush: bool, thing: Thing, writes: bool) -> bool,
+    pub(super) omits: fn(is_flush: bool, object: Object, writes: bool) -> bool,
     /// Whether [`Step::waits`] is empty for all steps.
     pub(super) waits: bool,
 }
@@ -241,18 +241,18 @@ impl<'p> Steps<'p> {
         let oldest = length.checked_sub(1).and_then(|n| stores.issued().filter(|s| in_lane(s.cell)).nth(n));
         let Some(&Issued { cell, number, fences, .. }) = oldest else {
             // The next store of the thread may enable this step, so the footprint has that store.
-            let footprint = Rc::new(Footprint::new(vec![(Thing::Store(thread.0, stores.count), false)]));
+            let footprint = Rc::new(Footprint::new(vec![(Object::Store(thread.0, stores.count), false)]));
             return Ok(Step { footprint, alternatives: Vec::new(), waits: Vec::new() });
         };
-        let mut items = vec![(Thing::Cell(cell), true), (Thing::Store(thread.0, number), true)];
+        let mut items = vec![(Object::Cell(cell), true), (Object::Store(thread.0, number), true)];
         if self.reference.model == MemoryModel::Pso {
             let before = stores.issued().filter(|s| s.fences < fences);
-            items.extend(last_of_each_cell(before).map(|n| (Thing::Store(thread.0, n), false)));
+            items.extend(last_of_each_cell(before).map(|n| (Object::Store(thread.0, n), false)));
         }
-        items.extend(self.uses_lock.then_some((Thing::Lock, false)));
+        items.extend(self.uses_lock.then_some((Object::Lock, false)));
         let watched = self.watched.iter().filter(|w| w.cells.contains(&cell));
-        items.extend(watched.map(|w| (Thing::Formula(w.property), true)));
-        let waits = if self.uses_lock { vec![Thing::Lock] } else { Vec::new() };
+        items.extend(watched.map(|w| (Object::Formula(w.property), true)));
+        let waits = if self.uses_lock { vec![Object::Lock] } else { Vec::new() };
         let event = Event { thread, kind: EventKind::Flush { cell } };
         #[cfg(test)]
         self.omit(&mut items, true);
@@ -276,7 +276,7 @@ impl<'p> Steps<'p> {
                 let event = Event { thread, kind: EventKind::Step { edge: id, chosen } };
                 let Some((event, next, accesses)) = self.taken(from, event)? else { continue };
                 if matches!(edge.action, Action::Lock | Action::Unlock) {
-                    items.push((Thing::Lock, true));
+                    items.push((Object::Lock, true));
                 }
                 for access in &accesses {
                     self.touch(from, thread, access, &mut items);
@@ -301,20 +301,20 @@ impl<'p> Steps<'p> {
         thread: ThreadId,
         code: &Thread,
         edge: &Edge,
-        items: &mut Vec<(Thing, bool)>,
+        items: &mut Vec<(Object, bool)>,
     ) {
         let stores = &from.stores[thread.index()];
         if self.uses_lock && self.needs_lock(&edge.action) {
-            items.push((Thing::Lock, false));
+            items.push((Object::Lock, false));
         }
         if edge.action.drains() {
-            items.extend(last_of_each_cell(stores.issued()).map(|n| (Thing::Store(thread.0, n), false)));
+            items.extend(last_of_each_cell(stores.issued()).map(|n| (Object::Store(thread.0, n), false)));
         }
         for cell in self.awaited(from, thread, &edge.action) {
-            items.push((Thing::Cell(cell), false));
+            items.push((Object::Cell(cell), false));
             if buffered_cells(&from.state, thread).contains(&cell) {
                 let newest = stores.issued().find(|s| s.cell == cell);
-                items.extend(newest.map(|s| (Thing::Store(thread.0, s.number), false)));
+                items.extend(newest.map(|s| (Object::Store(thread.0, s.number), false)));
             }
         }
         for watched in &self.watched {
@@ -324,26 +324,32 @@ impl<'p> Steps<'p> {
             };
             let changes = |r: RegisterId| watched.registers.contains(&(thread, r));
             if watched.at.iter().any(moves) || edge.action.ops().iter().filter_map(written).any(changes) {
-                items.push((Thing::Formula(watched.property), true));
+                items.push((Object::Formula(watched.property), true));
             }
         }
     }
 
     /// Adds the objects that an access of a step reads or writes.
-    fn touch(&self, from: &Configuration, thread: ThreadId, access: &Access, items: &mut Vec<(Thing, bool)>) {
+    fn touch(
+        &self,
+        from: &Configuration,
+        thread: ThreadId,
+        access: &Access,
+        items: &mut Vec<(Object, bool)>,
+    ) {
         let stores = &from.stores[thread.index()];
         match *access {
-            Access::Read { cell, buffered: false, .. } => items.push((Thing::Cell(cell), false)),
+            Access::Read { cell, buffered: false, .. } => items.push((Object::Cell(cell), false)),
             Access::Read { cell, buffered: true, .. } => {
                 let newest = stores.issued().find(|s| s.cell == cell).expect("it is in the buffer");
-                items.push((Thing::Store(thread.0, newest.number), false));
+                items.push((Object::Store(thread.0, newest.number), false));
             }
             Access::Write { cell, buffered: false, .. } => {
-                items.push((Thing::Cell(cell), true));
+                items.push((Object::Cell(cell), true));
                 let watched = self.watched.iter().filter(|w| w.cells.contains(&cell));
-                items.extend(watched.map(|w| (Thing::Formula(w.property), true)));
+                items.extend(watched.map(|w| (Object::Formula(w.property), true)));
             }
-            Access::Write { buffered: true, .. } => items.push((Thing::Store(thread.0, stores.count), true)),
+            Access::Write { buffered: true, .. } => items.push((Object::Store(thread.0, stores.count), true)),
             Access::Fault(_) => {}
         }
     }
@@ -403,15 +409,15 @@ impl<'p> Steps<'p> {
     }
 
     /// The objects that other agents write when they disable all of these edges, which leave one location.
-    fn waits(&self, from: &Configuration, thread: ThreadId, edges: &[(EdgeId, &Edge)]) -> Vec<Thing> {
+    fn waits(&self, from: &Configuration, thread: ThreadId, edges: &[(EdgeId, &Edge)]) -> Vec<Object> {
         let mut waits = Vec::new();
         if self.uses_lock && edges.iter().any(|(_, edge)| self.needs_lock(&edge.action)) {
-            waits.push(Thing::Lock);
+            waits.push(Object::Lock);
         }
         let decided = matches!(edges, [(_, one), (_, other)] if are_outcomes(&one.action, &other.action));
         if !decided {
             let cells = edges.iter().flat_map(|(_, edge)| self.awaited(from, thread, &edge.action));
-            waits.extend(cells.map(Thing::Cell));
+            waits.extend(cells.map(Object::Cell));
         }
         waits.sort_unstable();
         waits.dedup();
@@ -424,9 +430,9 @@ impl<'p> Steps<'p> {
 
     /// Removes the objects that the mutant omits.
     #[cfg(test)]
-    fn omit(&self, items: &mut Vec<(Thing, bool)>, is_flush: bool) {
+    fn omit(&self, items: &mut Vec<(Object, bool)>, is_flush: bool) {
         if let Some(mutant) = self.mutant {
-            items.retain(|&(thing, writes)| !(mutant.omits)(is_flush, thing, writes));
+            items.retain(|&(object, writes)| !(mutant.omits)(is_flush, object, writes));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::footprint::{Footprint, Step, Thing};
+use super::footprint::{Footprint, Object, Step};
 
 /// A set of events that is closed under happens-before predecessors: for each agent, by its number, how many of its events are in the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) struct Taken {
 pub(super) struct Execution {
     pub(super) events: Vec<Taken>,
     /// The last access to each object.
-    heads: HashMap<Thing, Position>,
+    heads: HashMap<Object, Position>,
     /// The last event of each agent.
     last: Vec<Option<usize>>,
 }
@@ -76,8 +76,8 @@ impl Execution {
         let blockers = self.blockers(agent, &step.waits);
         let mut candidates = Vec::new();
         let mut before = Vec::new();
-        for (n, (thing, writes)) in step.footprint.items().enumerate() {
-            let head = self.heads.insert(thing, (number, n));
+        for (n, (object, writes)) in step.footprint.items().enumerate() {
+            let head = self.heads.insert(object, (number, n));
             before.push(head);
             // A write may race with the last write and all later accesses, a read only with the last write. Accesses before the last write happen
             // before that write, so they cannot race with this event.
@@ -110,10 +110,10 @@ impl Execution {
     pub(super) fn pop(&mut self) {
         let Some(event) = self.events.pop() else { return };
         self.last[event.agent] = event.previous;
-        for ((thing, _), before) in event.footprint.items().zip(event.before) {
+        for ((object, _), before) in event.footprint.items().zip(event.before) {
             match before {
-                Some(position) => _ = self.heads.insert(thing, position),
-                None => _ = self.heads.remove(&thing),
+                Some(position) => _ = self.heads.insert(object, position),
+                None => _ = self.heads.remove(&object),
             }
         }
     }
@@ -135,11 +135,11 @@ impl Execution {
 
     /// The events that wrote something that the next step of an agent waits for, without those that happen before every next event of the agent. The
     /// step may have been enabled before any of them and disabled after it.
-    pub(super) fn blockers(&self, agent: usize, waits: &[Thing]) -> Vec<usize> {
+    pub(super) fn blockers(&self, agent: usize, waits: &[Object]) -> Vec<usize> {
         let known = self.known(agent);
         let mut blockers = Vec::new();
-        for thing in waits {
-            let writes = self.accesses(self.heads.get(thing).copied()).filter(|(_, written)| *written);
+        for object in waits {
+            let writes = self.accesses(self.heads.get(object).copied()).filter(|(_, written)| *written);
             // The writes to an object are ordered by happens-before: if `known` contains one of them, it contains all earlier ones.
             blockers
                 .extend(writes.map(|(event, _)| event).take_while(|event| !self.is_before(*event, known)));

@@ -5,7 +5,7 @@ use fencewright_program::{Action, Op, PropertyKind};
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
 
-use super::footprint::{Mutant, Thing};
+use super::footprint::{Mutant, Object};
 use super::*;
 use crate::oracle::{Reachable, explore};
 
@@ -172,22 +172,22 @@ fn small(seed: u64) -> Program {
 
 #[test]
 fn a_dependence_that_is_left_out_is_noticed() {
-    type Omits = fn(bool, Thing, bool) -> bool;
+    type Omits = fn(bool, Object, bool) -> bool;
     let mutants: [(&str, Omits); 9] = [
-        ("loads", |flush, thing, writes| !flush && matches!(thing, Thing::Cell(_)) && !writes),
-        ("stores to memory", |flush, thing, writes| !flush && matches!(thing, Thing::Cell(_)) && writes),
-        ("flushes", |flush, thing, _| flush && matches!(thing, Thing::Cell(_))),
-        ("reads of the own buffer", |flush, thing, writes| {
-            !flush && matches!(thing, Thing::Store(..)) && !writes
+        ("loads", |flush, object, writes| !flush && matches!(object, Object::Cell(_)) && !writes),
+        ("stores to memory", |flush, object, writes| !flush && matches!(object, Object::Cell(_)) && writes),
+        ("flushes", |flush, object, _| flush && matches!(object, Object::Cell(_))),
+        ("reads of the own buffer", |flush, object, writes| {
+            !flush && matches!(object, Object::Store(..)) && !writes
         }),
-        ("stores into the buffer", |flush, thing, writes| {
-            !flush && matches!(thing, Thing::Store(..)) && writes
+        ("stores into the buffer", |flush, object, writes| {
+            !flush && matches!(object, Object::Store(..)) && writes
         }),
-        ("flushes that sfence orders", |flush, thing, writes| {
-            flush && matches!(thing, Thing::Store(..)) && !writes
+        ("flushes that sfence orders", |flush, object, writes| {
+            flush && matches!(object, Object::Store(..)) && !writes
         }),
-        ("the lock", |_, thing, _| thing == Thing::Lock),
-        ("formulas", |_, thing, _| matches!(thing, Thing::Formula(_))),
+        ("the lock", |_, object, _| object == Object::Lock),
+        ("formulas", |_, object, _| matches!(object, Object::Formula(_))),
         ("waiting", |_, _, _| false),
     ];
     for (name, omits) in mutants {
