@@ -11,6 +11,8 @@ mod front_end;
 mod sites;
 mod steps;
 
+use std::cell::Cell;
+
 use fencewright_c::headers::PREDEFINED;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
@@ -48,8 +50,9 @@ fn translated(
     stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
     let (spurious, accesses_only) = (!options.exact_waits, options.accesses_only);
-    let elaborated = |reuse: Reuse| {
-        elaborate::elaborate(&unit, &elaborate::Options { spurious, reuse, accesses_only }, stop)
+    let depths = match options.recursion {
+        Some(depth) => vec![depth as usize],
+        None => elaborate::DEPTHS.to_vec(),
     };
     let modelled = pipeline::Options {
         heap: options.heap.unwrap_or(pipeline::Options::default().heap),
@@ -57,8 +60,23 @@ fn translated(
         waiting_is_a_step: options.spins == Spins::Step,
         suppositions_wait: !options.exact_waits,
     };
-    let Translated { file, plain, facts, calls, warnings } =
-        pipeline::translate(&elaborated, modelled, sources, stop)?;
+    let translated = |recursion: usize| {
+        let cut = Cell::new(false);
+        let elaborated = |reuse: Reuse| {
+            let options = elaborate::Options { spurious, reuse, accesses_only, recursion };
+            elaborate::elaborate(&unit, &options, &cut, stop)
+        };
+        pipeline::translate(&elaborated, modelled, sources, stop).map_err(|errors| (errors, cut.get()))
+    };
+    let mut result = translated(depths[0]);
+    for &depth in &depths[1..] {
+        // If the program is too large with so many nested calls, fewer of them may still show something.
+        if !matches!(result, Err((_, true))) || stop.now() {
+            break;
+        }
+        result = translated(depth).or_else(|(_, cut)| result.map_err(|(errors, _)| (errors, cut)));
+    }
+    let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;
     (parsed.file, parsed.plain, parsed.calls) = (file, plain, calls);
     parsed.facts = Facts { steps: std::mem::take(&mut parsed.facts.steps), ..facts };
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));

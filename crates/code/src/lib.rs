@@ -16,7 +16,7 @@ mod lifetimes;
 pub mod nodes;
 pub mod numbers;
 pub mod pipeline;
-mod points_to;
+pub mod points_to;
 pub mod reuse;
 mod simplify;
 pub mod spinning;

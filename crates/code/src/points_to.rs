@@ -1,13 +1,36 @@
 //! Points-to analysis (Steensgaard): unifies the nodes that pointers may point to. It runs after dead code is removed, on the statements that are
 //! left.
 
+use std::collections::BTreeSet;
+
 use fencewright_text::{Diagnostic, Stop};
 
 use crate::core::{
-    Base, Core, Known, NodeId, ObjectEvent, Points, Register, StmtKind, Strangers, Value, each_place,
-    each_statement,
+    Base, Core, Known, LOWEST_ADDRESS, NodeId, ObjectEvent, Points, Register, StmtKind, Strangers,
+    ThreadNumber, Value, each_place, each_statement,
 };
+use crate::layout::containers;
 use crate::nodes::Nodes;
+
+/// The functions that the values of some registers may point to: for each register a superset, by numbers of functions; `None` if the value may be
+/// any number. The whole result is `None` if two uses of some memory clash, because unification then stops.
+pub fn functions(
+    core: &Core,
+    nodes: &Nodes,
+    pointers: &[(ThreadNumber, Register)],
+    stop: &Stop<'_>,
+) -> Option<Vec<Option<BTreeSet<u32>>>> {
+    let mut nodes = nodes.clone();
+    unify(core, &mut nodes, stop).ok()?;
+    containers::unify(core, &mut nodes, stop).ok()?;
+    let of = |&(thread, register): &(ThreadNumber, Register)| {
+        let points = core.threads[thread.0 as usize].registers[register.0 as usize].points?;
+        let strangers = nodes.strangers(points);
+        let number = |function: &i64| u32::try_from(function - LOWEST_ADDRESS).ok();
+        (!strangers.computed).then(|| strangers.functions.iter().filter_map(number).collect())
+    };
+    Some(pointers.iter().map(of).collect())
+}
 
 /// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to. Also records the numbers, other than
 /// addresses of objects, that occur where pointers are expected.

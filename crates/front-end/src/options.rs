@@ -20,6 +20,8 @@ pub struct COptions {
     pub folders: Vec<String>,
     /// `--heap N`: maximum number of objects per allocation in a loop; `None` for the default of the translation.
     pub heap: Option<u32>,
+    /// `--recursion N`: maximum number of nested calls of a function that calls itself; `None` for the default of the translation.
+    pub recursion: Option<u32>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
     /// How loops that only wait are translated.
@@ -75,9 +77,15 @@ impl Options {
 
     /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
-        let COptions { folders, heap, no_reuse, spins: _, exact_waits: _, accesses_only: _ } = &self.c;
-        [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
-            .into_iter()
+        let COptions { folders, heap, recursion, no_reuse, spins: _, exact_waits: _, accesses_only: _ } =
+            &self.c;
+        [
+            ("-I", !folders.is_empty()),
+            ("--heap", heap.is_some()),
+            ("--recursion", recursion.is_some()),
+            ("--no-reuse", *no_reuse),
+        ]
+        .into_iter()
             .find_map(|(option, is_given)| is_given.then_some(option))
     }
 }

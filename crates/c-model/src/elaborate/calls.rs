@@ -2,22 +2,19 @@
 
 use std::num::NonZeroU32;
 
-use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Callee, Expr, FunctionId, TypeKind};
-use fencewright_code::core::{Origin, Register, StmtKind, Value};
-use fencewright_code::numbers::{ADDRESSES, Operand, compare};
+use fencewright_code::core::{Origin, StmtKind, ThreadNumber, Value};
+use fencewright_code::numbers::Operand;
 use fencewright_program::{Call, CallId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::frames::{Frame, Slot};
 use super::lifetimes::{around_labels, declared};
 use super::objects::{Spot, Target};
-use super::{Elaborator, Result};
+use super::{Elaborator, Result, Writer};
 
 /// Maximum nesting depth of inlined calls.
 const MOST_CALLS: usize = 100;
-/// Maximum number of possible targets of a call through an unknown function pointer.
-const MOST_FUNCTIONS: usize = 16;
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -67,14 +64,7 @@ impl Elaborator<'_> {
                 }
                 self.inlined(*function, arguments, call.span)
             }
-            Callee::Pointer(pointer) => {
-                let target = self.value(pointer)?;
-                let arguments = self.arguments(arguments)?;
-                match target.value {
-                    Value::Function(function) => self.inlined(FunctionId(function), arguments, call.span),
-                    _ => self.dispatched(target, pointer, arguments, call),
-                }
-            }
+            Callee::Pointer(pointer) => self.call_through(pointer, arguments, call),
         }
     }
 
@@ -89,90 +79,6 @@ impl Elaborator<'_> {
         Ok(values)
     }
 
-    /// A call through an unknown function pointer: a case distinction over all functions of a matching type whose address is taken.
-    fn dispatched(
-        &mut self,
-        target: Operand,
-        pointer: &Expr,
-        arguments: Vec<Argument>,
-        call: &Expr,
-    ) -> Result<Outcome> {
-        let unit = self.unit;
-        let graph = self.graph;
-        let TypeKind::Pointer(to) = &pointer.ty.kind else {
-            return self.error(pointer.span, "this is not a pointer to a function", "");
-        };
-        let fits = |function: &&FunctionId| match &to.kind {
-            TypeKind::Function(ty) => {
-                let other = &unit.functions[function.index()].ty;
-                other.result.kind == ty.result.kind && parameters_fit(&other.parameters, &ty.parameters)
-            }
-            _ => false,
-        };
-        let functions: Vec<FunctionId> = graph.kept().iter().filter(fits).copied().collect();
-        if functions.is_empty() || functions.len() > MOST_FUNCTIONS {
-            let message = format!(
-                "the functions that this pointer can point to are not known ({} are possible)",
-                functions.len()
-            );
-            return self.error(
-                pointer.span,
-                message,
-                "call the function by its name, or keep the pointer in a variable that does not change",
-            );
-        }
-        if matches!(call.ty.kind, TypeKind::Record(_)) {
-            return self.error(
-                call.span,
-                "an unknown function returns a structure",
-                "return it through a pointer",
-            );
-        }
-        let target = self.kept_value(target, &pointer.ty, pointer.span)?;
-        let result = match call.ty.kind {
-            TypeKind::Void => None,
-            _ => Some(self.temporary("result", &call.ty)),
-        };
-        self.dispatch_to(&functions, &target, &arguments, result, call)?;
-        Ok(match result {
-            Some(register) => Outcome::Scalar(self.register_value(register)),
-            None => Outcome::Nothing,
-        })
-    }
-
-    fn dispatch_to(
-        &mut self,
-        functions: &[FunctionId],
-        target: &Operand,
-        arguments: &[Argument],
-        result: Option<Register>,
-        call: &Expr,
-    ) -> Result<()> {
-        let span = call.span;
-        let Some((&function, rest)) = functions.split_first() else {
-            self.emit(
-                StmtKind::Check(Value::Number(0), "a call of something that is no function".into()),
-                span,
-            );
-            self.writer.reachable = false;
-            return Ok(());
-        };
-        let value = Operand { value: Value::Function(function.0), range: ADDRESSES, points: None };
-        let same = compare(Operator::Equal, target.clone(), value);
-        self.branch(
-            same,
-            span,
-            |this| {
-                let outcome = this.inlined(function, arguments.to_vec(), span)?;
-                if let (Some(register), Outcome::Scalar(operand)) = (result, outcome) {
-                    this.write_register(register, operand, span)?;
-                }
-                Ok(())
-            },
-            |this| this.dispatch_to(rest, target, arguments, result, call),
-        )
-    }
-
     /// Inlines the body of a function.
     pub(super) fn inlined(
         &mut self,
@@ -181,20 +87,12 @@ impl Elaborator<'_> {
         span: Span,
     ) -> Result<Outcome> {
         self.step(span)?;
-        self.no_recursion(function, span)?;
         let unit = self.unit;
         let callee = &unit.functions[function.index()];
-        let result = match &callee.ty.result.kind {
-            TypeKind::Void => None,
-            TypeKind::Record(_) => {
-                let object = self.scratch(&callee.name, &callee.ty.result, span);
-                Some(Target::new(Spot::Memory(self.location(object, &[])), callee.ty.result.clone()))
-            }
-            _ => {
-                let register = self.register(callee.name.clone(), &callee.ty.result);
-                Some(Target::new(Spot::Register(register), callee.ty.result.clone()))
-            }
-        };
+        let result = self.result_of(function, span);
+        if !self.goes_deeper(function, span)? {
+            return Ok(self.outcome(result));
+        }
         let (registers, objects) = (self.writer.registers.len(), self.objects.len());
         let body = self.in_function(function, result.clone(), span, |this| {
             for (&local, argument) in callee.parameters.iter().zip(arguments) {
@@ -218,42 +116,74 @@ impl Elaborator<'_> {
                 || matches!(kept[object.0 as usize].origin, Origin::Heap { .. })
                 || self.globals.values().any(|global| global == object)
         });
-        Ok(match result {
+        Ok(self.outcome(result))
+    }
+
+    /// A new place for the return value of a function; `None` if it returns `void`.
+    pub(super) fn result_of(&mut self, function: FunctionId, span: Span) -> Option<Target> {
+        let callee = &self.unit.functions[function.index()];
+        let ty = callee.ty.result.clone();
+        let spot = match &ty.kind {
+            TypeKind::Void => return None,
+            TypeKind::Record(_) => {
+                let object = self.scratch(&callee.name, &ty, span);
+                Spot::Memory(self.location(object, &[]))
+            }
+            _ => Spot::Register(self.register(callee.name.clone(), &ty)),
+        };
+        Some(Target::new(spot, ty))
+    }
+
+    /// The result of a call whose return value is in this place.
+    pub(super) fn outcome(&mut self, result: Option<Target>) -> Outcome {
+        match result {
             None => Outcome::Nothing,
             Some(target) => match target.spot {
                 Spot::Register(register) => Outcome::Scalar(self.register_value(register)),
                 Spot::Memory(_) => Outcome::Aggregate(target),
             },
-        })
+        }
     }
 
-    fn no_recursion(&self, function: FunctionId, span: Span) -> Result<()> {
-        let names = |frames: &[Frame]| -> Vec<String> {
-            frames
-                .iter()
-                .map(|frame| format!("`{}`", self.unit.functions[frame.function.index()].name))
-                .collect()
-        };
-        let frames = &self.writer.frames;
-        if let Some(start) = frames.iter().position(|frame| frame.function == function) {
-            let mut cycle = names(&frames[start..]);
-            cycle.push(format!("`{}`", self.unit.functions[function.index()].name));
-            let message = format!("recursion is not supported: {}", cycle.join(" calls "));
-            return self.error(span, message, "write it as a loop");
-        }
+    /// Whether a call is inlined. If it is nested too deeply in calls of the same function, the model ends here instead.
+    ///
+    /// A call counts only if it depends on conditions whose values are unknown: where all of them are known, the depth of the calls follows from
+    /// constants.
+    fn goes_deeper(&mut self, function: FunctionId, span: Span) -> Result<bool> {
         // A thread that runs `main` would create threads that run `main`, without end.
-        if self.instances.first().is_some_and(|main| main.start.function == function) {
+        if self.thread() != ThreadNumber(0)
+            && self.instances.first().is_some_and(|main| main.start.function == function)
+        {
             let message = "recursion is not supported: a thread other than the first one calls `main`";
             return self.error(span, message, "put what both do into a function of its own");
         }
-        if frames.len() >= MOST_CALLS {
-            return self.error(
-                span,
-                format!("more than {MOST_CALLS} nested calls"),
-                "make the chain of calls shorter",
-            );
-        }
-        Ok(())
+        let name = &self.unit.functions[function.index()].name;
+        let (depth, calls) = (self.unknown_depth(function), self.writer.frames.len());
+        let most = match depth {
+            Some(depth) if depth > self.options.recursion => self.options.recursion,
+            Some(_) if calls >= MOST_CALLS => {
+                self.writer.frames.iter().filter(|frame| frame.function == function).count()
+            }
+            None if calls >= MOST_CALLS => {
+                let message = format!("more than {MOST_CALLS} nested calls");
+                return self.error(span, message, "make the chain of calls shorter");
+            }
+            _ => return Ok(true),
+        };
+        self.cut.set(true);
+        self.emit(StmtKind::Beyond(Value::Number(1), format!("deeper than {most} calls of {name}")), span);
+        self.writer.reachable = false;
+        Ok(false)
+    }
+
+    /// The number of nested calls of a function, this one included, that depend on unknown conditions; `None` if the function is not called yet.
+    fn unknown_depth(&self, function: FunctionId) -> Option<usize> {
+        let Writer { frames, branches, loops, pending, .. } = &self.writer;
+        let caller = frames.iter().rev().find(|frame| frame.function == function)?;
+        let is_certain = *branches == caller.branches
+            && *loops == caller.loops
+            && pending.range(caller.level..).next().is_none();
+        Some(caller.unknown_depth + usize::from(!is_certain))
     }
 
     /// Begins the frame of a function. A function whose body has errors cannot be entered.
@@ -271,6 +201,7 @@ impl Elaborator<'_> {
                 CallId(NonZeroU32::new(self.calls.len() as u32))
             }
         };
+        let unknown_depth = self.unknown_depth(function).unwrap_or(1);
         let exit = self.join();
         let jumps = self.graph.has_jumps(function);
         self.writer.frames.push(Frame {
@@ -288,6 +219,9 @@ impl Elaborator<'_> {
             around: if jumps { around_labels(callee) } else { FxHashMap::default() },
             repeated: Vec::new(),
             level: self.writer.level + 1,
+            branches: self.writer.branches,
+            loops: self.writer.loops,
+            unknown_depth,
         });
         Ok(())
     }
@@ -432,15 +366,5 @@ impl Elaborator<'_> {
         }
         self.writer.reachable = false;
         Ok(())
-    }
-}
-
-fn parameters_fit(
-    a: &Option<Vec<fencewright_c::typed::tree::Type>>,
-    b: &Option<Vec<fencewright_c::typed::tree::Type>>,
-) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.kind == b.kind),
-        _ => true,
     }
 }

@@ -203,6 +203,7 @@ impl Elaborator<'_> {
                 outlived: self.premises.outlived,
                 computed_locks: self.premises.computed_locks,
                 descendants: self.premises.descendants,
+                targets: self.premises.targets.clone(),
                 fixed: true,
                 ..Premises::default()
             });

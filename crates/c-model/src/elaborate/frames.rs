@@ -46,6 +46,11 @@ pub(super) struct Frame {
     /// For each visited label to which statements after the current one jump back: the number of the last such statement.
     pub repeated: Vec<usize>,
     pub level: usize,
+    /// Numbers of enclosing branches and of enclosing loops, in all functions, at the call.
+    pub branches: usize,
+    pub loops: usize,
+    /// Number of nested calls of the function, this one included, that depend on unknown conditions; at least 1.
+    pub unknown_depth: usize,
 }
 
 /// A loop or `switch`, which `break` or `continue` can leave.

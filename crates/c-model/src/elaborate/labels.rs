@@ -27,6 +27,7 @@ pub(super) struct Mark {
     registers: usize,
     objects: usize,
     calls: usize,
+    dispatches: usize,
     pub env: Env,
     reachable: bool,
     pending: BTreeSet<usize>,
@@ -125,6 +126,7 @@ impl Elaborator<'_> {
             registers: self.writer.registers.len(),
             objects: self.objects.len(),
             calls: self.calls.len(),
+            dispatches: self.dispatches.len(),
             env: self.writer.env.clone(),
             reachable: self.writer.reachable,
             pending: self.writer.pending.clone(),
@@ -146,6 +148,7 @@ impl Elaborator<'_> {
         self.reach.truncate(mark.objects);
         self.globals.retain(|_, object| (object.0 as usize) < mark.objects);
         self.calls.truncate(mark.calls);
+        self.dispatches.truncate(mark.dispatches);
         self.writer.env = mark.env.clone();
         self.writer.reachable = mark.reachable;
         self.writer.pending.clone_from(&mark.pending);

@@ -10,6 +10,7 @@ mod aggregates;
 mod assign;
 mod builtins;
 mod calls;
+mod dispatch;
 mod env;
 mod expressions;
 mod facts;
@@ -24,6 +25,8 @@ mod statements;
 mod switches;
 mod threads;
 mod writer;
+
+use std::cell::Cell;
 
 use env::Env;
 use facts::Uses;
@@ -46,17 +49,24 @@ pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// Maximum number of elaborated statements, including discarded ones.
 const MOST_STATEMENTS: usize = 1_000_000;
+/// Maximum number of elaborated statements in a program in which calls of a function are nested up to the limit.
+const MOST_STATEMENTS_CUT: usize = 50_000;
 /// Maximum number of steps executed at translation time.
 const MOST_STEPS: usize = 100_000;
 /// Maximum nesting depth of statements, expressions and inlined calls.
 const DEEPEST: usize = 1_500;
 /// Maximum number of attempts; each attempt starts with more facts about the whole program.
-const MOST_ATTEMPTS: usize = 10;
+const MOST_ATTEMPTS: usize = 40;
+/// Number of attempts after which calls through pointers are no longer restricted to the functions found so far.
+const MOST_ATTEMPTS_FOR_TARGETS: usize = 25;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 
 /// Number of facts that are copied in one unit of work. A step may copy all facts.
 const FACTS_IN_A_PIECE: usize = 64;
+
+/// Values for [`Options::recursion`]: the default, and those to be tried in turn while the program is too large.
+pub const DEPTHS: [usize; 4] = [8, 4, 2, 1];
 
 /// Options of elaboration.
 #[derive(Clone, Debug)]
@@ -67,11 +77,13 @@ pub struct Options {
     pub reuse: Reuse,
     /// Whether the result is only used for its memory accesses, not to check properties.
     pub accesses_only: bool,
+    /// Maximum number of nested calls of a function that calls itself, unless conditions with known values decide how deep the calls go.
+    pub recursion: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { spurious: true, reuse: Reuse::Never, accesses_only: false }
+        Options { spurious: true, reuse: Reuse::Never, accesses_only: false, recursion: DEPTHS[0] }
     }
 }
 
@@ -97,6 +109,8 @@ struct Premises {
     /// If set, the execution of `main` at translation time ends at its next write to memory once this many threads exist, because the written object
     /// escapes later: under PSO its address could become visible to other threads before the write does.
     written_from: Option<usize>,
+    /// The functions that calls through pointers may call.
+    targets: dispatch::Targets,
 }
 
 /// Numbers of accesses to shared memory.
@@ -116,28 +130,48 @@ impl Accesses {
     }
 }
 
-/// Elaborates a program to core code, with the nodes of its places.
+/// Elaborates a program to core code, with the nodes of its places. Sets `cut` if the model ends where calls of a function are nested too deeply.
 pub fn elaborate(
     unit: &Unit,
     options: &Options,
+    cut: &Cell<bool>,
     stop: &Stop<'_>,
 ) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
     let graph = Graph::new(unit);
     let mut premises = Premises { executed: true, ..Premises::default() };
-    for _ in 0..MOST_ATTEMPTS {
-        let mut elaborator = Elaborator::new(unit, options, &graph, premises.clone(), stop);
+    for attempt in 0..MOST_ATTEMPTS {
+        if attempt == MOST_ATTEMPTS_FOR_TARGETS {
+            premises.targets.give_up();
+        }
+        let mut elaborator = Elaborator::new(unit, options, &graph, premises.clone(), cut, stop);
         let result = elaborator.program();
         if elaborator.refuted {
             premises.executed = false;
             continue;
         }
-        result.map_err(|error| elaborator.all_errors(*error))?;
+        if let Err(error) = result {
+            if !elaborator.has_unseen_calls() {
+                return Err(elaborator.all_errors(*error));
+            }
+            // The error may follow from the calls that were left out.
+            premises.targets.give_up();
+            continue;
+        }
+        if elaborator.has_unseen_calls() {
+            premises.targets = elaborator.targets_so_far();
+            continue;
+        }
         match elaborator.learned() {
             Some(learned) => premises = learned,
             None if elaborator.postponed.is_some() => {
                 return Err(elaborator.postponed.into_iter().map(|error| *error).collect());
             }
-            None => return elaborator.finished().map_err(|error| vec![*error]),
+            None => {
+                let (core, nodes, dispatches) = elaborator.finished().map_err(|error| vec![*error])?;
+                if !dispatch::found_more(&mut premises.targets, &dispatches, (&core, &nodes), stop) {
+                    return Ok((core, nodes));
+                }
+            }
         }
     }
     let message = "the translation of this program did not reach a fixpoint";
@@ -181,6 +215,8 @@ pub struct Elaborator<'u> {
     pub(super) unit: &'u Unit,
     options: &'u Options,
     graph: &'u Graph,
+    /// Whether the model ends somewhere because calls of a function are nested too deeply.
+    cut: &'u Cell<bool>,
     stop: &'u Stop<'u>,
     premises: Premises,
     /// Whether the execution at translation time has failed.
@@ -197,6 +233,8 @@ pub struct Elaborator<'u> {
     /// Pairs of objects whose addresses were compared.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
+    /// The calls through pointers whose targets are not constants.
+    dispatches: Vec<dispatch::Dispatch>,
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
     shared: threads::Shared,
@@ -231,9 +269,11 @@ impl<'u> Elaborator<'u> {
         options: &'u Options,
         graph: &'u Graph,
         premises: Premises,
+        cut: &'u Cell<bool>,
         stop: &'u Stop<'u>,
     ) -> Self {
         Elaborator {
+            cut,
             stop,
             unit,
             options,
@@ -250,6 +290,7 @@ impl<'u> Elaborator<'u> {
             uses: FxHashMap::default(),
             compared: Vec::new(),
             calls: Vec::new(),
+            dispatches: Vec::new(),
             warnings: Vec::new(),
             instances: Vec::new(),
             shared: threads::Shared::default(),
@@ -362,6 +403,13 @@ impl<'u> Elaborator<'u> {
             self.refuted = true;
             return self.error(span, "this cannot be executed beforehand", "");
         }
+        if self.cut.get() && self.options.recursion > 1 && self.statements > MOST_STATEMENTS_CUT {
+            let message = format!(
+                "the program is too large: more than {MOST_STATEMENTS_CUT} statements once calls are inlined, those of functions that call themselves up to {} deep",
+                self.options.recursion
+            );
+            return self.error(span, message, "allow fewer nested calls with --recursion N");
+        }
         if self.statements > MOST_STATEMENTS || self.steps > 10 * MOST_STATEMENTS {
             let message = format!(
                 "the program is too large: more than {MOST_STATEMENTS} statements once calls are inlined and loops that create threads unrolled"
@@ -390,8 +438,15 @@ impl<'u> Elaborator<'u> {
         matches!(operand.value, Value::Number(0))
     }
 
-    fn finished(mut self) -> Result<(Core, Nodes)> {
+    /// The core code of the whole program, its nodes, and the calls through pointers in it.
+    fn finished(mut self) -> Result<(Core, Nodes, Vec<dispatch::Dispatch>)> {
         self.finish_threads()?;
+        let core = self.core();
+        Ok((core, self.nodes, self.dispatches))
+    }
+
+    /// The core code of the elaborated threads, which is moved out of the elaborator.
+    fn core(&mut self) -> Core {
         let mut threads = Vec::new();
         for mut writer in std::mem::take(&mut self.done) {
             let registers = writer.registers.iter().map(|state| RegisterInfo {
@@ -411,14 +466,13 @@ impl<'u> Elaborator<'u> {
                 started: self.instances[writer.number.0 as usize].state.started(),
             });
         }
-        let core = Core {
-            objects: self.objects,
+        Core {
+            objects: std::mem::take(&mut self.objects),
             threads,
-            compared: self.compared,
+            compared: std::mem::take(&mut self.compared),
             functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
-            calls: self.calls,
-            warnings: self.warnings,
-        };
-        Ok((core, self.nodes))
+            calls: std::mem::take(&mut self.calls),
+            warnings: std::mem::take(&mut self.warnings),
+        }
     }
 }

@@ -284,20 +284,29 @@ impl Elaborator<'_> {
     ) -> Result<Operand> {
         let target = self.value(function)?;
         let argument = self.value(argument)?;
-        let Value::Function(started) = target.value else {
-            return self.error(
-                function.span,
-                "the function that the thread starts with is unknown",
-                "pass the function by its name",
-            );
-        };
-        let number = self.instances.len();
         let to = super::expressions::pointee(&arguments[0].ty);
-        if !Self::is_null(&thread) {
-            let place = self.pointed(&thread, &to, span)?.accessed(Access::Own);
-            self.write(&place, Operand::number(number as i128), span)?;
+        let start = |this: &mut Self, started: FunctionId| {
+            let number = this.instances.len();
+            if !Self::is_null(&thread) {
+                let place = this.pointed(&thread, &to, span)?.accessed(Access::Own);
+                this.write(&place, Operand::number(number as i128), span)?;
+            }
+            this.create(started, vec![argument.clone()], span)
+        };
+        if let Value::Function(started) = target.value {
+            start(self, FunctionId(started))?;
+            return Ok(Operand::number(0));
         }
-        self.create(FunctionId(started), vec![argument], span)?;
+        let target = self.kept_value(target, &function.ty, function.span)?;
+        let TypeKind::Pointer(of) = &function.ty.kind else {
+            return self.error(function.span, "this is not a pointer to a function", "");
+        };
+        let TypeKind::Function(ty) = &of.kind else {
+            return self.error(function.span, "this is not a pointer to a function", "");
+        };
+        if let Some(functions) = self.targets(&target, ty, function.span)? {
+            self.distinguish(&functions, &target, &start, span)?;
+        }
         Ok(Operand::number(0))
     }
 

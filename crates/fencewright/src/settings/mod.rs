@@ -324,6 +324,7 @@ options! {
     C {
         folders: many String, "-I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
         heap: maybe Count<1, 1000>, "--heap", "N", "", READ_OR_SERVE, &[], "C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`";
+        recursion: maybe Count<1, 64>, "--recursion", "N", "", READ_OR_SERVE, &[], "C: how many calls of a function that calls itself may be nested (8 by default); if an execution needs more, the verdict is `unknown`", "A depth that follows from constants is not limited by it. If the program becomes too large with 8, then 4, 2 and 1 are tried.";
         no_reuse: flag bool, "--no-reuse", "", "", READ, &[], "C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried";
     }
     Output {
@@ -387,6 +388,7 @@ impl Settings {
         let c = COptions {
             folders,
             heap: self.heap.map(Count::get),
+            recursion: self.recursion.map(Count::get),
             no_reuse: self.no_reuse,
             ..COptions::default()
         };
