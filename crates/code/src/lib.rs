@@ -17,6 +17,7 @@ pub mod nodes;
 pub mod numbers;
 pub mod pipeline;
 pub mod points_to;
+pub mod possible;
 pub mod reuse;
 mod simplify;
 pub mod spinning;

@@ -127,8 +127,8 @@ pub(crate) fn to_fw(
     if !clashes.is_empty() {
         return Err(clashes);
     }
-    open_arrays::set_lengths(core, &mut nodes)?;
-    let layout = Layout::new(core, &nodes, options, stop)?;
+    let lengths = open_arrays::set_lengths(core, &mut nodes);
+    let layout = Layout::new(core, &nodes, &lengths, options, stop)?;
     stop.or_go_on()?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;

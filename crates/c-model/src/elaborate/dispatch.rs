@@ -25,7 +25,7 @@ use super::{Elaborator, Result};
 const MOST_FUNCTIONS: usize = 64;
 
 /// The thread of a call, and the calls that lead to it, outermost first.
-type Path = (ThreadNumber, Vec<Span>);
+pub(super) type Path = (ThreadNumber, Vec<Span>);
 
 /// The functions that calls through pointers are assumed to call.
 #[derive(Clone, Debug, Default)]
@@ -265,7 +265,7 @@ impl Elaborator<'_> {
     }
 
     /// The path to a call at this place of the current function.
-    fn path(&self, span: Span) -> Path {
+    pub(super) fn path(&self, span: Span) -> Path {
         let thread = self.thread();
         let at = |call: usize| self.calls.get(call).map(|call| call.at.text());
         let mut path: Vec<Span> =

@@ -204,6 +204,7 @@ impl Elaborator<'_> {
                 computed_locks: self.premises.computed_locks,
                 descendants: self.premises.descendants,
                 targets: self.premises.targets.clone(),
+                sizes: self.premises.sizes.clone(),
                 fixed: true,
                 ..Premises::default()
             });

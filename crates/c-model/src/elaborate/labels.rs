@@ -28,6 +28,7 @@ pub(super) struct Mark {
     objects: usize,
     calls: usize,
     dispatches: usize,
+    sizes: usize,
     pub env: Env,
     reachable: bool,
     pending: BTreeSet<usize>,
@@ -127,6 +128,7 @@ impl Elaborator<'_> {
             objects: self.objects.len(),
             calls: self.calls.len(),
             dispatches: self.dispatches.len(),
+            sizes: self.sizes.len(),
             env: self.writer.env.clone(),
             reachable: self.writer.reachable,
             pending: self.writer.pending.clone(),
@@ -149,6 +151,7 @@ impl Elaborator<'_> {
         self.globals.retain(|_, object| (object.0 as usize) < mark.objects);
         self.calls.truncate(mark.calls);
         self.dispatches.truncate(mark.dispatches);
+        self.sizes.truncate(mark.sizes);
         self.writer.env = mark.env.clone();
         self.writer.reachable = mark.reachable;
         self.writer.pending.clone_from(&mark.pending);

@@ -21,6 +21,7 @@ mod lifetimes;
 mod loops;
 mod objects;
 mod places;
+mod sizes;
 mod statements;
 mod switches;
 mod threads;
@@ -111,6 +112,8 @@ struct Premises {
     written_from: Option<usize>,
     /// The functions that calls through pointers may call.
     targets: dispatch::Targets,
+    /// Sizes that allocations may have.
+    sizes: sizes::Sizes,
 }
 
 /// Numbers of accesses to shared memory.
@@ -167,8 +170,11 @@ pub fn elaborate(
                 return Err(elaborator.postponed.into_iter().map(|error| *error).collect());
             }
             None => {
-                let (core, nodes, dispatches) = elaborator.finished().map_err(|error| vec![*error])?;
-                if !dispatch::found_more(&mut premises.targets, &dispatches, (&core, &nodes), stop) {
+                let Finished { core, nodes, dispatches, sizes } =
+                    elaborator.finished().map_err(|error| vec![*error])?;
+                if !dispatch::found_more(&mut premises.targets, &dispatches, (&core, &nodes), stop)
+                    && !sizes::found_more(&mut premises.sizes, &sizes, (&core, &nodes), stop)
+                {
                     return Ok((core, nodes));
                 }
             }
@@ -179,6 +185,14 @@ pub fn elaborate(
         Diagnostic::new(Span::default(), message)
             .help("make the harness simpler: fewer threads, fewer pointers to them"),
     ])
+}
+
+/// The result of an attempt.
+struct Finished {
+    core: Core,
+    nodes: Nodes,
+    dispatches: Vec<dispatch::Dispatch>,
+    sizes: Vec<sizes::Sized>,
 }
 
 /// The phases of elaborating `main`.
@@ -235,6 +249,8 @@ pub struct Elaborator<'u> {
     calls: Vec<Call>,
     /// The calls through pointers whose targets are not constants.
     dispatches: Vec<dispatch::Dispatch>,
+    /// The allocations whose size is not a constant.
+    sizes: Vec<sizes::Sized>,
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
     shared: threads::Shared,
@@ -291,6 +307,7 @@ impl<'u> Elaborator<'u> {
             compared: Vec::new(),
             calls: Vec::new(),
             dispatches: Vec::new(),
+            sizes: Vec::new(),
             warnings: Vec::new(),
             instances: Vec::new(),
             shared: threads::Shared::default(),
@@ -438,11 +455,10 @@ impl<'u> Elaborator<'u> {
         matches!(operand.value, Value::Number(0))
     }
 
-    /// The core code of the whole program, its nodes, and the calls through pointers in it.
-    fn finished(mut self) -> Result<(Core, Nodes, Vec<dispatch::Dispatch>)> {
+    fn finished(mut self) -> Result<Finished> {
         self.finish_threads()?;
         let core = self.core();
-        Ok((core, self.nodes, self.dispatches))
+        Ok(Finished { core, nodes: self.nodes, dispatches: self.dispatches, sizes: self.sizes })
     }
 
     /// The core code of the elaborated threads, which is moved out of the elaborator.

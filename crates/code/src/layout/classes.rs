@@ -18,6 +18,7 @@ use numbering::signed;
 use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, ThreadNumber, each_statement};
 use crate::flat::Term;
 use crate::layout::addresses::{Order, Piece, WayBack};
+use crate::layout::open_arrays::Lengths;
 use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
@@ -72,6 +73,8 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
+    /// For arrays of open length: the length in each object, if the lengths differ. All of them are laid out with the greatest length.
+    pub(crate) lengths: Option<BTreeMap<ObjectId, u64>>,
     /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of
     /// this part in the first place.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
@@ -124,6 +127,7 @@ impl Layout {
     pub fn new(
         core: &Core,
         nodes: &Nodes,
+        lengths: &Lengths,
         options: Options,
         stop: &Stop<'_>,
     ) -> Result<Self, Vec<Diagnostic>> {
@@ -146,6 +150,11 @@ impl Layout {
             ways_back: Vec::new(),
         };
         layout.find_classes(core, nodes, &uses);
+        for (array, lengths) in lengths {
+            if let Some(class) = layout.class(nodes, *array) {
+                layout.classes[class].lengths = Some(lengths.clone());
+            }
+        }
         layout.find_objects(core, nodes, options)?;
         let mut order = Vec::new();
         let mut seen = vec![false; layout.classes.len()];
@@ -356,9 +365,22 @@ impl Class {
             alignment: 1,
             pieces: Vec::new(),
             strangers: Strangers::default(),
+            lengths: None,
             parts: BTreeMap::new(),
             sources: Vec::new(),
         }
+    }
+
+    /// For arrays of open length whose lengths differ: the numbers of the arrays with each length.
+    pub(crate) fn by_length(&self) -> BTreeMap<u64, Runs> {
+        let mut found: BTreeMap<u64, Runs> = BTreeMap::new();
+        let Some(lengths) = &self.lengths else { return found };
+        for (number, place) in (self.first..).zip(&self.places) {
+            let Some(place) = place else { continue };
+            let length = lengths.get(&place.object).copied().unwrap_or(0);
+            add_to_runs(found.entry(length).or_default(), number);
+        }
+        found
     }
 
     /// Whether there is only one place, so that accesses need no index.

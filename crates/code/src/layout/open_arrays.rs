@@ -1,32 +1,42 @@
 //! Flexible array members: each has as many elements as its allocation has room for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fencewright_c::typed::tree::Step;
-use fencewright_text::Diagnostic;
 
-use crate::core::{Core, NodeId, Origin};
+use crate::core::{Core, NodeId, ObjectId, Origin};
 use crate::nodes::Nodes;
 
-/// Sets the lengths of flexible array members; all those in one class must have the same length.
-pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
-    let mut lengths: HashMap<NodeId, u64> = HashMap::new();
-    for object in &core.objects {
-        let Origin::Heap { bytes, .. } = object.origin else { continue };
+/// For each flexible array member that has several lengths: its length in each object.
+pub(crate) type Lengths = HashMap<NodeId, BTreeMap<ObjectId, u64>>;
+
+/// Sets the lengths of flexible array members. Those in one class are laid out with the greatest length among them; the result has the real lengths
+/// where these differ.
+pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Lengths {
+    let mut lengths = Lengths::new();
+    for (number, object) in (0..).zip(&core.objects) {
         let Some((field, start)) = nodes.open_array(object.node) else { continue };
         // An unused array needs no length.
         let Some(array) = nodes.part(object.node, Step::Field(field)) else { continue };
-        let size = nodes.size(nodes.element(array)).unwrap_or(1).max(1);
-        let length = bytes.saturating_sub(start) / size;
-        if *lengths.entry(array).or_insert(length) != length {
-            let message =
-                "structures of one kind are allocated with arrays of different lengths at their ends";
-            return Err(vec![
-                Diagnostic::new(object.span, message)
-                    .help("allocate all of them with the longest array that is needed"),
-            ]);
-        }
+        let length = match object.origin {
+            Origin::Heap { bytes, .. } => {
+                let size = nodes.size(nodes.element(array)).unwrap_or(1).max(1);
+                bytes.saturating_sub(start) / size
+            }
+            // The initial value of a variable may have elements for the array, for which there is room then.
+            Origin::Global | Origin::Local(_) => {
+                let elements = object.initial.iter().filter_map(|(path, _)| match path.as_slice() {
+                    [Step::Field(member), Step::Element(index), ..] if *member == field => Some(index + 1),
+                    _ => None,
+                });
+                elements.max().unwrap_or(0)
+            }
+        };
+        lengths.entry(array).or_default().insert(ObjectId(number), length);
     }
-    lengths.into_iter().for_each(|(array, length)| nodes.set_length(array, length));
-    Ok(())
+    for (array, lengths) in &lengths {
+        nodes.set_length(*array, lengths.values().copied().max().unwrap_or(0));
+    }
+    lengths.retain(|_, lengths| lengths.values().min() != lengths.values().max());
+    lengths
 }

@@ -63,9 +63,8 @@ impl Elaborator<'_> {
         let span = call.span;
         match operation {
             Operation::Allocate(number) => {
-                let size = self.argument(call, number)?;
-                let bytes = self.bytes(size)?;
-                self.allocate(bytes, false, span)
+                let size = self.argument_value(call, number)?;
+                self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))
             }
             Operation::AllocateLocal => {
                 // The variables of `main` last as long as the program, so `alloca` in `main` is like `malloc`.
@@ -73,19 +72,21 @@ impl Elaborator<'_> {
                     let help = "declare an array, whose lifetime is modelled";
                     return self.error(span, "`alloca` is understood in `main` only", help);
                 }
-                let bytes = self.bytes(self.argument(call, 0)?)?;
-                self.allocate(bytes, false, span)
+                let size = self.argument_value(call, 0)?;
+                self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))
             }
             Operation::AllocateZeroed => {
-                let one = call.name == "kzalloc";
-                let count = if one { 1 } else { self.bytes(self.argument(call, 0)?)? };
-                let size = self.bytes(self.argument(call, usize::from(!one))?)?;
-                self.allocate(count.saturating_mul(size), true, span)
+                let size = self.argument_value(call, 0)?;
+                let (size, unit) = match call.name {
+                    "kzalloc" => (size, 1),
+                    _ => self.product(size, call)?,
+                };
+                self.allocation(size, unit, span, &|this, bytes| this.allocate(bytes, true, span))
             }
             Operation::AllocateAt => {
                 let place = self.argument_target(call, 0)?;
-                let bytes = self.bytes(self.argument(call, 2)?)?;
-                let pointer = self.allocate(bytes, false, span)?;
+                let size = self.argument_value(call, 2)?;
+                let pointer = self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
                 self.write(&place, pointer, span)?;
                 Ok(Operand::number(0))
             }
@@ -121,16 +122,18 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The size of an allocation, which must be a constant.
-    fn bytes(&mut self, size: &Expr) -> Result<u64> {
-        let known = self.value(size)?.known();
-        match known.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0 && bytes < 1 << 32)
-        {
-            Some(bytes) => Ok(bytes),
-            None => {
-                let help = "allocate a number of bytes that is known before the program runs: `sizeof (struct node)`, or an array of constant length";
-                self.error(size.span, "the size of this allocation is unknown or invalid", help)
-            }
+    /// The size of an allocation by `calloc`: a number of elements, and the number of bytes of each. One of the two numbers has to be a constant.
+    fn product(&mut self, count: Operand, call: BuiltinCall) -> Result<(Operand, u64)> {
+        let size = self.argument_value(call, 1)?;
+        let unit = |operand: &Operand| operand.known().and_then(|size| u64::try_from(size).ok());
+        match (unit(&count), unit(&size)) {
+            (_, Some(unit)) => Ok((count, unit)),
+            (Some(unit), None) => Ok((size, unit)),
+            (None, None) => self.error(
+                call.span,
+                "neither the number of elements nor their size is known before the program runs",
+                "allocate elements of a constant size, such as `sizeof (struct node)`",
+            ),
         }
     }
 
@@ -139,7 +142,19 @@ impl Elaborator<'_> {
         let span = call.span;
         let argument = unconverted(self.argument(call, 0)?);
         let old = self.value(argument)?;
-        let bytes = self.bytes(self.argument(call, 1)?)?;
+        let size = self.argument_value(call, 1)?;
+        self.allocation(size, 1, span, &|this, bytes| this.reallocated(call, argument, old.clone(), bytes))
+    }
+
+    /// `realloc` to a constant size.
+    fn reallocated(
+        &mut self,
+        call: BuiltinCall,
+        argument: &Expr,
+        old: Operand,
+        bytes: u64,
+    ) -> Result<Operand> {
+        let span = call.span;
         if Self::is_null(&old) {
             return self.allocate(bytes, false, span);
         }

@@ -191,7 +191,11 @@ impl Layout {
                         outer.parts.insert(part.0, (class, signed(width), first + signed(base)));
                         for (n, place) in outer.places.iter().enumerate() {
                             let start = (n as u64).saturating_mul(width).saturating_add(base);
-                            places.extend(place.map(|place| (start, part.1, place)));
+                            let real = |place: Placement| match &outer.lengths {
+                                Some(lengths) => lengths.get(&place.object).copied().unwrap_or(0),
+                                None => part.1,
+                            };
+                            places.extend(place.map(|place| (start, real(place).min(part.1), place)));
                         }
                         base = base.saturating_add(taken(part));
                     }

@@ -9,7 +9,7 @@ use crate::core::{Base, Location, Projection, Strangers, Value};
 use crate::flat::claims::{About, Claims};
 use crate::flat::{CellEvent, StepKind, Term, Touching, Wrong};
 use crate::layout::addresses::{Unknown, WayBack};
-use crate::layout::classes::Layout;
+use crate::layout::classes::{Layout, among};
 use crate::nodes::Shape;
 
 /// A way back whose path is followed forward again: the way, the condition that a pointer is the result of this way for a member outside of any
@@ -229,8 +229,17 @@ impl<'a> Resolver<'a> {
             self.errors.push(Diagnostic::new(self.span, message).help("give it a length"));
         }
         let length = length.min(1 << 40) as i64;
-        let within = index.clone().within(0, if access { length - 1 } else { length });
-        self.claim(within, Wrong::Bounds, About::Element(index.clone(), length), Some(of));
+        let last = |length: i64| if access { length - 1 } else { length };
+        let within = index.clone().within(0, last(length));
+        self.claim(within, Wrong::Bounds, About::Element(index.clone(), length), Some(of.clone()));
+        for (shorter, arrays) in self.layout.classes[of.0].by_length() {
+            let shorter = shorter.min(1 << 40) as i64;
+            if shorter < length {
+                let other = not(among(&arrays, &of.1));
+                let within = other.or(index.clone().within(0, last(shorter)));
+                self.claim(within, Wrong::Bounds, About::Element(index.clone(), shorter), Some(of.clone()));
+            }
+        }
         index
     }
 }

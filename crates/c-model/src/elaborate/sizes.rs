@@ -1,0 +1,178 @@
+//! Allocations whose size is not a constant: a case distinction over sizes that it may have.
+//!
+//! The sizes are those of a small range, or numbers that an analysis of the code of the previous attempt found ([`possible`]). Every other size is
+//! beyond the model: an execution that allocates it makes the verdict `unknown`.
+
+use std::collections::BTreeSet;
+
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_c::typed::tree::{Type, TypeKind};
+use fencewright_code::core::{Core, Register, StmtKind, Value};
+use fencewright_code::nodes::Nodes;
+use fencewright_code::numbers::{Operand, compare};
+use fencewright_code::possible;
+use fencewright_program::Span;
+use fencewright_text::Stop;
+use rustc_hash::FxHashMap;
+
+use super::dispatch::Path;
+use super::{Elaborator, Result};
+
+/// Maximum number of sizes of one allocation that the analysis found and that are distinguished.
+const MOST_SIZES: usize = 4;
+/// Maximum number of sizes of one allocation that are distinguished because the size is in a small range.
+const MOST_IN_RANGE: usize = 32;
+/// Maximum number of bytes of an allocation whose size the analysis found. Few steps of a program need arrays that had to grow further.
+const MOST_BYTES: u64 = 512;
+/// Maximum number of attempts that look for further sizes.
+const MOST_ROUNDS: usize = 6;
+
+/// Sizes that allocations are assumed to have, in units of the allocation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sizes {
+    by_path: FxHashMap<Path, BTreeSet<i64>>,
+    rounds: usize,
+}
+
+/// An allocation whose size is not a constant.
+#[derive(Debug)]
+pub(super) struct Sized {
+    path: Path,
+    size: Register,
+    unit: u64,
+}
+
+/// A size in bytes that an allocation may have.
+fn bytes(size: i128, unit: u64) -> Option<u64> {
+    let bytes = u64::try_from(size).ok()?.checked_mul(unit)?;
+    (bytes > 0 && bytes < 1 << 32).then_some(bytes)
+}
+
+/// Adds sizes that these allocations may have according to the code of the program. Returns whether there were new ones.
+pub(super) fn found_more(
+    sizes: &mut Sizes,
+    allocations: &[Sized],
+    (core, nodes): (&Core, &Nodes),
+    stop: &Stop<'_>,
+) -> bool {
+    if allocations.is_empty() || sizes.rounds == MOST_ROUNDS {
+        return false;
+    }
+    sizes.rounds += 1;
+    let registers: Vec<_> = allocations.iter().map(|allocation| (allocation.path.0, allocation.size)).collect();
+    let mut more = false;
+    for (allocation, found) in allocations.iter().zip(possible::numbers(core, nodes, &registers, stop)) {
+        let known = sizes.by_path.entry(allocation.path.clone()).or_default();
+        for size in found {
+            let fits = bytes(size.into(), allocation.unit).is_some_and(|bytes| bytes <= MOST_BYTES);
+            more |= fits && known.len() < MOST_SIZES && known.insert(size);
+        }
+    }
+    more
+}
+
+impl Elaborator<'_> {
+    /// An allocation of `size` times `unit` bytes: `allocate` allocates a constant number of bytes.
+    pub(super) fn allocation(
+        &mut self,
+        size: Operand,
+        unit: u64,
+        span: Span,
+        allocate: &dyn Fn(&mut Self, u64) -> Result<Operand>,
+    ) -> Result<Operand> {
+        if let Some(bytes) = size.known().and_then(|size| bytes(size, unit)) {
+            return allocate(self, bytes);
+        }
+        let mut sizes = self.in_range(&size.value);
+        sizes.retain(|size| bytes((*size).into(), unit).is_some());
+        let long = fencewright_c::ast::Integer { rank: fencewright_c::ast::Rank::Long, signed: false };
+        let kind = TypeKind::Integer(fencewright_c::arithmetic::Arithmetic::Integer(long));
+        let size = self.kept_value(size, &Type { kind, atomic: false, volatile: false }, span)?;
+        if let (Value::Register(register), true, true) = (&size.value, sizes.is_empty(), self.writer.reachable) {
+            let path = self.path(span);
+            sizes = self.premises.sizes.by_path.get(&path).cloned().unwrap_or_default();
+            self.sizes.push(Sized { path, size: *register, unit });
+        }
+        let void = Type { kind: TypeKind::Void, atomic: false, volatile: false };
+        let pointer = Type { kind: TypeKind::Pointer(void.into()), atomic: false, volatile: false };
+        let result = self.temporary("new", &pointer);
+        let sizes: Vec<i64> = sizes.into_iter().collect();
+        self.allocation_of(&sizes, &sizes, &size, unit, &|this, bytes| {
+            let operand = allocate(this, bytes)?;
+            let points = this.writer.registers[result.0 as usize].points;
+            if let (Some(points), Some(node)) = (points, operand.points) {
+                this.unify(points, node, span)?;
+            }
+            this.write_register(result, operand, span)
+        }, span)?;
+        Ok(self.register_value(result))
+    }
+
+    /// Distinguishes the remaining sizes of `all`.
+    fn allocation_of(
+        &mut self,
+        remaining: &[i64],
+        all: &[i64],
+        size: &Operand,
+        unit: u64,
+        allocate: &dyn Fn(&mut Self, u64) -> Result<()>,
+        span: Span,
+    ) -> Result<()> {
+        let first = remaining.split_first().and_then(|(size, rest)| Some((bytes((*size).into(), unit)?, *size, rest)));
+        let Some((bytes, number, rest)) = first else {
+            let text = match (size.known(), all) {
+                (Some(size), _) => format!("an allocation of {} bytes", size.saturating_mul(unit.into())),
+                (None, []) => "an allocation of a size that is not known before the program runs".to_string(),
+                (None, _) => {
+                    let sizes: Vec<String> = all.iter().map(|size| (*size as u64 * unit).to_string()).collect();
+                    format!("an allocation of a size other than {} bytes", sizes.join(", "))
+                }
+            };
+            if self.writer.reachable {
+                let advice = "if an execution reaches it, the verdict is `unknown`; allocate a number of bytes that is known before the program runs, such as the largest that the harness needs";
+                self.warn(span, format!("{text} is not modelled: {advice}"));
+            }
+            self.emit(StmtKind::Beyond(Value::Number(1), text), span);
+            self.writer.reachable = false;
+            return Ok(());
+        };
+        let same = compare(Operator::Equal, size.clone(), Operand::number(number.into()));
+        self.branch(
+            same,
+            span,
+            |this| allocate(this, bytes),
+            |this| this.allocation_of(rest, all, size, unit, allocate, span),
+        )
+    }
+
+    /// The values of an expression over one register whose range is small; none if there are too many.
+    fn in_range(&mut self, value: &Value) -> BTreeSet<i64> {
+        let mut registers = BTreeSet::new();
+        value.registers(&mut |register| {
+            registers.insert(register);
+        });
+        let Some(&register) = registers.first().filter(|_| registers.len() == 1) else { return BTreeSet::new() };
+        let (low, high) = self.register_value(register).range;
+        if high - low >= MOST_IN_RANGE as i128 || high > i64::MAX.into() {
+            return BTreeSet::new();
+        }
+        (low..=high).filter_map(|number| evaluated(value, register, number as i64)).collect()
+    }
+}
+
+/// The value of an expression for one value of its only register; `None` if it has none.
+fn evaluated(value: &Value, register: Register, number: i64) -> Option<i64> {
+    match value {
+        Value::Number(number) => Some(*number),
+        Value::Register(this) => (*this == register).then_some(number),
+        Value::Unary(op, inner) => op.apply(evaluated(inner, register, number)?).ok(),
+        Value::Binary(op, a, b) => {
+            op.apply(evaluated(a, register, number)?, evaluated(b, register, number)?).ok()
+        }
+        Value::If(condition, a, b) => match evaluated(condition, register, number)? {
+            0 => evaluated(b, register, number),
+            _ => evaluated(a, register, number),
+        },
+        _ => None,
+    }
+}
