@@ -128,7 +128,7 @@ pub(crate) fn to_fw(
         return Err(clashes);
     }
     let lengths = open_arrays::set_lengths(core, &mut nodes);
-    let layout = Layout::new(core, &nodes, &lengths, options, stop)?;
+    let layout = Layout::fitting(core, &nodes, &lengths, options, stop)?;
     stop.or_go_on()?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;

@@ -25,7 +25,8 @@ pub fn numbers(
 ) -> Vec<BTreeSet<i64>> {
     let mut nodes = nodes.clone();
     let none = || vec![BTreeSet::new(); wanted.len()];
-    if points_to::unify(core, &mut nodes, stop).is_err() || containers::unify(core, &mut nodes, stop).is_err() {
+    if points_to::unify(core, &mut nodes, stop).is_err() || containers::unify(core, &mut nodes, stop).is_err()
+    {
         return none();
     }
     let mut found = Found { nodes: &nodes, registers: FxHashMap::default(), places: FxHashMap::default() };
@@ -118,7 +119,9 @@ impl Found<'_> {
     fn values(&self, thread: ThreadNumber, value: &Value) -> BTreeSet<i64> {
         match value {
             Value::Number(number) => [*number].into(),
-            Value::Register(register) => self.registers.get(&(thread, *register)).cloned().unwrap_or_default(),
+            Value::Register(register) => {
+                self.registers.get(&(thread, *register)).cloned().unwrap_or_default()
+            }
             Value::Unary(op, inner) => {
                 let values = self.values(thread, inner);
                 values.into_iter().filter_map(|value| op.apply(value).ok()).collect()

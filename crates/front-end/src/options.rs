@@ -86,7 +86,7 @@ impl Options {
             ("--no-reuse", *no_reuse),
         ]
         .into_iter()
-            .find_map(|(option, is_given)| is_given.then_some(option))
+        .find_map(|(option, is_given)| is_given.then_some(option))
     }
 }
 

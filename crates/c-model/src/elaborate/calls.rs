@@ -215,6 +215,7 @@ impl Elaborator<'_> {
             result,
             contexts: Vec::new(),
             scopes: vec![Vec::new()],
+            arrays: Vec::new(),
             passed: vec![if jumps { declared(&callee.body.statements) } else { Vec::new() }],
             around: if jumps { around_labels(callee) } else { FxHashMap::default() },
             repeated: Vec::new(),

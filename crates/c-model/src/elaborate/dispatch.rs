@@ -187,8 +187,10 @@ impl Elaborator<'_> {
             functions
         };
         if functions.len() > MOST_FUNCTIONS {
-            let message =
-                format!("this pointer may point to {} functions, more than {MOST_FUNCTIONS}", functions.len());
+            let message = format!(
+                "this pointer may point to {} functions, more than {MOST_FUNCTIONS}",
+                functions.len()
+            );
             let help =
                 "call the function by its name, or keep the pointer in a variable that does not change";
             return self.error(span, message, help);
@@ -247,10 +249,8 @@ impl Elaborator<'_> {
                 }
             }
             Fit::Different => {
-                let text = format!(
-                    "a call of {} through a pointer to a function of another type",
-                    callee.name
-                );
+                let text =
+                    format!("a call of {} through a pointer to a function of another type", callee.name);
                 self.emit(StmtKind::Check(Value::Number(0), text), call.span);
                 self.writer.reachable = false;
                 let result = self.result_of(function, call.span);

@@ -39,6 +39,8 @@ pub(super) struct Frame {
     pub contexts: Vec<Context>,
     /// The declared variables of the open blocks; the first entry has the parameters and the variables of the outermost block.
     pub scopes: Vec<Vec<LocalId>>,
+    /// The arrays of open blocks whose lengths are not constants, each with the number of blocks around its declaration.
+    pub arrays: Vec<(usize, ObjectId)>,
     /// For each open block, the variables whose declarations control may jump over.
     pub passed: Vec<Vec<LocalId>>,
     /// The variables of the blocks around each label.

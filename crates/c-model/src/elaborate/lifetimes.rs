@@ -62,8 +62,10 @@ impl Elaborator<'_> {
         if done.is_ok() {
             self.end_scopes(depth, span);
         }
-        self.frame().scopes.truncate(depth);
-        self.frame().passed.truncate(depth);
+        let frame = self.frame();
+        frame.scopes.truncate(depth);
+        frame.passed.truncate(depth);
+        frame.arrays.retain(|(blocks, _)| *blocks <= depth);
         done
     }
 
@@ -75,6 +77,9 @@ impl Elaborator<'_> {
         let mut seen = FxHashSet::default();
         locals.retain(|local| seen.insert(*local));
         locals.into_iter().for_each(|local| self.end(local, span));
+        let arrays = self.frame().arrays.clone();
+        let inner = arrays.into_iter().filter(|(blocks, _)| *blocks > depth);
+        inner.for_each(|(_, array)| self.end_object(array, span));
     }
 
     /// Ends the lifetimes of all variables of the current thread, which ends here. The variables of `main` live until the program ends.

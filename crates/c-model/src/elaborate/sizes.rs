@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use fencewright_c::ast::BinaryOp as Operator;
-use fencewright_c::typed::tree::{Type, TypeKind};
-use fencewright_code::core::{Core, Register, StmtKind, Value};
+use fencewright_c::typed::tree::{Step, Type, TypeKind};
+use fencewright_code::core::{Core, Object, ObjectEvent, Origin, Purpose, Register, StmtKind, Value};
 use fencewright_code::nodes::Nodes;
 use fencewright_code::numbers::{Operand, compare};
 use fencewright_code::possible;
@@ -16,6 +16,7 @@ use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
 
 use super::dispatch::Path;
+use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// Maximum number of sizes of one allocation that the analysis found and that are distinguished.
@@ -59,7 +60,8 @@ pub(super) fn found_more(
         return false;
     }
     sizes.rounds += 1;
-    let registers: Vec<_> = allocations.iter().map(|allocation| (allocation.path.0, allocation.size)).collect();
+    let registers: Vec<_> =
+        allocations.iter().map(|allocation| (allocation.path.0, allocation.size)).collect();
     let mut more = false;
     for (allocation, found) in allocations.iter().zip(possible::numbers(core, nodes, &registers, stop)) {
         let known = sizes.by_path.entry(allocation.path.clone()).or_default();
@@ -88,7 +90,9 @@ impl Elaborator<'_> {
         let long = fencewright_c::ast::Integer { rank: fencewright_c::ast::Rank::Long, signed: false };
         let kind = TypeKind::Integer(fencewright_c::arithmetic::Arithmetic::Integer(long));
         let size = self.kept_value(size, &Type { kind, atomic: false, volatile: false }, span)?;
-        if let (Value::Register(register), true, true) = (&size.value, sizes.is_empty(), self.writer.reachable) {
+        if let (Value::Register(register), true, true) =
+            (&size.value, sizes.is_empty(), self.writer.reachable)
+        {
             let path = self.path(span);
             sizes = self.premises.sizes.by_path.get(&path).cloned().unwrap_or_default();
             self.sizes.push(Sized { path, size: *register, unit });
@@ -97,15 +101,64 @@ impl Elaborator<'_> {
         let pointer = Type { kind: TypeKind::Pointer(void.into()), atomic: false, volatile: false };
         let result = self.temporary("new", &pointer);
         let sizes: Vec<i64> = sizes.into_iter().collect();
-        self.allocation_of(&sizes, &sizes, &size, unit, &|this, bytes| {
-            let operand = allocate(this, bytes)?;
-            let points = this.writer.registers[result.0 as usize].points;
-            if let (Some(points), Some(node)) = (points, operand.points) {
-                this.unify(points, node, span)?;
-            }
-            this.write_register(result, operand, span)
-        }, span)?;
+        self.allocation_of(
+            &sizes,
+            &sizes,
+            &size,
+            unit,
+            &|this, bytes| {
+                let operand = allocate(this, bytes)?;
+                let points = this.writer.registers[result.0 as usize].points;
+                if let (Some(points), Some(node)) = (points, operand.points) {
+                    this.unify(points, node, span)?;
+                }
+                this.write_register(result, operand, span)
+            },
+            span,
+        )?;
         Ok(self.register_value(result))
+    }
+
+    /// Begins the lifetime of a local array whose length is not a constant. Returns a pointer to its first element.
+    pub(super) fn local_array(
+        &mut self,
+        name: &str,
+        element: &Type,
+        bytes: u64,
+        span: Span,
+    ) -> Result<Operand> {
+        if self.graph.has_jumps(self.frame().function) {
+            let message =
+                "the length of this array is not known before the program runs, and its function has labels";
+            return self.error(
+                span,
+                message,
+                "give the array a constant length, or write the jumps as loops",
+            );
+        }
+        let length = bytes / self.size(element).max(1);
+        let kind = TypeKind::Array(element.clone().into(), length);
+        let ty = Type { kind, atomic: false, volatile: false };
+        let node = self.nodes.object(&ty, span);
+        let object = self.object(Object {
+            name: name.to_string(),
+            ty: Some(ty),
+            node,
+            origin: Origin::Local(self.thread()),
+            initial: Vec::new(),
+            undefined: true,
+            purpose: Purpose::Program,
+            span,
+        });
+        let blocks = self.frame().scopes.len();
+        self.frame().arrays.push((blocks, object));
+        if self.repeated() && !self.executing() {
+            self.emit(StmtKind::Special(ObjectEvent::Begin(object)), span);
+        } else {
+            self.writer.env.taken.insert(object);
+        }
+        let location = self.location(object, &[Step::Element(0)]);
+        self.address(&Target::new(Spot::Memory(location), element.clone()), span)
     }
 
     /// Distinguishes the remaining sizes of `all`.
@@ -118,13 +171,16 @@ impl Elaborator<'_> {
         allocate: &dyn Fn(&mut Self, u64) -> Result<()>,
         span: Span,
     ) -> Result<()> {
-        let first = remaining.split_first().and_then(|(size, rest)| Some((bytes((*size).into(), unit)?, *size, rest)));
+        let first = remaining
+            .split_first()
+            .and_then(|(size, rest)| Some((bytes((*size).into(), unit)?, *size, rest)));
         let Some((bytes, number, rest)) = first else {
             let text = match (size.known(), all) {
                 (Some(size), _) => format!("an allocation of {} bytes", size.saturating_mul(unit.into())),
                 (None, []) => "an allocation of a size that is not known before the program runs".to_string(),
                 (None, _) => {
-                    let sizes: Vec<String> = all.iter().map(|size| (*size as u64 * unit).to_string()).collect();
+                    let sizes: Vec<String> =
+                        all.iter().map(|size| (*size as u64 * unit).to_string()).collect();
                     format!("an allocation of a size other than {} bytes", sizes.join(", "))
                 }
             };
@@ -151,7 +207,9 @@ impl Elaborator<'_> {
         value.registers(&mut |register| {
             registers.insert(register);
         });
-        let Some(&register) = registers.first().filter(|_| registers.len() == 1) else { return BTreeSet::new() };
+        let Some(&register) = registers.first().filter(|_| registers.len() == 1) else {
+            return BTreeSet::new();
+        };
         let (low, high) = self.register_value(register).range;
         if high - low >= MOST_IN_RANGE as i128 || high > i64::MAX.into() {
             return BTreeSet::new();

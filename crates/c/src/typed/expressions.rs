@@ -107,12 +107,22 @@ impl Typer<'_> {
 
     /// The type of an expression that is not evaluated, for `sizeof` and `typeof`: arrays do not decay.
     pub(super) fn type_of(&mut self, expr: &ast::Expr) -> Typing<Type> {
+        if self.variable_size(expr).is_some() {
+            let message = "the type of this array depends on its length, which is not a constant";
+            return Err(Error::new(expr.span, message).help("give the array a constant length"));
+        }
         Ok(match self.operand(expr)? {
             Operand::Place(place) => place.ty,
             Operand::Value(value) => value.ty,
             Operand::String(_, ty) => ty,
             Operand::Function(_, _, ty) => TypeKind::Function(ty).into(),
         })
+    }
+
+    /// The variable that holds the size of the array that an expression names, if the length of that array is not a constant.
+    fn variable_size(&self, expr: &ast::Expr) -> Option<LocalId> {
+        let (id, _) = self.mentioned(expr)?;
+        self.body.as_ref()?.sizes.get(&id).copied()
     }
 
     /// The place that an expression denotes; an error if it denotes none.
@@ -162,6 +172,14 @@ impl Typer<'_> {
                 self.made(ExprKind::Comma(a.into(), b.into()), ty, expr)
             }
             Kind::Cast(ty, inner) => self.explicit_cast(ty, inner, expr)?,
+            Kind::SizeOf(inner) if let Some(size) = self.variable_size(inner) => {
+                let kind = ExprKind::Load(Box::new(Place {
+                    kind: PlaceKind::Local(size),
+                    ty: TypeKind::Integer(UNSIGNED_LONG).into(),
+                    span: expr.span,
+                }));
+                self.made(kind, UNSIGNED_LONG, expr)
+            }
             Kind::SizeOf(_) | Kind::SizeOfType(_) | Kind::AlignOf(_) | Kind::OffsetOf(..) => {
                 let number = self.layout_constant(expr)?;
                 self.made(ExprKind::Constant(number.into()), UNSIGNED_LONG, expr)
@@ -270,7 +288,13 @@ impl Typer<'_> {
             Some(Entity::Local(id)) => {
                 let body = self.in_hand();
                 body.mentioned.insert(id);
-                (PlaceKind::Local(id), body.locals[id.index()].ty.clone())
+                let ty = body.locals[id.index()].ty.clone();
+                if body.sizes.contains_key(&id) {
+                    // An array, which decays to a pointer to its first element.
+                    let place = Place { kind: PlaceKind::Local(id), ty: ty.clone(), span: expr.span };
+                    return Ok(Operand::Value(self.made(ExprKind::Load(place.into()), ty, expr)));
+                }
+                (PlaceKind::Local(id), ty)
             }
             Some(Entity::Static(id)) => (PlaceKind::Global(id), self.globals[id.index()].ty.clone()),
             Some(Entity::Object(object)) => {

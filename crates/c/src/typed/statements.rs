@@ -24,6 +24,8 @@ pub(super) struct Body {
     pub labels: Vec<Label>,
     /// Variables that never change and are initialised with a constant.
     pub constants: FxHashMap<LocalId, i128>,
+    /// Arrays whose length is not a constant: pointers to their first elements. For each of them, the variable that holds its size in bytes.
+    pub sizes: FxHashMap<LocalId, LocalId>,
     /// Variables that are read or written anywhere, other than by `(void)x;`.
     pub mentioned: FxHashSet<LocalId>,
     /// The functions with a body that the function names.
@@ -49,6 +51,7 @@ impl Body {
             locals: Vec::new(),
             labels: Vec::new(),
             constants: FxHashMap::default(),
+            sizes: FxHashMap::default(),
             mentioned: FxHashSet::default(),
             mentions: Vec::new(),
             numbers: FxHashMap::default(),

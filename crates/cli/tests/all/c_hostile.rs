@@ -92,7 +92,7 @@ fn deep_nesting() {
 #[test]
 fn options_for_other_languages() {
     let files = Files::new(&[("a.fw", SAFE), ("a.c", "int N = LENGTH;\n#error N\n")]);
-    for option in [&["-I", "."][..], &["--heap", "3"], &["--no-reuse"]] {
+    for option in [&["-I", "."][..], &["--heap", "3"], &["--recursion", "3"], &["--no-reuse"]] {
         let outcome = run(["check"].iter().chain(option).copied().chain([files.text("a.fw").as_str()]));
         assert_eq!(outcome.status, 2, "{outcome:?}");
         assert!(outcome.stderr.contains("is for C programs"), "{outcome:?}");

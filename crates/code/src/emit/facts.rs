@@ -242,7 +242,8 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
                     open.push((inner, start, format!("{path}{member}")));
                 }
                 (PartOf::Elements, Some(Shape::Array(length, _))) => {
-                    let length = (*length).min(layout.classes[inner].places.len() as u64) as i64;
+                    let length =
+                        of.laid.unwrap_or(*length).min(layout.classes[inner].places.len() as u64) as i64;
                     open.extend((0..length).map(|n| (inner, start + n, format!("{path}[{n}]"))));
                 }
                 _ => {}

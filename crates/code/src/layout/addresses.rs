@@ -104,6 +104,8 @@ pub(crate) enum Unknown {
     Number,
     /// Whether an object reuses the address of an earlier one.
     Overlap,
+    /// The contents of an element of a large array that is not laid out.
+    Cut,
 }
 
 impl Unknown {
@@ -114,6 +116,7 @@ impl Unknown {
             Unknown::Bits => "this depends on the bits of an address, which are unknown",
             Unknown::Number => "this number may be the address of an object",
             Unknown::Overlap => "one of these objects may have the former address of the other",
+            Unknown::Cut => "this element of a large array is not modelled",
         }
     }
 
@@ -124,6 +127,7 @@ impl Unknown {
             Unknown::Bits => "bits of an address",
             Unknown::Number => "a number that may be an address",
             Unknown::Overlap => "an address at which another object was before",
+            Unknown::Cut => "a later element of a large array",
         }
     }
 }

@@ -18,6 +18,7 @@ use numbering::signed;
 use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, ThreadNumber, each_statement};
 use crate::flat::Term;
 use crate::layout::addresses::{Order, Piece, WayBack};
+use crate::layout::laid::{self, FEWER, Laid};
 use crate::layout::open_arrays::Lengths;
 use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
@@ -73,8 +74,12 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For arrays of open length: the length in each object, if the lengths differ. All of them are laid out with the greatest length.
+    /// For flexible arrays: the length in each object that has elements. All of them are numbered with the greatest length.
     pub(crate) lengths: Option<BTreeMap<ObjectId, u64>>,
+    /// For arrays of which not all elements are laid out: how many are.
+    pub(crate) laid: Option<u64>,
+    /// Whether its places are elements of such arrays.
+    pub(crate) is_cut: bool,
     /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of
     /// this part in the first place.
     pub(crate) parts: BTreeMap<Part, (usize, i64, i64)>,
@@ -123,11 +128,39 @@ pub struct Placed {
 }
 
 impl Layout {
-    /// Computes the layout of a program.
-    pub fn new(
+    /// Computes the layout of a program. If it has too many cells, only the first elements of large arrays are laid out.
+    pub(crate) fn fitting(
         core: &Core,
         nodes: &Nodes,
         lengths: &Lengths,
+        options: Options,
+        stop: &Stop<'_>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let fits = |layout: &Result<Self, Vec<Diagnostic>>| {
+            layout.as_ref().is_ok_and(|layout| layout.cells() <= MOST_NUMBERS)
+        };
+        let whole = Layout::new(core, nodes, (lengths, &Laid::new()), options, stop);
+        if fits(&whole) {
+            return whole;
+        }
+        let fewer = FEWER.into_iter().map(|most| {
+            let laid = laid::fewer(core, nodes, lengths, most, stop);
+            Layout::new(core, nodes, (lengths, &laid), options, stop)
+        });
+        fewer.take_while(|_| !stop.now()).find(fits).unwrap_or(whole)
+    }
+
+    /// The number of cells that several threads access. What only one thread accesses becomes registers.
+    fn cells(&self) -> u64 {
+        let shared = |class: &&Class| class.scalar && class.used.accessed_by.len() > 1;
+        self.classes.iter().filter(shared).map(|class| class.count).fold(0, u64::saturating_add)
+    }
+
+    /// Computes the layout of a program with the lengths of its flexible arrays, and with the number of elements that are laid out of other arrays.
+    fn new(
+        core: &Core,
+        nodes: &Nodes,
+        (lengths, laid): (&Lengths, &Laid),
         options: Options,
         stop: &Stop<'_>,
     ) -> Result<Self, Vec<Diagnostic>> {
@@ -149,7 +182,7 @@ impl Layout {
             order: None,
             ways_back: Vec::new(),
         };
-        layout.find_classes(core, nodes, &uses);
+        layout.find_classes(core, nodes, laid, &uses);
         for (array, lengths) in lengths {
             if let Some(class) = layout.class(nodes, *array) {
                 layout.classes[class].lengths = Some(lengths.clone());
@@ -366,12 +399,14 @@ impl Class {
             pieces: Vec::new(),
             strangers: Strangers::default(),
             lengths: None,
+            laid: None,
+            is_cut: false,
             parts: BTreeMap::new(),
             sources: Vec::new(),
         }
     }
 
-    /// For arrays of open length whose lengths differ: the numbers of the arrays with each length.
+    /// For flexible arrays: the numbers of the arrays with each length.
     pub(crate) fn by_length(&self) -> BTreeMap<u64, Runs> {
         let mut found: BTreeMap<u64, Runs> = BTreeMap::new();
         let Some(lengths) = &self.lengths else { return found };

@@ -7,11 +7,10 @@ use fencewright_c::typed::tree::Step;
 use crate::core::{Core, NodeId, ObjectId, Origin};
 use crate::nodes::Nodes;
 
-/// For each flexible array member that has several lengths: its length in each object.
+/// For each flexible array member: its length in each object whose last member it is. In other objects it has no elements.
 pub(crate) type Lengths = HashMap<NodeId, BTreeMap<ObjectId, u64>>;
 
-/// Sets the lengths of flexible array members. Those in one class are laid out with the greatest length among them; the result has the real lengths
-/// where these differ.
+/// Sets the lengths of flexible array members. Those in one class are laid out with the greatest length among them; the result has the real lengths.
 pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Lengths {
     let mut lengths = Lengths::new();
     for (number, object) in (0..).zip(&core.objects) {
@@ -37,6 +36,5 @@ pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Lengths {
     for (array, lengths) in &lengths {
         nodes.set_length(*array, lengths.values().copied().max().unwrap_or(0));
     }
-    lengths.retain(|_, lengths| lengths.values().min() != lengths.values().max());
     lengths
 }

@@ -1,6 +1,7 @@
 //! All integration tests of this crate as one program, so that only one program has to be linked.
 
 mod bounded;
+mod c_calls;
 mod c_differential;
 mod c_refusals;
 mod c_robust;

@@ -3,6 +3,7 @@
 mod c_addresses;
 mod c_blocks;
 mod c_builtins;
+mod c_calls;
 mod c_elaborate;
 mod c_memory;
 mod c_misuse;

@@ -167,7 +167,13 @@ impl Writer<'_> {
             (format!("if {} {{ break; }}\n", leave.fw), format!("if ({}) break;\n", leave.c))
         });
         let fw = format!("for {i} in 0..{rounds} {{\n{fw_leave}{fw}}}");
-        let c = match self.random.below(4) {
+        let kind = self.random.below(6);
+        if kind > 3
+            && let Some(call) = self.recursion(rounds, &c_leave.replace("break;", "return;"), &c)
+        {
+            return self.both(&fw, &call);
+        }
+        let c = match kind {
             0 => format!("int {i} = 0;\nwhile ({i} < {rounds}) {{\n{c_leave}{c}{i}++;\n}}"),
             1 => format!("int {i} = {rounds};\ndo {{\n{c_leave}{c}}} while (--{i});"),
             2 => format!("int {i} = {rounds};\nwhile ({i}-- > 0) {{\n{c_leave}{c}}}"),
@@ -186,28 +192,103 @@ impl Writer<'_> {
         );
     }
 
-    /// Writes a block as a separate C function. If registers are locals, it remains a block, because a function could not access them.
-    fn function(&mut self, depth: usize) {
-        let (fw, c) = self.inner(depth);
-        let parameters = match self.registers {
+    /// The parameters of C functions for blocks: types and names. `None` if registers are locals, which a function could not access.
+    fn parameters(&self) -> Option<Vec<(&'static str, &'static str)>> {
+        let mut parameters = match self.registers {
             Registers::ThreadLocal => Vec::new(),
             Registers::Passed => vec![("struct locals *", "p")],
-            _ => {
-                self.both(&format!("{{\n{fw}}}"), &format!("do {{\n{c}}} while (0);"));
-                return;
-            }
+            _ => return None,
         };
-        let mut parameters = parameters;
         if self.state.is_passed {
             parameters.push(("struct state *", "s"));
         }
-        let name = self.name("part");
+        Some(parameters)
+    }
+
+    /// Writes a block as a separate C function, or an `if` as a call through a pointer to one of two functions. If registers are locals, the block
+    /// remains a block.
+    fn function(&mut self, depth: usize) {
+        let (fw, c) = self.inner(depth);
+        let Some(parameters) = self.parameters() else {
+            self.both(&format!("{{\n{fw}}}"), &format!("do {{\n{c}}} while (0);"));
+            return;
+        };
         let declared: Vec<String> = parameters.iter().map(|(of, name)| format!("{of}{name}")).collect();
         let declared = if declared.is_empty() { "void".into() } else { declared.join(", ") };
         let unused: String = parameters.iter().map(|(_, name)| format!("(void){name};\n")).collect();
-        let _ = write!(self.functions, "static void {name}({declared})\n{{\n{unused}{c}}}\n\n");
         let arguments: Vec<&str> = parameters.iter().map(|(_, name)| *name).collect();
-        self.both(&format!("{{\n{fw}}}"), &format!("{name}({});", arguments.join(", ")));
+        let arguments = arguments.join(", ");
+        let name = self.name("part");
+        let _ = write!(self.functions, "static void {name}({declared})\n{{\n{unused}{c}}}\n\n");
+        let kind = self.random.below(5);
+        if kind == 0 {
+            return self.both(&format!("{{\n{fw}}}"), &format!("{name}({arguments});"));
+        }
+        let condition = self.condition(0, true);
+        let (fw_else, c_else) = self.inner(depth);
+        let (other, pointer) = (self.name("part"), self.name("run"));
+        let _ = write!(self.functions, "static void {other}({declared})\n{{\n{unused}{c_else}}}\n\n");
+        // The pointer is a local variable, a member of a structure with a member for a function of the same type that is never called, an element of a
+        // table, or an argument.
+        let never = "static void never";
+        let call = match kind {
+            1 => format!(
+                "{{ void (*{pointer})({declared}) = {} ? {name} : &{other}; {pointer}({arguments}); }}",
+                condition.c
+            ),
+            2 => {
+                let _ = write!(
+                    self.functions,
+                    "{never}_{pointer}({declared})\n{{\n{unused}assert(0);\n}}\nstatic struct {{ void (*other)({declared}); void (*run)({declared}); }} {pointer} = {{ never_{pointer}, 0 }};\n"
+                );
+                format!("{pointer}.run = {} ? {name} : {other};\n(*{pointer}.run)({arguments});", condition.c)
+            }
+            3 => {
+                let _ = writeln!(
+                    self.functions,
+                    "static void (*const {pointer}[])({declared}) = {{ {other}, {name} }};"
+                );
+                format!("{pointer}[({}) ? 1 : 0]({arguments});", condition.c)
+            }
+            _ => {
+                let comma = if parameters.is_empty() { "" } else { ", " };
+                let list = if parameters.is_empty() { "" } else { &declared };
+                let _ = write!(
+                    self.functions,
+                    "static void {pointer}(void (*run)({declared}){comma}{list})\n{{\nrun({arguments});\n}}\n"
+                );
+                format!(
+                    "if ({}) {pointer}({name}{comma}{arguments}); else {pointer}({other}{comma}{arguments});",
+                    condition.c
+                )
+            }
+        };
+        self.both(&format!("if {} {{\n{fw}}} else {{\n{fw_else}}}", condition.fw), &call);
+    }
+
+    /// A loop as a C function that calls itself, directly or through another function. Each call has a local variable of its own, whose address the
+    /// next call gets. `None` if registers are locals.
+    fn recursion(&mut self, rounds: usize, leave: &str, c: &str) -> Option<String> {
+        let parameters = self.parameters()?;
+        let declared: String = parameters.iter().map(|(of, name)| format!(", {of}{name}")).collect();
+        let unused: String = parameters.iter().map(|(_, name)| format!("(void){name};\n")).collect();
+        let arguments: String = parameters.iter().map(|(_, name)| format!(", {name}")).collect();
+        let (name, through) = (self.name("round"), self.name("next"));
+        let next = match self.random.one_in(2) {
+            true => &name,
+            false => {
+                let _ = write!(
+                    self.functions,
+                    "static void {name}(int i, int *up{declared});\nstatic void {through}(int i, int *up{declared})\n{{\n{name}(i, up{arguments});\n}}\n"
+                );
+                &through
+            }
+        };
+        let _ = write!(
+            self.functions,
+            "static void {name}(int i, int *up{declared})\n{{\n{unused}int own = i;\nif (up) assert(*up == i - 1);\nif (i == {rounds}) return;\n{leave}{{\n{c}}}\n{next}(i + 1, &own{arguments});\nassert(own == i);\n}}\n\n"
+        );
+        Some(format!("{name}(0, 0{arguments});"))
     }
 
     fn locked(&mut self, depth: usize) {

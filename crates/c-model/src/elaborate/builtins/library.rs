@@ -1,6 +1,6 @@
 //! Heap memory, output and time: the rest of the C library.
 
-use fencewright_c::typed::tree::{Expr, TypeKind};
+use fencewright_c::typed::tree::{Expr, ExprKind, PlaceKind, TypeKind};
 use fencewright_code::core::{Known, ObjectEvent, StmtKind, ThreadNumber, known};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
@@ -16,6 +16,8 @@ pub(super) enum Operation {
     Allocate(usize),
     /// Allocates memory whose lifetime ends when the calling function returns.
     AllocateLocal,
+    /// Creates a local array whose length is not a constant.
+    LocalArray,
     /// Allocates an array initialised with zeros.
     AllocateZeroed,
     /// Allocates memory and stores the pointer through the first argument.
@@ -39,6 +41,7 @@ pub(super) enum Operation {
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "alloca" => Operation::AllocateLocal,
+        "__fencewright_array" => Operation::LocalArray,
         "malloc" | "kmalloc" | "vmalloc" => Operation::Allocate(0),
         "kzalloc" | "calloc" | "kcalloc" => Operation::AllocateZeroed,
         "aligned_alloc" | "memalign" => Operation::Allocate(1),
@@ -75,6 +78,12 @@ impl Elaborator<'_> {
                 let size = self.argument_value(call, 0)?;
                 self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))
             }
+            Operation::LocalArray => {
+                let size = self.argument_value(call, 0)?;
+                let element = super::super::expressions::pointee(call.ty);
+                let name = self.declared_name(call);
+                self.allocation(size, 1, span, &|this, bytes| this.local_array(&name, &element, bytes, span))
+            }
             Operation::AllocateZeroed => {
                 let size = self.argument_value(call, 0)?;
                 let (size, unit) = match call.name {
@@ -86,7 +95,8 @@ impl Elaborator<'_> {
             Operation::AllocateAt => {
                 let place = self.argument_target(call, 0)?;
                 let size = self.argument_value(call, 2)?;
-                let pointer = self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
+                let pointer =
+                    self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
                 self.write(&place, pointer, span)?;
                 Ok(Operand::number(0))
             }
@@ -120,6 +130,21 @@ impl Elaborator<'_> {
                 Ok(Operand::number(0))
             }
         }
+    }
+
+    /// The name of the local array that a call creates: its argument is the variable `size of NAME`.
+    fn declared_name(&mut self, call: BuiltinCall) -> String {
+        let function = self.frame().function;
+        let local = match call.arguments.first().map(|size| &size.kind) {
+            Some(ExprKind::Load(place)) => match place.kind {
+                PlaceKind::Local(local) => Some(local),
+                _ => None,
+            },
+            _ => None,
+        };
+        let name =
+            local.map(|local| self.unit.functions[function.index()].locals[local.index()].name.clone());
+        name.as_deref().and_then(|name| name.strip_prefix("size of ")).unwrap_or("array").to_string()
     }
 
     /// The size of an allocation by `calloc`: a number of elements, and the number of bytes of each. One of the two numbers has to be a constant.

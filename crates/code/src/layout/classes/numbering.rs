@@ -8,6 +8,7 @@ use super::{ALIGNMENT, Class, Layout, MOST_NUMBERS, Part, Placed, Placement, Sou
 use crate::core::{Core, Known, LOWEST_ADDRESS, NodeId, ObjectId, Origin, Strangers, Times, function_number};
 use crate::flat::UNDEFINED;
 use crate::layout::addresses::Piece;
+use crate::layout::laid::Laid;
 use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
@@ -77,7 +78,7 @@ pub(super) fn parts(nodes: &Nodes, node: NodeId) -> Vec<(Part, NodeId, u64)> {
 
 impl Layout {
     /// Creates a class for every node that is part of an object or occurs in the code.
-    pub(super) fn find_classes(&mut self, core: &Core, nodes: &Nodes, uses: &Uses<'_>) {
+    pub(super) fn find_classes(&mut self, core: &Core, nodes: &Nodes, laid: &Laid, uses: &Uses<'_>) {
         let mut open: VecDeque<NodeId> = core.objects.iter().map(|object| nodes.find(object.node)).collect();
         open.extend(uses.nodes());
         while let Some(node) = open.pop_front() {
@@ -89,6 +90,7 @@ impl Layout {
             class.used = uses.get(node);
             class.scalar = matches!(nodes.shape_of(node), Shape::Scalar(_));
             class.strangers = nodes.strangers(node).clone();
+            class.laid = laid.get(&node).copied();
             self.classes.push(class);
             parts(nodes, node).into_iter().rev().for_each(|(_, inner, _)| open.push_front(inner));
         }
@@ -96,6 +98,7 @@ impl Layout {
             let mut by_class: BTreeMap<usize, Vec<(Part, u64)>> = BTreeMap::new();
             let Some(node) = self.classes[class].node else { continue };
             for (part, inner, length) in parts(nodes, node) {
+                let length = laid.get(&node).map_or(length, |laid| length.min(*laid));
                 by_class.entry(self.by_node[&inner]).or_default().push((part, length));
             }
             for (inner, parts) in by_class {
@@ -212,7 +215,10 @@ impl Layout {
                 Diagnostic::new(span, message).help("make the arrays smaller: a few elements show most bugs"),
             ]);
         }
+        let is_cut = |source: &Source| matches!(source, Source::Parts(container, _) if self.classes[*container].laid.is_some());
+        let is_cut = sources.iter().any(is_cut);
         let this = &mut self.classes[class];
+        this.is_cut = is_cut;
         (this.first, this.count, this.pieces) = (first, next, pieces);
         if next <= MOST_NUMBERS {
             this.places = vec![None; next as usize];

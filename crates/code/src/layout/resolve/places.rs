@@ -97,7 +97,7 @@ impl<'a> Resolver<'a> {
             && (self.end_of(resolved.class, path) != end || end.is_none())
         {
             let of = (resolved.class, resolved.number.clone());
-            let number = self.element(index, elements, access || !rest.is_empty(), of);
+            let number = self.element(index, (elements, None), access || !rest.is_empty(), of);
             resolved.number = Term::binary(BinaryOp::Add, resolved.number, number);
             path = rest;
         }
@@ -111,7 +111,8 @@ impl<'a> Resolver<'a> {
                         _ => *length,
                     };
                     let of = (resolved.class, resolved.number.clone());
-                    (PathStep::Element(0), self.element(index, length, access || n + 1 < path.len(), of))
+                    let lengths = (length, layout.classes[resolved.class].laid);
+                    (PathStep::Element(0), self.element(index, lengths, access || n + 1 < path.len(), of))
                 }
             };
             let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
@@ -221,8 +222,15 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// An index with its bounds check. For an address, the index one past the end is allowed.
-    pub(super) fn element(&mut self, index: &Value, length: u64, access: bool, of: (usize, Term)) -> Term {
+    /// An index with its bounds check. For an address, the index one past the end is allowed. If only the first elements of the array are `laid` out,
+    /// the model ends where the index is that of another one.
+    fn element(
+        &mut self,
+        index: &Value,
+        (length, laid): (u64, Option<u64>),
+        access: bool,
+        of: (usize, Term),
+    ) -> Term {
         let index = self.value(index);
         if length == 0 {
             let message = "the length of this array is unknown";
@@ -239,6 +247,9 @@ impl<'a> Resolver<'a> {
                 let within = other.or(index.clone().within(0, last(shorter)));
                 self.claim(within, Wrong::Bounds, About::Element(index.clone(), shorter), Some(of.clone()));
             }
+        }
+        if let Some(laid) = laid {
+            self.beyond_if(index.clone().with(BinaryOp::Ge, laid as i64), Unknown::Cut);
         }
         index
     }

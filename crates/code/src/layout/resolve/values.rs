@@ -95,9 +95,15 @@ impl<'a> Resolver<'a> {
         }
         let mut same_array = Term::Number(0);
         for (low, high) in of.arrays() {
+            let high = if of.is_cut { high - 1 } else { high };
             let (low, high) = (low * scale, high * scale);
             same_array =
                 same_array.or(pointer.clone().within(low, high).and(moved.clone().within(low, high)));
+        }
+        if of.is_cut {
+            // The array may have further elements, so that the result may be in bounds.
+            self.beyond_if(not(same_array), Unknown::Cut);
+            return moved;
         }
         let number = moved.clone().with(BinaryOp::Div, scale);
         self.claim(same_array, Wrong::Bounds, About::Moved, Some((class, number)));

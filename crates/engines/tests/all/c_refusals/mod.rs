@@ -140,6 +140,7 @@ fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String
     let spins = if random.one_in(2) { Spins::Step } else { Spins::Loop };
     let c = COptions {
         heap: random.one_in(4).then_some(1),
+        recursion: random.one_in(3).then(|| 1 + random.below(4) as u32),
         no_reuse: random.one_in(4),
         spins,
         exact_waits: random.one_in(2),
