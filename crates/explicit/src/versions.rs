@@ -20,7 +20,7 @@ use super::layout::{Growth, Layout, Sizes};
 const MOST_EDGES: usize = 5_000;
 /// Maximum scale (a constant by which the program divides versions) that is tried.
 const MOST_SCALE: i64 = 64;
-/// Maximum number of variables of a program in which versions are searched for.
+/// Versions are searched for only in programs with at most this many variables.
 const MOST_VARIABLES: usize = 64;
 
 /// The slots of a packed state that hold versions.

@@ -59,7 +59,7 @@ pub struct Options {
     pub method: Method,
     /// Initial number of stores that a buffer can hold; increased on overflow.
     pub k: u32,
-    /// Receives additional results of a run, if there is interest in them.
+    /// Receives additional results of a run; `None` if they are not needed.
     pub record: Option<Arc<Mutex<Record>>>,
 }
 

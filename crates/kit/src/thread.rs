@@ -39,7 +39,7 @@ pub struct Built<O, L = ()> {
     pub thread: Thread,
     /// For each edge, its origin.
     pub origins: Vec<O>,
-    /// For each location, what it stands for.
+    /// For each location, the value that records its meaning, such as the location that it was copied from.
     pub stand_for: Vec<L>,
     /// For each location of the builder its number in the thread; `None` if it was removed.
     pub numbers: Vec<Option<LocationId>>,

@@ -226,9 +226,9 @@ pub struct Location {
     pub labels: Vec<String>,
     /// The statement that starts here, if any.
     pub span: Option<Span>,
-    /// Start of the edges that leave it: `edges[first_edge..last_edge]` of the thread.
+    /// The index of the first edge that leaves the location. The edges that leave it are `edges[first_edge..last_edge]` of the thread.
     pub first_edge: u32,
-    /// End of the edges that leave it.
+    /// The index after the last edge that leaves the location.
     pub last_edge: u32,
 }
 

@@ -120,7 +120,7 @@ impl Reduced {
         self.threads.iter().any(|t| t.overflow.is_some())
     }
 
-    /// The formula that there was an overflow.
+    /// The formula that some thread is at its overflow location.
     pub fn overflow(&self) -> Formula {
         Expr::any(self.at_each(|relation| relation.overflow.into_iter().collect()))
     }

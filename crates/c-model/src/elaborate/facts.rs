@@ -133,8 +133,8 @@ impl Elaborator<'_> {
             {
                 self.keep_contents(object, contents);
             }
-            // If the object was shared before, the values in it escaped when they were written. (Its contents are then still known only in an attempt
-            // that will be discarded.)
+            // The values in an object that was shared before escaped when they were written. (If the contents of such an object are still known, this
+            // attempt will be discarded anyway.)
             if before && contents.is_none() {
                 continue;
             }

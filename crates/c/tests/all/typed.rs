@@ -346,7 +346,7 @@ fn errors_have_places_and_advice() {
     assert_eq!(found.len(), 4, "{found:?}");
 }
 
-/// Errors that concern one construct are kept with it; what is no C in any case is refused at once.
+/// Errors are kept with the construct that they concern; a text that no compiler accepts is refused at once.
 #[test]
 fn only_what_is_reached_is_judged() {
     let typed = |text: &str| {

@@ -243,7 +243,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// The initial value for a register or variable of this scale; a position, if it is a version and there are arbitrary initial values.
+    /// Maps the initial value of a register or variable to positions. It is unchanged if the scale is 0, so that it is no version, or if there are no
+    /// arbitrary initial values.
     pub fn place(&self, scale: i64, init: Init) -> Init {
         let room = self.any as i64 + 1;
         match init {

@@ -98,11 +98,11 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// A class, and those parts of its places that are in this class, each with its number of elements.
+    /// Parts of the places of another class: that class, and those kinds of its parts that belong to this class, each with its number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 
-/// The numbers of an object.
+/// The place numbers that are assigned to an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     /// Its class; for an allocation the class of one element.

@@ -146,7 +146,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
                 Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
                 Verdict::Unknown(reason) => {
                     assert!(name != "explicit" || beyond, "{about}: {reason}");
-                    // The explicit searches miss nothing that can happen before an access outside.
+                    // The explicit searches miss nothing that happens before an access outside the modelled part of an open array.
                     let searches_all =
                         matches!(name, "explicit" | "dynamic") && matches!(reason, Reason::Limit(..));
                     let decided = holds == property.kind.is_existence();

@@ -561,7 +561,8 @@ fn verdicts(text: &str, model: MemoryModel) -> Vec<(String, Verdict)> {
 
 #[test]
 fn a_step_that_leaves_an_open_array_has_no_effect() {
-    // Each step of `p` and `q` stores, or chooses, before it accesses a cell outside the array. What follows in other threads can still be a violation.
+    // Each step of `p` and `q` stores, or chooses, before it accesses a cell outside the array. Later steps of other threads can still be a
+    // violation.
     let text = "shared a[2] open, y;
         thread p { var r, s = 2; r = a[0]; atomic { a[0] = 1; r = a[s]; } r = 7; }
         thread q { var r, s = 3; a[1] = 1; atomic { r = a[1]; r = * in 5..=6; a[s] = r; } r = 7; }

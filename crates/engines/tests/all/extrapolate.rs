@@ -153,7 +153,7 @@ fn accounts(text: &str, property: &str, model: MemoryModel, method: Method) -> V
     record.lock().expect("the engine has ended").accounts.clone()
 }
 
-/// Two predicates together imply that a sum is zero. The proof with the cubes of the SC proof succeeds like the proof with cubes found by a search.
+/// Two predicates together imply that a sum is zero. The proof succeeds with the cubes of the SC proof as well as with cubes found by a search.
 #[test]
 fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
     let text = "shared x, y;

@@ -14,7 +14,7 @@ use fencewright_testing::{Random, Shape, contend, program, programs_or, separate
 
 /// Maximum number of states of a search on the machines of `fencewright_testing`.
 const MOST_STATES: usize = 1_500;
-/// Maximum number up to which copies are counted.
+/// Copies of a value are counted up to this number.
 const MOST_COUNTED: u32 = 4;
 
 /// Maximum number of bytes that one decision may use.

@@ -458,7 +458,8 @@ fn buffered_cells(state: &State, thread: ThreadId) -> Vec<u32> {
     state.buffers[thread.index()].iter().filter_map(cell).collect()
 }
 
-/// The numbers of the newest store to each cell, for stores from new to old. Older stores to the same cell leave the buffer earlier.
+/// For each cell, the number of the newest store to it. `stores` must be ordered from newest to oldest. Older stores to the same cell leave the
+/// buffer earlier, so they need not be listed.
 fn last_of_each_cell<'s>(stores: impl Iterator<Item = &'s Issued>) -> impl Iterator<Item = u32> {
     let mut seen = Vec::new();
     stores.filter_map(move |store| {

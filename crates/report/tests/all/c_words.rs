@@ -297,7 +297,7 @@ int main(void) { pthread_t p, q; pthread_create(&p,0,f,0); pthread_create(&q,0,g
     );
     assert!(shown.contains("node 2->next = &node ->"), "{shown}");
     assert!(!shown.contains("node 3"), "{shown}");
-    // Nothing is known of allocations before they are made.
+    // Objects that are not allocated yet are not shown as undefined.
     assert!(!shown.contains("undefined"), "{shown}");
 }
 

@@ -53,7 +53,7 @@ struct ThreadFacts {
     observed: BTreeSet<RegisterId>,
     /// The sets of locations that properties name, numbered.
     sets: BTreeMap<Vec<LocationId>, usize>,
-    /// For each location, which of these sets are still reachable.
+    /// For each location, those of the `sets` that contain a location still reachable from it.
     reaches: Facts,
 }
 

@@ -330,8 +330,9 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// If only accesses matter, returns a nondeterministic value that selects the event of a call: its atomic step, or a load of a value for which no
-    /// atomic step is needed. Otherwise returns `None`: the call performs the load before the atomic step, which would be an additional access.
+    /// With `Options::accesses_only`, returns a nondeterministic value that selects the only event of a conditional call: its atomic step, or a load
+    /// of a value for which the atomic step is not needed. Otherwise returns `None`: the caller then emits the load and, if the loaded value requires
+    /// it, the atomic step, so the call may be two events.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
