@@ -46,7 +46,7 @@ use crate::symmetry::same;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
-    /// The threads.
+    /// The threads that may be exchanged, by their indices in the program.
     pub threads: Vec<u32>,
     /// The number of each of these threads, in the same order.
     pub numbers: Vec<i64>,

@@ -39,7 +39,7 @@ pub struct Structure {
     pub size: u64,
     /// Its alignment in bytes.
     pub align: u64,
-    /// Its members.
+    /// The members in the order of their declarations.
     pub fields: Vec<Member>,
     /// Where it is declared.
     pub span: Span,

@@ -129,7 +129,7 @@ impl Loops<'_> {
         heads
     }
 
-    /// The span of a location.
+    /// The source span of the statement at a location, without the call that contains it.
     fn text(&self, at: LocationId) -> Span {
         let edge = self.thread.edges_from(at).next().map(|(_, edge)| edge.span);
         self.thread.locations[at.index()].span.or(edge).unwrap_or_default().text()

@@ -30,7 +30,7 @@ pub type Slot = u32;
 
 /// The compiled program.
 pub struct Code {
-    /// The memory model.
+    /// The memory model under which the program is explored.
     pub model: MemoryModel,
     /// The compiled threads.
     pub threads: Vec<ThreadCode>,

@@ -31,7 +31,7 @@ enum Shape {
 /// A conjunction of constraints.
 pub type Conjunction = Vec<Fact>;
 
-/// A disjunction of conjunctions.
+/// A disjunction of conjunctions of constraints: disjunctive normal form.
 pub type Disjunction = Vec<Conjunction>;
 
 /// The mapping from cells to matrix indices; index 0 is the constant 0.

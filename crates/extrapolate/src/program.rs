@@ -148,7 +148,7 @@ impl BooleanProgram {
         Some((&edge.cases, lock))
     }
 
-    /// All cases of an edge.
+    /// All cases of an edge, whoever holds the lock.
     pub fn all_cases(&self, thread: ThreadId, edge: EdgeId) -> &[Case] {
         &self.edges[thread.index()][edge.index()].cases
     }

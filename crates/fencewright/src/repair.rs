@@ -166,7 +166,7 @@ impl Repair {
 pub struct PosedRepair {
     /// The program.
     pub program: Program,
-    /// The goal.
+    /// The goal that the program with the fences must meet.
     pub goal: Box<dyn Goal>,
     /// Prices, the number of sets to list, and whether evidence is wanted.
     pub options: Options,

@@ -126,8 +126,8 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps at places that exist in the program without places, too; they are kept even if no fence is inserted there. Each of them is
-    /// mapped to the empty steps of the preceding places at which a fence would replace it.
+    /// Some empty steps at places exist in the program without places, too: these are kept even if no fence is inserted there. Each of them is mapped
+    /// to the empty steps of the preceding places at which a fence would replace it.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,

@@ -47,7 +47,7 @@ pub enum Meaning<'a> {
     Pointer(Spot<'a>),
     /// A pointer one past the last element of an array; the place is that element.
     Behind(Spot<'a>),
-    /// A place.
+    /// A place in memory itself, not a pointer to it.
     Place(Spot<'a>),
 }
 

@@ -17,11 +17,11 @@ use crate::machine::{Command, Contents, Evidence, Limitation, Machine, Outcome, 
 /// A program under a representation of buffers.
 #[derive(Clone, Debug)]
 pub struct BufferMachine<'p, B = Buffers> {
-    /// The program.
+    /// The program whose steps the machine performs.
     pub program: &'p Program,
     /// The representation of store buffers.
     pub buffers: B,
-    /// The cells.
+    /// The cells on which commands operate: memory, registers and buffer contents.
     pub cells: Cells,
 }
 

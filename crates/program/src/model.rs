@@ -118,7 +118,7 @@ pub struct Program {
     pub numbers: Numbers,
     /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,
-    /// The threads.
+    /// The threads; a `ThreadId` is an index into this list.
     pub threads: Vec<Thread>,
     /// The properties that the source states.
     pub properties: Vec<Property>,

@@ -53,7 +53,7 @@ pub enum Buffered {
     Store {
         /// The memory cell.
         cell: u32,
-        /// The value.
+        /// The value that a flush will write to memory.
         value: i64,
     },
     /// A store-store fence: later entries stay in the buffer until all earlier ones have left; then the barrier is removed.

@@ -57,7 +57,7 @@ pub(crate) struct Way {
     pub cell: Option<u32>,
     /// The condition under which it applies; `None` if it always does.
     pub condition: Option<Value>,
-    /// Its effects.
+    /// The operations on registers that perform it.
     pub effects: Vec<Op>,
 }
 

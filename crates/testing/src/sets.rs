@@ -76,7 +76,7 @@ impl Sets {
 /// The cells and operators of random commands.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    /// Ordinary cells.
+    /// The ordinary cells that commands may use.
     pub ordinary: Vec<CellId>,
     /// Summary cells.
     pub summaries: Vec<CellId>,
@@ -87,7 +87,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// A random command.
+    /// A random command on the cells of the vocabulary.
     pub fn command(&self, random: &mut Random) -> Command {
         let ordinary = *random.pick(&self.ordinary);
         let summary = *random.pick(&self.summaries);

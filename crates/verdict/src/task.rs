@@ -91,7 +91,7 @@ pub trait Listener: Sync + fmt::Debug {
 /// An answer given before the end of a run.
 #[derive(Clone, Debug)]
 pub struct Early {
-    /// The answer.
+    /// The answer to one property of the task.
     pub answer: Answer,
     /// The author of the answer.
     pub author: Author,
@@ -316,7 +316,7 @@ pub struct Report {
     pub tried: Vec<Vec<Tried>>,
 }
 
-/// The names of the engines.
+/// The engines, by the names that the command line uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineName {
     /// The engine that chooses and combines others.
@@ -372,7 +372,7 @@ pub struct About {
     pub domains: &'static [&'static str],
 }
 
-/// An engine.
+/// An engine: an algorithm that answers tasks. Its answers are not trusted.
 pub trait Engine: Sync {
     /// The name of the engine.
     fn name(&self) -> EngineName;

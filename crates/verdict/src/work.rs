@@ -5,7 +5,7 @@ use crate::task::EngineName;
 /// The engine that gave an answer, and the statistics of its run until it gave the answer.
 #[derive(Clone, Debug)]
 pub struct Author {
-    /// The engine.
+    /// The engine that gave the answer.
     pub engine: EngineName,
     /// The statistics of this engine alone.
     pub work: Work,

@@ -22,7 +22,7 @@ const MOST_FUNCTIONS: usize = 16;
 /// An argument of a call.
 #[derive(Clone, Debug)]
 pub(super) enum Argument {
-    /// A scalar.
+    /// The value of a scalar argument.
     Scalar(Operand),
     /// A structure, as the place that holds it.
     Aggregate(Target),

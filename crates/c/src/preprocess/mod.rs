@@ -33,7 +33,7 @@ const MOST_TOKENS: usize = 1 << 23;
 pub trait Files {
     /// Resolves `#include "name"`, or `<name>` if `system`, in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, system: bool, from: FileId, at: Span) -> Result<FileId, String>;
-    /// The text of a file.
+    /// The text of a file, of the main file too.
     fn text(&self, file: FileId) -> Rc<str>;
     /// The name of a file, for `__FILE__`.
     fn name(&self, file: FileId) -> String;
@@ -61,7 +61,7 @@ pub struct Expansion {
 /// The result of preprocessing a file with all its includes.
 #[derive(Debug)]
 pub struct Preprocessed {
-    /// The tokens.
+    /// The tokens after all macros have been expanded and all directives executed.
     pub tokens: Vec<Token>,
     /// All macro uses.
     pub expansions: Vec<Expansion>,

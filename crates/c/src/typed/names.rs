@@ -20,7 +20,7 @@ pub(super) enum Entity {
     Static(GlobalId),
     /// A variable at file scope, by its number in `Typer::objects`.
     Object(usize),
-    /// A function.
+    /// A function, which is looked up by its name.
     Function,
     /// A name whose declaration has an error, by the number of the error in `Typer::failed`.
     Failed(usize),

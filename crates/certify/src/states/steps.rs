@@ -86,7 +86,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The location of a thread.
+    /// Decodes the location of a thread in a packed state.
     pub fn location(&self, state: &[u64], thread: usize) -> LocationId {
         LocationId(self.set.layout.locations[thread].get(state) as u32)
     }

@@ -404,7 +404,7 @@ impl Term {
 
 /// A whole program in flat code.
 pub struct Program {
-    /// Its threads.
+    /// The threads, with the same numbers as in core code.
     pub threads: Vec<Thread>,
 }
 
@@ -435,7 +435,7 @@ pub struct RegisterInfo {
 }
 
 impl RegisterInfo {
-    /// A temporary.
+    /// A register for a temporary value of the translation.
     pub fn temporary(name: impl Into<String>, init: i64) -> Self {
         RegisterInfo { name: name.into(), init, holds: Holds::Temporary, kind: Kind::Number }
     }

@@ -28,7 +28,7 @@ const MOST_NUMBERS: u64 = 1 << 12;
 
 /// The memory layout of a program.
 pub struct Layout {
-    /// The classes.
+    /// All classes of places; a class is identified by its index in this list.
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
     pub(crate) objects: Vec<Placed>,

@@ -34,9 +34,9 @@ pub enum Finding {
 pub struct Attack {
     /// The thread that delays the store.
     pub thread: ThreadId,
-    /// The edge of the store.
+    /// The edge of the delayed store.
     pub store: EdgeId,
-    /// The edge of the load.
+    /// The edge of the load past which the store is delayed.
     pub load: EdgeId,
     /// Whether the attack succeeds.
     pub verdict: Finding,

@@ -100,7 +100,7 @@ pub fn add(items: &mut Vec<Item>, item: Item) {
 /// The memory cells that steps from a location wait for.
 #[derive(Clone, Debug)]
 pub enum Awaited {
-    /// Nothing.
+    /// No step from the location waits for a memory cell.
     Nothing,
     /// One cell, whose index is computed from registers.
     Cell(Address),
@@ -296,7 +296,7 @@ impl Agents {
         self.flushers[thread].clone()
     }
 
-    /// The thread of an agent.
+    /// The thread to which an agent belongs: as its program or as one of its buffers.
     pub fn thread(&self, agent: usize) -> usize {
         self.buffer(agent).map_or(agent, |(thread, _)| thread as usize)
     }

@@ -162,7 +162,7 @@ impl<'p> Machine<'p> {
         keys
     }
 
-    /// The location of a thread.
+    /// The location at which a thread is, or at which it has stopped.
     pub fn location(&self, state: &State, thread: usize) -> LocationId {
         LocationId(state.values[1 + thread] as u32)
     }

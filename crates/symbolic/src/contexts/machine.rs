@@ -31,7 +31,7 @@ use super::groups::{GroupedBuffers, Groups};
 pub struct ContextControl {
     /// Locations, groups of stores, the lock.
     pub control: Control,
-    /// The active thread.
+    /// The thread whose context it is.
     pub active: ThreadId,
 }
 
@@ -67,7 +67,7 @@ pub enum Move {
     },
 }
 
-/// A step.
+/// A step of the context machine.
 pub type ContextStep = Step<ContextStepName, ContextControl>;
 
 /// A subset of the steps of a control state.

@@ -110,7 +110,7 @@ pub struct Finding {
     pub case: u32,
 }
 
-/// A step of a machine.
+/// The type of the steps of a machine.
 pub type StepOf<M> = Step<<M as Machine>::Name, <M as Machine>::Control>;
 
 /// A reachable control state.

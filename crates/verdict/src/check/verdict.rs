@@ -63,7 +63,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The verdict.
+    /// The verdict: safe, unsafe, or unknown with a reason.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }

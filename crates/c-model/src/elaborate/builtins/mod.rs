@@ -142,7 +142,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The value of an argument.
+    /// Evaluates the argument with this number.
     fn argument_value(&mut self, call: BuiltinCall, number: usize) -> Result<Operand> {
         let argument = self.argument(call, number)?;
         self.value(argument)
@@ -350,7 +350,6 @@ impl Elaborator<'_> {
     }
 }
 
-/// The type `int`.
 fn int() -> Type {
     Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
 }

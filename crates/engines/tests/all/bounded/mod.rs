@@ -109,7 +109,7 @@ fn is_unsure(reason: &Reason, least: Option<u32>) -> bool {
 /// The numbers of answers of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// Programs.
+    /// Number of programs compared.
     pub programs: usize,
     /// Evidence was found.
     pub found: usize,

@@ -373,7 +373,7 @@ fn any_part(e: &Expr, such: &dyn Fn(&Place) -> bool) -> bool {
     }
 }
 
-/// The blocks of a statement.
+/// The blocks directly inside a statement, not those inside these blocks.
 pub fn inner_blocks(statement: &Statement) -> Vec<&Block> {
     match &statement.kind {
         StatementKind::Atomic(block)

@@ -155,7 +155,7 @@ pub fn interval(range: &RangeExpr, named: &dyn Fn(&str) -> Option<i64>) -> Inter
     (end(&range.low), end(&range.high) - i64::from(!range.inclusive))
 }
 
-/// The indices of an array.
+/// The least and the greatest index of an array.
 fn indices(size: &ArraySize, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
     match size {
         ArraySize::Length(length) => (0, constant(length, named).expect("a length is a constant") - 1),
