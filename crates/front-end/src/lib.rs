@@ -166,7 +166,7 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
     /// The spans of plain (non-atomic) accesses, which a compiler may move. A data race on them is reported.
     pub plain: HashSet<Span>,
-    /// Facts for reports.
+    /// Facts about the source that reports need. They name the entities of the syntax tree.
     pub facts: Facts,
 }
 

@@ -98,7 +98,7 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// A class, and those parts of its places that are in this class, each with its number of elements.
+    /// The places of another class, given first, contain places of this class: as these parts, each with its number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 
