@@ -223,7 +223,7 @@ pub enum About {
     },
     /// The freed pointer is not the start of an allocation.
     Free,
-    /// The lifetime of the accessed object has ended, according to the mark of the object ([`Memory::freed`] and [`Memory::passed`]).
+    /// The lifetime of the accessed object has ended, according to the mark of the object (`Memory::freed` and `Memory::passed`).
     Access,
     /// The object to be freed has been freed already, according to its mark.
     FreeAgain,
