@@ -223,9 +223,9 @@ pub enum About {
     },
     /// The freed pointer is not the start of an allocation.
     Free,
-    /// The accessed object may have been freed; its mark decides.
+    /// The lifetime of the accessed object has ended, according to the mark of the object (`Memory::freed` and `Memory::passed`).
     Access,
-    /// The object to be freed may have been freed already; its mark decides.
+    /// The object to be freed has been freed already, according to its mark.
     FreeAgain,
     /// An error with this message.
     Said(String),

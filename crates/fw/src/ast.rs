@@ -127,7 +127,7 @@ pub struct Thread {
     pub name: Name,
     /// The index and its range, if this is a family: `[me in 0..N]`.
     pub family: Option<(Name, RangeExpr)>,
-    /// Its text.
+    /// Its statements.
     pub body: Block,
     /// From `thread` to the closing brace.
     pub span: Span,
@@ -140,7 +140,7 @@ pub struct Procedure {
     pub name: Name,
     /// The parameters in the order of the arguments.
     pub parameters: Vec<Parameter>,
-    /// Its text.
+    /// Its statements.
     pub body: Block,
     /// From `fn` to the closing brace.
     pub span: Span,

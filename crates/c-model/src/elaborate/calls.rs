@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 }
 
 impl Elaborator<'_> {
-    /// A call of any kind.
+    /// Elaborates a call of a builtin, of a function with a body, or through a pointer. `unused` says that the result is not used.
     pub(super) fn call(
         &mut self,
         callee: &Callee,

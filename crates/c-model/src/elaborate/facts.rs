@@ -133,8 +133,8 @@ impl Elaborator<'_> {
             {
                 self.keep_contents(object, contents);
             }
-            // The values in an object that was shared before escaped when they were written. (If the contents of such an object are still known, this
-            // attempt will be discarded anyway.)
+            // The values in an object that was shared before escaped when they were written. (The contents of such an object can be known only in an
+            // attempt that will be discarded.)
             if before && contents.is_none() {
                 continue;
             }

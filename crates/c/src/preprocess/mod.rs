@@ -74,7 +74,8 @@ pub struct Preprocessed {
 }
 
 impl Preprocessed {
-    /// The position of the first token of a replacement list after an offset, if there is one.
+    /// The position of the first token of the replacement list at `body` that starts at the offset `behind` or after it; `None` if there is no such
+    /// token.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);

@@ -214,7 +214,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Assign(place.into(), value.into()), ty, expr))
     }
 
-    /// A cast. A cast of a variable to `void` is no mention of the variable.
+    /// A cast. A cast of a variable to `void` does not count as a mention of the variable.
     fn explicit_cast(&mut self, ty: &ast::Type, inner: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
         let ty = self.ty(ty, expr.span)?;
         let before = self.mentioned(inner);

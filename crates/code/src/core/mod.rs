@@ -187,7 +187,7 @@ pub type Stmt = statement::Stmt<Symbolic>;
 /// The effect of a statement of symbolic code.
 pub type StmtKind = statement::StmtKind<Symbolic>;
 
-/// Statements about objects, which symbolic code has besides those of every stage.
+/// The statements that only this stage has: they create, end and use objects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectEvent {
     /// A register gets an undefined value: control reaches the declaration of the local variable that the register represents.

@@ -130,7 +130,7 @@ pub struct Violation {
     pub claims: Claims,
 }
 
-/// Statements that flat code has besides those of every stage.
+/// The statements that only this stage has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellEvent {
     /// An element of an array of registers gets a value: array, index, value.

@@ -98,7 +98,7 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// Parts of the places of another class: that class, and those kinds of its parts that belong to this class, each with its number of elements.
+    /// The places of another class, given first, contain places of this class: as these parts, each with its number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 

@@ -197,7 +197,7 @@ impl<'t> Graph<'t> {
         goes_on && edges.iter().all(|edge| self.is_idle(edge, head))
     }
 
-    /// The region of `head`, as the module's comment defines it.
+    /// The region of `head` as the module head defines it; empty if it has more than `LARGEST_REGION` locations.
     fn region(&self, head: LocationId) -> Vec<LocationId> {
         let targets = |from: LocationId| {
             self.edges_from(from).filter(|edge| self.is_idle(edge, head)).map(|edge| edge.to)

@@ -128,8 +128,8 @@ impl<'p> Machine<'p> {
         state
     }
 
-    /// The step of an agent from a state, with the outcome of the alternative with this number; `None` if the agent has no such enabled alternative.
-    /// The events of the step are appended to the log.
+    /// Takes the alternative with this number of the step of an agent; `None` if the agent has no enabled alternative with this number. The events of
+    /// the step are appended to the log.
     pub fn step(
         &mut self,
         state: &State,

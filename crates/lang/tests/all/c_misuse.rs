@@ -1,4 +1,5 @@
-//! Undefined behaviour of POSIX threads and of synchronisation, and similar correct programs. Verdicts are found by exploring the reference semantics.
+//! Undefined behaviour of POSIX threads and of synchronisation, and similar correct programs. Verdicts are found by exploring the reference
+//! semantics.
 
 use fencewright_lang::load;
 use fencewright_lang::options::{COptions, Options};

@@ -262,11 +262,11 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A conditional read-modify-write: a load, and an atomic step, which drains the buffer, only if the loaded value satisfies the condition. The
-    /// atomic step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
+    /// A conditional read-modify-write: a load and, if the loaded value satisfies the condition, an atomic step, which drains the buffer. The atomic
+    /// step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
     ///
-    /// With `Options::accesses_only` the whole call is one event: a guess selects either the atomic step, or a load that must see a value for which
-    /// nothing is written.
+    /// With `Options::accesses_only` the whole call is one event: a nondeterministic choice selects either the atomic step, or a load that must see a
+    /// value for which nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,
