@@ -39,7 +39,7 @@ pub struct Orbits {
     classes: Vec<Class>,
 }
 
-/// A compiled family.
+/// A family of threads, with the slots and cells that its permutations change.
 struct Class {
     threads: Vec<usize>,
     numbers: Vec<i64>,

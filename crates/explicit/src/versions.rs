@@ -27,7 +27,7 @@ const MOST_VARIABLES: usize = 64;
 pub struct Versions {
     /// The variables and registers of the program that hold versions, with their scales.
     pub of: versions::Versions,
-    /// The initial versions.
+    /// How the initial values of versions are ordered.
     pub start: Start,
     /// The slots of memory cells that hold versions, with their scales.
     cells: Vec<(Slot, i64)>,
