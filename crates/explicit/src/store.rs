@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Prefetches the memory that a look-up of this hash accesses. Several prefetches in a row overlap their cache misses, while look-ups would wait
-    /// for one after the other.
+    /// for one after the other. The result is meaningless; it only keeps the compiler from dropping the accesses.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let slot = self.table[(hash >> self.shift) as usize];

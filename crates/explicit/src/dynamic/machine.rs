@@ -41,7 +41,7 @@ pub struct Stepped {
     pub flushed: Option<Flushed>,
 }
 
-/// The result of an operation.
+/// How an operation, and with it the step, goes on.
 pub(super) enum Flow {
     Done,
     Disabled,
@@ -49,7 +49,7 @@ pub(super) enum Flow {
     Limit(Limit),
 }
 
-/// Accumulator for the alternatives of one step.
+/// Collects the alternatives of one step: the footprint of all of them, and the outcome of the `wanted` one.
 struct Gathered<'l> {
     /// The state before the step.
     before: &'l State,
@@ -60,7 +60,7 @@ struct Gathered<'l> {
     log: Option<&'l mut Vec<Event>>,
 }
 
-/// The interpreter.
+/// An interpreter of a program, for the stateless search.
 pub struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) model: MemoryModel,

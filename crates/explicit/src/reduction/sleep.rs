@@ -45,7 +45,7 @@ pub trait SleepSink: Sink {
     fn asleep(&mut self, parts: u64);
 }
 
-/// The sleep set of one state.
+/// The sleep set of one state, as a set of parts.
 #[derive(Clone, Copy)]
 struct Entry {
     asleep: u64,
